@@ -1,0 +1,58 @@
+# Needs Linux, make, and Python 3.11 to 3.14 with pip; `make` alone lists the targets.
+# Another interpreter: make PYTHON=python3.13 test
+
+PYTHON ?= python3
+VENV ?= .venv
+PACKAGE ?= --editable '.[dev]'
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
+INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)
+
+# numba does not notice that a helper in another file changed, and then answers with the old
+# code: every state of the sources gets a cache folder of its own (as in tests/conftest.py).
+SOURCES := $(sort $(shell find anonymip -name '*.py'))
+SOURCES_HASH := $(shell sha256sum $(SOURCES) | sha256sum | cut -c1-16)
+export NUMBA_CACHE_DIR := $(CURDIR)/.numba-cache/$(SOURCES_HASH)
+
+.PHONY: help demo test lint benchmarks environment numba-cache clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
+
+demo: $(INSTALLED) numba-cache  ## anonymize a built-in table, compare with the optimum; files in out/
+	$(BIN)/anonymip demo
+
+test: $(INSTALLED) numba-cache  ## run the tests; more options by PYTEST_ARGS="-k bounds"
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+
+lint: $(INSTALLED)  ## ruff and mypy
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy --strict
+
+benchmarks: $(INSTALLED) numba-cache  ## run the benchmarks
+	$(BIN)/python -m benchmarks
+
+environment: $(INSTALLED)  ## install into .venv what the other targets need
+
+# Debian's Python comes without ensurepip: there the interpreter's own pip puts one into the
+# environment. A change of interpreter, dependencies or constraints starts it afresh.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
+		{ echo "'$(PYTHON)' is no Python 3.11 to 3.14; choose one: make PYTHON=python3.13 ..." >&2; exit 1; }
+	@echo "Installing into $(VENV), once; this takes a minute or two and about 1 GB."
+	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check pip; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PACKAGE)
+	@touch $@
+
+numba-cache:
+	@mkdir -p .numba-cache
+	@find .numba-cache -mindepth 1 -maxdepth 1 ! -name $(SOURCES_HASH) -exec rm -rf {} +
+
+clean:  ## remove the environment, caches and outputs
+	rm -rf .venv .numba-cache .pytest_cache .mypy_cache .ruff_cache .hypothesis out build dist
+	find anonymip tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

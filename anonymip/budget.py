@@ -1,0 +1,124 @@
+"""The one stop object: deadline, interrupt and progress of a computation."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from anonymip.errors import InputError
+from anonymip.status import Stopped
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One message about a running computation.
+
+    Parameters
+    ----------
+    phase
+        What is being done, for people.
+    done, total
+        Work done and work in all, in units of the phase; None if unknown.
+    incumbent, bound
+        Best objective and best proven bound so far, in units of the objective; None if unknown.
+    """
+
+    phase: str
+    done: int | None = None
+    total: int | None = None
+    incumbent: float | None = None
+    bound: float | None = None
+
+
+@dataclass
+class Budget:
+    """What a method may spend, and whom it tells.
+
+    Parameters
+    ----------
+    deadline
+        Moment on the clock of :func:`time.monotonic` at which to stop, in seconds; None for
+        no limit.
+    progress
+        Called with :class:`Progress` messages from the thread that computes.
+    """
+
+    deadline: float | None = None
+    progress: Callable[[Progress], None] | None = None
+    _interrupted: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        time_limit: float | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Budget:
+        """Return a budget that ends `time_limit` seconds from now.
+
+        Raises
+        ------
+        InputError
+            If `time_limit` is not positive.
+        """
+        if time_limit is None:
+            return cls(progress=progress)
+        if not time_limit > 0:
+            raise InputError(
+                f"time_limit is {time_limit:g} seconds", remedy="Give a positive number of seconds"
+            )
+        return cls(time.monotonic() + time_limit, progress)
+
+    def interrupt(self) -> None:
+        """Ask the computation to stop at its next opportunity."""
+        self._interrupted.set()
+
+    def remaining(self) -> float | None:
+        """Return the seconds left, at least 0, or None without a limit."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def stop_reason(self) -> Stopped | None:
+        """Return why to stop now, or None to go on."""
+        if self._interrupted.is_set():
+            return Stopped.INTERRUPT
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            return Stopped.TIME
+        return None
+
+    def report(
+        self,
+        phase: str,
+        *,
+        done: int | None = None,
+        total: int | None = None,
+        incumbent: float | None = None,
+        bound: float | None = None,
+    ) -> None:
+        """Tell the listener, if there is one."""
+        if self.progress is not None:
+            self.progress(Progress(phase, done, total, incumbent, bound))
+
+    @contextmanager
+    def catching_interrupts(self) -> Iterator[None]:
+        """Turn the first Ctrl-C into a request to stop, the second into KeyboardInterrupt.
+
+        Outside the main thread signals cannot be caught; there this does nothing.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handler(number: int, frame: FrameType | None) -> None:
+            if self._interrupted.is_set():
+                raise KeyboardInterrupt
+            self._interrupted.set()
+
+        before = signal.signal(signal.SIGINT, handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,91 @@
+"""The one decorator of all compiled kernels, and what compiling them costs.
+
+Kernels are cached on disk where that is possible. In a read-only installation without a
+writable home numba refuses at import time; there the kernel is compiled in each process.
+Compilation is timed so that reported seconds can leave it out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` with numba in nopython mode, cached where possible.
+
+    Neither fast-math nor parallel reductions: the same input gives the same bits.
+    """
+    try:
+        return cast(Function, numba.njit(cache=True)(function))
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+        return cast(Function, numba.njit(function))
+
+
+class _CompileClock(event.Listener):
+    """Adds up the seconds that numba spends in outermost compilations."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.listener: Callable[[], None] | None = None
+        self._depth = 0
+        self._timer: float = 0.0
+        self._lock = threading.Lock()
+
+    def on_start(self, event: Any) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._timer = time.perf_counter()
+                if self.listener is not None:
+                    self.listener()
+
+    def on_end(self, event: Any) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self.seconds += time.perf_counter() - self._timer
+
+
+_clock = _CompileClock()
+event.register("numba:compile", _clock)  # type: ignore[no-untyped-call]
+
+
+def compile_seconds() -> float:
+    """Return the seconds spent in compilation since the process started."""
+    return _clock.seconds
+
+
+@contextmanager
+def announcing_compilation(announce: Callable[[], None]) -> Iterator[None]:
+    """Call `announce` whenever a compilation starts within the block."""
+    before = _clock.listener
+    _clock.listener = announce
+    try:
+        yield
+    finally:
+        _clock.listener = before
+
+
+class Stopwatch:
+    """Seconds since it was made, compilation left out."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._compiled = compile_seconds()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        elapsed = time.perf_counter() - self._start
+        return max(0.0, elapsed - (compile_seconds() - self._compiled))

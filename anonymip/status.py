@@ -1,0 +1,44 @@
+"""Why a computation stopped and what it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Stopped(Enum):
+    """Why a computation stopped."""
+
+    OPTIMAL = "optimal"
+    """Optimality is proven."""
+    TIME = "time-limit"
+    GAP = "gap-limit"
+    INTERRUPT = "interrupted"
+    NODES = "node-limit"
+    HEURISTIC = "heuristic"
+    """The method ended by itself and proves nothing."""
+    INFEASIBLE = "infeasible"
+    """Proven: no solution exists."""
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Why a computation stopped, and what it holds.
+
+    Parameters
+    ----------
+    stopped
+        The reason.
+    solution
+        Whether a solution is held.
+    bound
+        Whether a proven bound is held.
+    """
+
+    stopped: Stopped
+    solution: bool
+    bound: bool
+
+    def __str__(self) -> str:
+        return self.stopped.value

@@ -1,0 +1,34 @@
+"""All numerical tolerances, in one place.
+
+Values are chosen for losses of order 1 to 1e6 in double precision; solvers work with
+feasibility tolerances of about 1e-6 to 1e-7.
+"""
+
+from __future__ import annotations
+
+#: Two losses of one assignment, computed in two ways, agree up to this relative difference.
+LOSS_RELATIVE = 1e-9
+#: ... or up to this absolute one, for losses near zero.
+LOSS_ABSOLUTE = 1e-9
+
+#: A bound this close to the objective (relative) proves optimality: solvers stop within it.
+OPTIMALITY_RELATIVE = 1e-6
+#: The same in absolute terms.
+OPTIMALITY_ABSOLUTE = 1e-6
+
+#: A point of a solver may violate a row by this much, scaled by the row's largest coefficient.
+FEASIBILITY = 1e-5
+#: An integer variable may lie this far from an integer.
+INTEGRALITY = 1e-5
+
+
+def same_loss(first: float, second: float) -> bool:
+    """Return whether two computations of one loss agree."""
+    scale = max(abs(first), abs(second))
+    return abs(first - second) <= max(LOSS_ABSOLUTE, LOSS_RELATIVE * scale)
+
+
+def closes_gap(objective: float, bound: float) -> bool:
+    """Return whether `bound` proves that `objective` (minimised) is optimal."""
+    slack = max(OPTIMALITY_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
+    return objective - bound <= slack

@@ -1,0 +1,73 @@
+"""Settings of all tests: kernel cache, Hypothesis profiles, and the benchmark data files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SHARED_FILES = ("adult/adult_arx_30162.csv", "census_ipums/person20_4attr.csv")
+
+
+def sources_hash() -> str:
+    """Return the hash that names the state of the package's sources, as the Makefile does."""
+    paths = (REPOSITORY / "anonymip").rglob("*.py")
+    names = sorted(path.relative_to(REPOSITORY).as_posix() for path in paths)
+    lines = (
+        f"{hashlib.sha256((REPOSITORY / name).read_bytes()).hexdigest()}  {name}\n"
+        for name in names
+    )
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+
+
+def holds_shared_data(folder: Path) -> bool:
+    """Return whether the benchmark data files, not only their folder, are there."""
+    return all((folder / file).is_file() for file in SHARED_FILES)
+
+
+def shared_data_directory() -> Path | None:
+    """Return the folder that the loaders read, or None if the files are not in it."""
+    # Not at the top: numba must not be imported before its cache folder is named.
+    from anonymip.instances.named import data_directory
+
+    folder = data_directory()
+    return folder if folder is not None and holds_shared_data(folder) else None
+
+
+# numba reads the variable when it is first imported, so this stands at the top level. Without a
+# folder of its own, a changed helper in another file would be answered by its old compiled code.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(REPOSITORY / ".numba-cache" / sources_hash()))
+
+# The loaders' default depends on the working directory, which commands under test change.
+BESIDE_REPOSITORY = REPOSITORY.parent / "shared" / "data"
+if holds_shared_data(BESIDE_REPOSITORY):
+    os.environ.setdefault("ANONYMIP_DATA", str(BESIDE_REPOSITORY))
+
+# Compilation makes the first example slow: no deadline. Runs repeat exactly unless asked to roam.
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+DATA_ABSENT = "benchmark data files absent: set ANONYMIP_DATA to their folder"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of the benchmark data files; tests that ask for it skip without them."""
+    folder = shared_data_directory()
+    if folder is None:
+        pytest.skip(DATA_ABSENT)
+    return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `shared_data` where the data files are absent."""
+    marked = [item for item in items if item.get_closest_marker("shared_data") is not None]
+    if marked and shared_data_directory() is None:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(DATA_ABSENT))

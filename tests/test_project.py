@@ -1,0 +1,305 @@
+"""The project as a whole: what it loads, who imports whom, its names, its files."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import anonymip
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGE = REPOSITORY / "anonymip"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+FACE = PACKAGE / "__init__.py"
+INSIDE = [path for path in SOURCES if path != FACE]
+PACKAGES = sorted(path.parent for path in SOURCES if path.name == "__init__.py")
+PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+
+HEAVY = {
+    "highspy",
+    "matplotlib",
+    "numba",
+    "pandas",
+    "pulp",
+    "pyarrow",
+    "pyomo",
+    "rich",
+    "scipy",
+    "typer",
+}
+
+# From the ground up; the modules of one entry may import each other.
+ROOMS = (
+    ("errors", "tolerances", "status", "budget", "kernels", "stepping", "files"),
+    ("instances",),
+    ("assignments",),
+    ("objectives",),
+    ("recodings",),
+    ("problem",),
+    ("solution",),
+    ("graphs",),
+    ("bounds",),
+    ("heuristics",),
+    ("models",),
+    ("solvers",),
+    ("exact",),
+    ("methods",),
+    ("privacy",),
+    ("solving",),
+    ("publishing",),
+    ("experiments",),
+    ("cli",),
+    ("__main__",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
+# The version belongs to the distribution and to no room.
+FREE_OF_ROOMS = frozenset({"__version__"})
+
+MACHINE_PATH = re.compile(rb"(?<![\w.:-])/(?:root/|(?:home|Users|mnt)/\w)|[A-Z]:\\Users\\")
+MEGABYTE = 1_000_000
+
+
+def label(path: Path) -> str:
+    """Return the path of a file of the project from the repository's top."""
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+def absolute_name(node: ast.ImportFrom, path: Path) -> str:
+    """Return the dotted name of the module that a `from` statement in `path` names."""
+    if node.level == 0:
+        return node.module or ""
+    package = path.parent.relative_to(REPOSITORY).parts
+    base = package[: len(package) - node.level + 1]
+    return ".".join((*base, node.module) if node.module else base)
+
+
+def imported_modules(path: Path, source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and dotted name of everything that a file imports, type checking included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = absolute_name(node, path)
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def rooms_imported(path: Path, source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and room of every import from the package; "" stands for its face."""
+    for line, name in imported_modules(path, source):
+        first, _, rest = name.partition(".")
+        room = rest.partition(".")[0]
+        if first == "anonymip" and room not in FREE_OF_ROOMS:
+            yield line, room if room in FLOOR else ""
+
+
+def room_of(path: Path) -> str:
+    """Return the room in which a file of the package lies."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def upward_imports(path: Path, source: str) -> list[str]:
+    """Return the imports of one file from rooms above its own, or from the face."""
+    floor = FLOOR[room_of(path)]
+    return [
+        f"{label(path)}:{line} imports {room or 'the face'}"
+        for line, room in rooms_imported(path, source)
+        if not room or FLOOR[room] > floor
+    ]
+
+
+def project_files() -> list[Path]:
+    """Return the files under version control and those about to be."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listing = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"needs git and a clone: {error}")
+    names = listing.stdout.decode().split("\0")
+    return [path for name in names if name and (path := REPOSITORY / name).is_file()]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    """A bare `import anonymip` loads none of the large libraries."""
+    code = "import sys, anonymip; print(*{name.partition('.')[0] for name in sys.modules})"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    loaded = set(run.stdout.split())
+    assert "anonymip" in loaded
+    assert not loaded & HEAVY
+
+
+def test_every_module_has_a_room() -> None:
+    """Each file of the package lies in a room of the plan."""
+    assert INSIDE
+    assert {room_of(path) for path in INSIDE} <= set(FLOOR)
+
+
+@pytest.mark.parametrize("path", INSIDE, ids=label)
+def test_imports_run_downwards(path: Path) -> None:
+    """A module imports from its own room and those below, never from the face."""
+    assert upward_imports(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import anonymip.solvers.highs",
+        "from anonymip.solvers import highs",
+        "from anonymip import solvers",
+        "from anonymip import solve",
+        "import anonymip",
+        "from ..solvers import highs",
+        "from .. import solvers",
+        "if TYPE_CHECKING:\n    from anonymip.solvers.highs import Highs",
+        "def late():\n    import anonymip.solvers",
+    ],
+)
+def test_upward_imports_are_seen(source: str) -> None:
+    """The walk over the imports sees every way to import a room above."""
+    assert len(upward_imports(PACKAGE / "models" / "equivalence.py", source)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import numpy\nfrom pyomo import environ",
+        "from anonymip.errors import InputError",
+        "from anonymip import __version__, errors",
+        "from . import reading\nfrom .reading import read",
+        "from ..bounds.neighbours import bound",
+        "target = 'anonymip.solvers.highs:Highs'",
+    ],
+)
+def test_downward_imports_pass(source: str) -> None:
+    """Imports from the same room and those below, and lazy strings, are no offence."""
+    assert upward_imports(PACKAGE / "models" / "equivalence.py", source) == []
+
+
+def test_verification_shares_nothing_with_what_it_verifies() -> None:
+    """The privacy room imports from the package only the errors and itself."""
+    paths = [path for path in SOURCES if room_of(path) == "privacy"]
+    assert paths
+    rooms = {
+        room for path in paths for _, room in rooms_imported(path, path.read_text(encoding="utf-8"))
+    }
+    assert rooms <= {"errors", "privacy"}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=label)
+def test_no_module_hides_behind_an_exported_name(package: Path) -> None:
+    """No module bears the name of a function or class that its package re-exports.
+
+    `from package import name` would otherwise give the module on first use.
+    """
+    modules = {path.stem for path in package.glob("*.py")} | {
+        path.parent.name for path in package.glob("*/__init__.py")
+    }
+    init = package / "__init__.py"
+    dotted = ".".join(package.relative_to(REPOSITORY).parts)
+    exported = set(getattr(importlib.import_module(dotted), "__all__", ()))
+    themselves: set[str] = set()
+    for node in ast.walk(ast.parse(init.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            own = absolute_name(node, init) == dotted
+            names = {alias.asname or alias.name for alias in node.names}
+            exported |= set() if own else names
+            themselves |= names if own else set()
+    assert exported & modules <= themselves
+
+
+def test_no_room_without_a_subject() -> None:
+    """Nothing in the package is called utils."""
+    names = {part for path in SOURCES for part in path.relative_to(PACKAGE).with_suffix("").parts}
+    assert not names & {"utils", "util", "utilities", "helpers", "misc"}
+
+
+def test_pyplot_is_never_imported() -> None:
+    """Figures are drawn without pyplot, which would choose a window system and keep state."""
+    offenders = [
+        f"{label(path)}:{line}"
+        for path in SOURCES
+        for line, name in imported_modules(path, path.read_text(encoding="utf-8"))
+        if re.match(r"matplotlib\.pyplot\b|(matplotlib\.)?pylab\b", name)
+    ]
+    assert offenders == []
+
+
+def test_public_names_are_listed_once() -> None:
+    """The face lists its names once each, among them the main functions."""
+    assert len(anonymip.__all__) == len(set(anonymip.__all__))
+    assert {"anonymize", "solve", "publish", "__version__"} <= set(anonymip.__all__)
+
+
+@pytest.mark.parametrize("name", [name for name in anonymip.__all__ if name != "__version__"])
+def test_public_names_resolve_and_are_documented(name: str) -> None:
+    """Every public function, class and module exists and has a docstring of its own."""
+    value = getattr(anonymip, name)
+    if inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value):
+        text = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
+        assert text
+        # A dataclass or named tuple without docstring gets its signature for one.
+        assert not text.startswith(f"{name}(")
+    else:
+        assert value is not None
+
+
+def test_unknown_public_names_are_refused() -> None:
+    """The lazy face raises AttributeError for a name that it does not have."""
+    unknown = "no_such_name"
+    with pytest.raises(AttributeError, match=unknown):
+        getattr(anonymip, unknown)
+
+
+def test_package_is_typed() -> None:
+    """The marker that lets type checkers read the package's annotations is there."""
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_version_is_told_once() -> None:
+    """The package and pyproject.toml tell the same version, and the changelog has an entry."""
+    version = PYPROJECT["project"]["version"]
+    assert anonymip.__version__ == version
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## .*(?<![\d.]){re.escape(version)}(?![\d.])", changelog, re.MULTILINE)
+
+
+def test_constraints_pin_every_dependency() -> None:
+    """Each dependency has one exact version in constraints.txt, within its declared range."""
+    text = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    pins = dict(line.split("==") for line in lines)
+    versions = {canonicalize_name(name): version for name, version in pins.items()}
+    assert len(versions) == len(lines)
+    project = PYPROJECT["project"]
+    for declared in project["dependencies"] + project["optional-dependencies"]["dev"]:
+        requirement = Requirement(declared)
+        assert versions[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def test_files_name_no_machine() -> None:
+    """No file of the project contains a path into somebody's home directory."""
+    assert [label(p) for p in project_files() if MACHINE_PATH.search(p.read_bytes())] == []
+
+
+@pytest.mark.parametrize("path", ["home/ann/data.csv", "root/x", "Users/ann", "mnt/disk"])
+def test_machine_paths_are_seen(path: str) -> None:
+    """The search recognizes home directories, and no web address."""
+    assert MACHINE_PATH.search(f"read '/{path}' first".encode())
+    assert not MACHINE_PATH.search(f"https://example.org/{path}".encode())
+
+
+def test_files_are_small() -> None:
+    """No file of the project is larger than one megabyte."""
+    assert [label(p) for p in project_files() if p.stat().st_size > MEGABYTE] == []
