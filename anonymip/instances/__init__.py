@@ -1,0 +1,28 @@
+"""What is given: tables, attributes, hierarchies, domains; readers, generators, named instances."""
+
+from anonymip.instances.attribute import Attribute
+from anonymip.instances.domains import Domains
+from anonymip.instances.generators import census
+from anonymip.instances.hierarchy import Hierarchy, read_hierarchy
+from anonymip.instances.microdata import Microdata, RowTypes, TableFormat
+from anonymip.instances.named import INSTANCES, NamedInstance, data_directory, load_instance
+from anonymip.instances.readers import read_table
+from anonymip.instances.schema import Schema, read_schema
+
+__all__ = [
+    "INSTANCES",
+    "Attribute",
+    "Domains",
+    "Hierarchy",
+    "Microdata",
+    "NamedInstance",
+    "RowTypes",
+    "Schema",
+    "TableFormat",
+    "census",
+    "data_directory",
+    "load_instance",
+    "read_hierarchy",
+    "read_schema",
+    "read_table",
+]

@@ -1,0 +1,138 @@
+"""Columns of a table become numbers or texts, with errors that name the row."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.instances.attribute import Attribute
+
+#: Whole numbers beyond this are not exact in double precision.
+_LARGEST_EXACT = 2.0**53
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_CODE = re.compile(r"[+-]?0\d", re.ASCII)
+
+
+def is_number_text(text: str) -> bool:
+    """Return whether `text` is a finite decimal number."""
+    return _NUMBER.fullmatch(text) is not None and math.isfinite(float(text))
+
+
+def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
+    """Return whether a column without declared kind is numeric.
+
+    It is if all its values are numbers. Texts with leading zeros (``02138``) are codes, not
+    numbers, and so are truth values.
+    """
+    values = series[~missing_rows(series, missing)]
+    if len(values) == 0 or pd.api.types.is_bool_dtype(series):
+        return False
+    if pd.api.types.is_numeric_dtype(series):
+        return True
+    return all(
+        is_number_text(text) and _CODE.match(text) is None for text in map(str, values.unique())
+    )
+
+
+def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
+    """Return whether all values of a numeric column are whole numbers."""
+    numbers = pd.to_numeric(series[~missing_rows(series, missing)], errors="coerce").to_numpy(float)
+    return bool(np.all(numbers == np.floor(numbers)))
+
+
+def missing_rows(series: pd.Series, tokens: Sequence[str]) -> NDArray[np.bool_]:
+    """Return (n,) bool: null in pandas' sense, or a text among `tokens`."""
+    absent = series.isna().to_numpy(bool, copy=True)
+    if tokens and not pd.api.types.is_numeric_dtype(series):
+        absent |= series.isin(list(tokens)).to_numpy(bool)
+    return absent
+
+
+def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float64]:
+    """Return the numbers of a column, (n,) float64, inside the attribute's domain.
+
+    Raises
+    ------
+    InputError
+        Naming the first offending data row (from 1).
+    """
+    name = attribute.name
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(np.float64, copy=True)
+    numbers += 0.0  # minus zero and zero are one value
+    _refuse(
+        series,
+        ~np.isfinite(numbers) | series.map(lambda value: isinstance(value, bool)).to_numpy(bool),
+        f"column {name!r} is numeric but holds a value that is not a finite number",
+        "Declare the column categorical, or mark the value as missing",
+    )
+    whole = numbers == np.floor(numbers)
+    _refuse(
+        series,
+        whole & (np.abs(numbers) > _LARGEST_EXACT) & ~_written_as_float(series),
+        f"column {name!r} holds a whole number too large to be exact (above 2^53)",
+        "Declare the column categorical, or publish it rounded",
+    )
+    if attribute.integer:
+        _refuse(
+            series,
+            ~whole,
+            f"column {name!r} is integer but holds a fraction",
+            "Leave integer out of the schema, or round the column",
+        )
+    if attribute.domain is not None:
+        low, high = (float(end) for end in attribute.domain)  # type: ignore[arg-type]
+        _refuse(
+            series,
+            (numbers < low) | (numbers > high),
+            f"column {name!r} holds a value outside its domain",
+            "Widen the domain in the schema, or correct the value",
+        )
+    return numbers
+
+
+def _written_as_float(series: pd.Series) -> NDArray[np.bool_]:
+    """Return where the number was given in floating point, whose digits are exact as such."""
+    if pd.api.types.is_float_dtype(series):
+        return np.ones(len(series), np.bool_)
+    return series.map(
+        lambda value: isinstance(value, float) or (isinstance(value, str) and "e" in value.lower())
+    ).to_numpy(bool)
+
+
+def text_column(series: pd.Series, attribute: Attribute) -> NDArray[np.object_]:
+    """Return the texts of a column, (n,) object, inside the attribute's domain or hierarchy.
+
+    Raises
+    ------
+    InputError
+        Naming the first offending data row (from 1).
+    """
+    texts = series.astype(object).map(str).to_numpy(dtype=object)
+    if attribute.hierarchy is not None:
+        permissible, where = attribute.hierarchy.leaves, "missing from its hierarchy"
+    elif attribute.domain is not None:
+        permissible, where = tuple(map(str, attribute.domain)), "outside its domain"
+    else:
+        return texts
+    _refuse(
+        series,
+        ~pd.Series(texts).isin(permissible).to_numpy(bool),
+        f"column {attribute.name!r} holds a value {where}",
+        "Add the value there, or correct it in the table",
+    )
+    return texts
+
+
+def _refuse(series: pd.Series, rows: NDArray[np.bool_], message: str, remedy: str) -> None:
+    if not rows.any():
+        return
+    first = int(np.argmax(rows))
+    raise InputError(
+        f"{message}, first in data row {first + 1}", remedy=remedy, value=series.iloc[first]
+    )

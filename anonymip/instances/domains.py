@@ -1,0 +1,81 @@
+"""What is known of each attribute apart from the records: names, kinds, domains, weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.instances.microdata import Microdata
+
+
+@dataclass(frozen=True, eq=False)
+class Domains:
+    """Per attribute, in order.
+
+    Parameters
+    ----------
+    names, kinds, publish
+        (m,) texts, as in :class:`~anonymip.instances.attribute.Attribute`.
+    low, high
+        (m,) float64, ends of numeric domains, NaN for other kinds.
+    size
+        (m,) int64, permissible values: declared, else observed.
+    weight
+        (m,) float64.
+    integer
+        (m,) bool.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    publish: tuple[str, ...]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    size: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    integer: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, microdata: Microdata) -> Domains:
+        """Return the domains of a table."""
+        given = microdata.attributes
+        ends = np.array(
+            [
+                microdata.domain_bounds(a) if attribute.is_numeric else (np.nan, np.nan)
+                for a, attribute in enumerate(given)
+            ]
+        )
+        return cls(
+            microdata.names,
+            tuple(attribute.kind for attribute in given),
+            tuple(str(attribute.publish) for attribute in given),
+            ends[:, 0],
+            ends[:, 1],
+            np.array([microdata.domain_size(a) for a in range(len(given))], np.int64),
+            np.array([attribute.weight for attribute in given]),
+            np.array([attribute.integer for attribute in given]),
+        )
+
+    @property
+    def m(self) -> int:
+        """Number of attributes."""
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Return the position of an attribute.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name.
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise InputError(
+                f"the objective reads attribute {name!r}, which is no quasi-identifier",
+                remedy=f"Quasi-identifiers are {', '.join(self.names)}",
+            ) from None

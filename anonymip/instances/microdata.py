@@ -1,0 +1,365 @@
+"""Microdata: a table about persons, immutable, pandas outside and NumPy inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.instances.attribute import Attribute
+from anonymip.instances.columns import (
+    is_number_text,
+    missing_rows,
+    numeric_column,
+    text_column,
+)
+
+#: An undeclared column with at least this share of distinct values looks like an identifier.
+NEARLY_UNIQUE = 0.9
+
+
+class RowTypes(NamedTuple):
+    """Distinct rows of a table.
+
+    Parameters
+    ----------
+    first
+        (t,) int64, a row of each type, the first in the table; types in lexicographic order.
+    inverse
+        (n,) int64, the type of every row.
+    counts
+        (t,) int64, the rows of each type.
+    """
+
+    first: NDArray[np.int64]
+    inverse: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How the file of a table is written and how its missing values are treated.
+
+    Parameters
+    ----------
+    separator, encoding
+        Of a text file. A separator with a blank behind it skips blanks after each separator.
+    header
+        Whether the first line names the columns; otherwise `columns` does.
+    columns
+        Names for a file without header.
+    missing
+        Texts that mean "no value" in a quasi-identifier.
+    policy
+        ``"error"``, ``"drop"`` (leave the row out) or ``"category"`` (a value of its own, written
+        `label`).
+    label
+        The text of that category.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    header: bool = True
+    columns: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ("",)
+    policy: str = "error"
+    label: str = "missing"
+
+    def __post_init__(self) -> None:
+        if self.policy not in ("error", "category", "drop"):
+            raise InputError(
+                f"unknown policy for missing values {self.policy!r}",
+                remedy="Use error, category or drop",
+            )
+        if len(self.separator.strip() or self.separator) != 1:
+            raise InputError(
+                f"separator {self.separator!r} is not one character",
+                remedy="Give one character, with a blank behind it if the file has one",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """A table with one record per person.
+
+    Every column is a quasi-identifier (named in `attributes`), sensitive, kept or dropped. Other
+    columns are listed in :attr:`undeclared` and not published; one that is nearly unique is
+    refused, since it is either an identifier or was forgotten.
+
+    Parameters
+    ----------
+    frame
+        The table, n rows.
+    attributes
+        The m quasi-identifiers, in order.
+    sensitive, keep
+        Columns published untouched; `sensitive` ones are what an adversary wants to learn.
+    drop
+        Columns never published, such as names.
+    table
+        Format of the file it came from, and the policy for missing values.
+
+    Attributes
+    ----------
+    levels : tuple of numpy.ndarray
+        Sorted observed values of each attribute: float64 for numeric ones, else texts, in the order
+        of their numbers if all are numbers.
+    codes : numpy.ndarray
+        (n, m) int32, rank of each cell in the levels of its attribute.
+    original : pandas.DataFrame
+        The table as given, before the policy for missing values.
+    values : numpy.ndarray
+        (n, m) float64: numbers of numeric attributes and of categories that are numbers, else the
+        codes.
+
+    Raises
+    ------
+    InputError
+        On empty tables, unknown or duplicate columns, missing values, text in numeric columns,
+        values outside a declared domain or hierarchy.
+    """
+
+    frame: pd.DataFrame
+    attributes: tuple[Attribute, ...]
+    sensitive: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    table: TableFormat = field(default_factory=TableFormat)
+
+    def __post_init__(self) -> None:
+        for name in ("attributes", "sensitive", "keep", "drop"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        _check_columns(self)
+        original = self.frame.copy()
+        original.columns = original.columns.map(str)
+        object.__setattr__(self, "original", original)
+        object.__setattr__(self, "frame", _without_missing(original, self.attributes, self.table))
+        if len(self.frame) == 0:
+            raise InputError("the table has no rows", remedy="Give a table with at least k rows")
+        levels, codes, values = _encode(self.frame, self.attributes)
+        object.__setattr__(self, "_arrays", (levels, codes, values))
+        _check_undeclared(self)
+
+    _arrays = ((), np.empty((0, 0), np.int32), np.empty((0, 0)))
+    original = pd.DataFrame()
+
+    @property
+    def levels(self) -> tuple[NDArray[np.generic], ...]:
+        """Sorted observed values of each attribute."""
+        return self._arrays[0]
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """(n, m) int32, rank of each cell in its attribute's levels."""
+        return self._arrays[1]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """(n, m) float64, numbers where there are numbers, else the codes."""
+        return self._arrays[2]
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.frame)
+
+    @property
+    def m(self) -> int:
+        """Number of quasi-identifiers."""
+        return len(self.attributes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the quasi-identifiers."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def undeclared(self) -> tuple[str, ...]:
+        """Columns that were given no role; they are not published."""
+        declared = {*self.names, *self.sensitive, *self.keep, *self.drop}
+        return tuple(str(name) for name in self.frame.columns if name not in declared)
+
+    def domain_bounds(self, attribute: int) -> tuple[float, float]:
+        """Return lowest and highest permissible value of a numeric attribute."""
+        domain = self.attributes[attribute].domain
+        if domain is not None:
+            return float(domain[0]), float(domain[1])  # type: ignore[arg-type]
+        levels = self.levels[attribute]
+        return float(levels[0]), float(levels[-1])
+
+    def domain_size(self, attribute: int) -> int:
+        """Return the number of permissible values: declared, of the hierarchy, or observed.
+
+        A range of whole numbers permits every whole number in it, observed or not.
+        """
+        given = self.attributes[attribute]
+        if given.integer and (given.domain is not None or given.publish == "range"):
+            low, high = self.domain_bounds(attribute)
+            return int(high - low) + 1
+        if given.hierarchy is not None:
+            return len(given.hierarchy.leaves)
+        if given.domain is not None and not given.is_numeric:
+            return len(given.domain)
+        return len(self.levels[attribute])
+
+    def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:
+        """Return the distinct rows with multiplicities.
+
+        Parameters
+        ----------
+        columns
+            Attributes in which rows of one type agree; None means all.
+
+        Notes
+        -----
+        Complexity: O(m n + n log n).
+        """
+        looked_at = range(self.m) if columns is None else columns
+        key = _row_keys(self.codes[:, list(looked_at)], [len(self.levels[a]) for a in looked_at])
+        _, first, inverse, counts = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
+        arrays = [part.astype(np.int64).ravel() for part in (first, inverse, counts)]
+        for part in arrays:
+            part.setflags(write=False)
+        return RowTypes(*arrays)
+
+    def __repr__(self) -> str:
+        return f"<Microdata: {self.n} records, quasi-identifiers {', '.join(self.names)}>"
+
+
+def _row_keys(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return one integer per row, ordered like the rows; compresses whenever 63 bits overflow."""
+    key = np.zeros(len(codes), np.int64)
+    span = 1
+    for column, size in enumerate(sizes):
+        if span > (2**62) // max(size, 1):
+            _, key = np.unique(key, return_inverse=True)
+            key = key.astype(np.int64).ravel()
+            span = int(key.max()) + 1
+        key = key * size + codes[:, column]
+        span *= size
+    return key
+
+
+def _check_columns(data: Microdata) -> None:
+    if not isinstance(data.frame, pd.DataFrame):
+        raise InputError(
+            f"frame is a {type(data.frame).__name__}", remedy="Give a pandas DataFrame"
+        )
+    present = [str(name) for name in data.frame.columns]
+    repeated = sorted({name for name in present if present.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"duplicate column names: {', '.join(repeated)}", remedy="Rename the columns"
+        )
+    if not data.attributes:
+        raise InputError(
+            "no quasi-identifiers are named", remedy="Name at least one (-q, or a schema)"
+        )
+    roles: dict[str, str] = {}
+    for role, names in (
+        ("quasi-identifier", data.names),
+        ("sensitive", data.sensitive),
+        ("keep", data.keep),
+        ("drop", data.drop),
+    ):
+        for name in names:
+            if name not in present:
+                raise InputError(
+                    f"unknown column {name!r} ({role})",
+                    remedy=f"The table has: {', '.join(present)}",
+                )
+            if name in roles:
+                raise InputError(
+                    f"column {name!r} is {roles[name]} and {role}", remedy="Give it one role"
+                )
+            roles[name] = role
+
+
+def _check_undeclared(data: Microdata) -> None:
+    for name in data.undeclared:
+        if data.frame[name].nunique() >= max(2.0, NEARLY_UNIQUE * data.n):
+            raise InputError(
+                f"column {name!r} has no role and is nearly unique",
+                remedy="Publish it with --keep, leave it out with --drop, or make it a "
+                "quasi-identifier",
+            )
+
+
+def _without_missing(
+    frame: pd.DataFrame, attributes: Sequence[Attribute], table: TableFormat
+) -> pd.DataFrame:
+    """Return the frame with the policy for missing values applied to the quasi-identifiers."""
+    absent = {a.name: missing_rows(frame[a.name], table.missing) for a in attributes}
+    if table.policy == "drop":
+        rows = np.logical_or.reduce(list(absent.values()))
+        complete: pd.DataFrame = frame.loc[~rows]
+        return complete.reset_index(drop=True)
+    filled: dict[str, pd.Series] = {}
+    for attribute in attributes:
+        rows = absent[attribute.name]
+        if not rows.any():
+            continue
+        if table.policy == "error" or attribute.is_numeric:
+            remedy = (
+                "Use --missing drop: a numeric attribute has no category for missing values"
+                if table.policy == "category"
+                else "Choose --missing drop or --missing category, or fill the cells"
+            )
+            raise InputError(
+                f"column {attribute.name!r} has {int(rows.sum())} missing values, the first in "
+                f"data row {int(rows.argmax()) + 1}",
+                remedy=remedy,
+            )
+        column = frame[attribute.name].astype(object)
+        if column.isin([table.label]).any():
+            raise InputError(
+                f"column {attribute.name!r} holds the text {table.label!r}, which stands for "
+                "missing values",
+                remedy="Rename that value, or use --missing drop",
+            )
+        column[rows] = table.label
+        filled[attribute.name] = column
+    return frame.assign(**filled).reset_index(drop=True)
+
+
+def _encode(
+    frame: pd.DataFrame, attributes: Sequence[Attribute]
+) -> tuple[tuple[NDArray[np.generic], ...], NDArray[np.int32], NDArray[np.float64]]:
+    n, m = len(frame), len(attributes)
+    codes = np.empty((n, m), np.int32)
+    values = np.empty((n, m), np.float64)
+    levels: list[NDArray[np.generic]] = []
+    for column, attribute in enumerate(attributes):
+        series = frame[attribute.name]
+        if attribute.is_numeric:
+            numbers = numeric_column(series, attribute)
+            level, inverse = np.unique(numbers, return_inverse=True)
+            values[:, column] = numbers
+            levels.append(level)
+        else:
+            texts = text_column(series, attribute)
+            inverse, found = pd.factorize(texts)
+            level = np.asarray(found, dtype=object)
+            coded = all(is_number_text(text) for text in level)
+            order = np.argsort([float(text) for text in level]) if coded else np.argsort(level)
+            rank = np.empty(len(order), np.int64)
+            rank[order] = np.arange(len(order))
+            inverse, level = rank[inverse], level[order]
+            values[:, column] = (
+                np.array([float(text) for text in level])[inverse] if coded else inverse
+            )
+            levels.append(level)
+        codes[:, column] = inverse.ravel()
+    for array in levels:
+        array.setflags(write=False)
+    codes.setflags(write=False)
+    values.setflags(write=False)
+    return tuple(levels), codes, values

@@ -1,0 +1,220 @@
+"""The schema of a table: which column is what; from TOML or from the command line."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anonymip.errors import InputError
+from anonymip.instances.attribute import Attribute
+from anonymip.instances.columns import all_whole, looks_numeric
+from anonymip.instances.hierarchy import read_hierarchy
+from anonymip.instances.microdata import Microdata, TableFormat
+from anonymip.instances.readers import read_table
+
+_ATTRIBUTE_KEYS = {"kind", "domain", "integer", "weight", "hierarchy", "publish"}
+_TABLE_KEYS = {
+    "separator",
+    "encoding",
+    "header",
+    "missing",
+    "columns",
+    "sensitive",
+    "keep",
+    "drop",
+}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Roles of the columns and format of the file.
+
+    Parameters
+    ----------
+    attributes
+        Quasi-identifiers in order, each with the parameters of :class:`Attribute` that are
+        known; a missing ``kind`` is found from the data.
+    sensitive, keep, drop
+        Columns of these roles.
+    table
+        Format of the file.
+    """
+
+    attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sensitive: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    table: TableFormat = field(default_factory=TableFormat)
+
+    def with_roles(
+        self,
+        quasi_identifiers: Sequence[str] = (),
+        sensitive: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        missing: str | None = None,
+    ) -> Schema:
+        """Return a schema with further roles; given quasi-identifiers replace the former ones.
+
+        Parameters
+        ----------
+        quasi_identifiers
+            ``name`` or ``name:kind``; other parameters of a name already known are kept.
+        sensitive, keep, drop
+            Further columns.
+        missing
+            Policy for missing values.
+        """
+        attributes: Mapping[str, Mapping[str, Any]] = self.attributes
+        if quasi_identifiers:
+            attributes = dict(_parse_declaration(text, attributes) for text in quasi_identifiers)
+            if len(attributes) < len(quasi_identifiers):
+                raise InputError(
+                    "a quasi-identifier is named twice", remedy="Name each column once"
+                )
+        table = self.table if missing is None else replace(self.table, policy=missing)
+        return Schema(
+            attributes,
+            (*self.sensitive, *(name for name in sensitive if name not in self.sensitive)),
+            (*self.keep, *(name for name in keep if name not in self.keep)),
+            (*self.drop, *(name for name in drop if name not in self.drop)),
+            table,
+        )
+
+    def apply(self, frame: pd.DataFrame) -> Microdata:
+        """Return the microdata of `frame` under this schema.
+
+        Raises
+        ------
+        InputError
+            If table and schema contradict each other.
+        """
+        attributes = []
+        for name, known in self.attributes.items():
+            if name not in frame.columns:
+                raise InputError(
+                    f"unknown column {name!r} (quasi-identifier)",
+                    remedy=f"The table has: {', '.join(map(str, frame.columns))}",
+                )
+            attributes.append(_resolve(name, known, frame[name], self.table.missing))
+        return Microdata(frame, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
+
+    def read(self, path: str | Path) -> Microdata:
+        """Read a table and return its microdata under this schema."""
+        return self.apply(read_table(path, self.table))
+
+
+def _parse_declaration(
+    text: str, known: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, Mapping[str, Any]]:
+    name, colon, kind = text.rpartition(":")
+    if not colon:
+        return text, known.get(text, {})
+    if kind not in ("numeric", "categorical"):
+        raise InputError(
+            f"quasi-identifier {text!r}: unknown kind {kind!r}",
+            remedy="Use name:numeric or name:categorical; hierarchies are named in a schema",
+        )
+    before = known.get(name, {})
+    return name, ({**before, "kind": kind} if before.get("kind") != kind else before)
+
+
+def _resolve(
+    name: str, known: Mapping[str, Any], column: pd.Series, missing: tuple[str, ...]
+) -> Attribute:
+    """Complete an attribute from its column: the kind, and whether numbers are whole."""
+    parameters = dict(known)
+    if "kind" not in parameters:
+        if parameters.get("hierarchy") is not None:
+            parameters["kind"] = "hierarchical"
+        else:
+            numeric = looks_numeric(column, missing)
+            parameters["kind"] = "numeric" if numeric else "categorical"
+    if parameters["kind"] == "numeric" and "integer" not in parameters:
+        parameters["integer"] = all_whole(column, missing)
+    return Attribute(name, **parameters)
+
+
+def read_schema(path: str | Path) -> Schema:
+    """Read a schema file (TOML).
+
+    Parameters
+    ----------
+    path
+        The file; paths of hierarchies in it are relative to its folder.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not TOML, or has unknown keys.
+    """
+    file = Path(path)
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"cannot read the schema {file}: {error.strerror}", remedy="Check the path"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"the schema {file} is not TOML: {error}", remedy="Correct it") from None
+    _refuse_unknown(file, "", document, {"attributes", "table"})
+    attributes: dict[str, dict[str, Any]] = {}
+    for name, given in _section(file, document, "attributes").items():
+        if not isinstance(given, dict):
+            raise InputError(
+                f"{file}: attributes.{name} is not a table", remedy=f"Write [attributes.{name}]"
+            )
+        _refuse_unknown(file, f"attributes.{name}.", given, _ATTRIBUTE_KEYS)
+        attributes[name] = dict(given)
+        if isinstance(given.get("hierarchy"), str):
+            attributes[name]["hierarchy"] = read_hierarchy(file.parent / given["hierarchy"])
+    table = _section(file, document, "table")
+    _refuse_unknown(file, "table.", table, _TABLE_KEYS)
+    lists = {
+        key: _texts(file, key, table.get(key, ()))
+        for key in ("columns", "sensitive", "keep", "drop")
+    }
+    return Schema(
+        attributes,
+        lists["sensitive"],
+        lists["keep"],
+        lists["drop"],
+        TableFormat(
+            separator=table.get("separator", ","),
+            encoding=table.get("encoding", "utf-8"),
+            header=table.get("header", not lists["columns"]),
+            columns=lists["columns"],
+            missing=_texts(file, "missing", table.get("missing", ("",))),
+        ),
+    )
+
+
+def _section(file: Path, document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = document.get(name, {})
+    if not isinstance(section, dict):
+        raise InputError(f"{file}: {name} is not a table", remedy=f"Write [{name}]")
+    return section
+
+
+def _refuse_unknown(file: Path, where: str, given: Mapping[str, Any], allowed: set[str]) -> None:
+    for key in given:
+        if key not in allowed:
+            raise InputError(
+                f"{file}: unknown key {where}{key}",
+                remedy=f"Known are {', '.join(sorted(allowed))}",
+            )
+
+
+def _texts(file: Path, key: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, (list, tuple)) or not all(isinstance(text, str) for text in given):
+        raise InputError(
+            f"{file}: table.{key} is not a list of texts", remedy='Write ["one", "two"]'
+        )
+    return tuple(given)
