@@ -1,0 +1,177 @@
+"""What an objective sees: the published record, for one symbol or for a batch of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.domains import Domains
+
+
+class Feature(Mapping[str, Any]):
+    """One property of the published record, by attribute name."""
+
+    def __init__(self, names: tuple[str, ...], read: Callable[[str], Any]) -> None:
+        self._names = names
+        self._read = read
+
+    def __getitem__(self, name: str) -> Any:
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Cells(Protocol):
+    """Where a record's cells come from: symbols of one record, or arrays of a batch."""
+
+    def lower(self, attribute: int) -> Any:
+        """Return the lower end of the published range."""
+
+    def upper(self, attribute: int) -> Any:
+        """Return the upper end of the published range."""
+
+    def count(self, attribute: int) -> Any:
+        """Return the number of published values of a set."""
+
+    def suppressed(self, attribute: int) -> Any:
+        """Return 1 where the cell is a star, else 0."""
+
+    def unless_suppressed(self, attribute: int, value: Any, price: float) -> Any:
+        """Return `value`, but `price` where the cell is a star."""
+
+
+class Record:
+    """What is published for a record; the argument of every objective function.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        Names of the quasi-identifiers.
+    width : Feature
+        Published range over domain range, 0 to 1 (numeric attributes).
+    lower, upper : Feature
+        Ends of the published range (numeric attributes).
+    distinct : Feature
+        Number of published values (sets, and ranges of whole numbers).
+    spread : Feature
+        Normalised certainty penalty of any kind: the width of a numeric attribute, (count - 1) /
+        (domain size - 1) of a categorical one, 1 if suppressed.
+    suppressed : Feature
+        1 where the cell is a star, else 0.
+    weight, domain_size, kind : Feature
+        Constants of the attribute.
+    """
+
+    def __init__(self, domains: Domains, cells: Cells) -> None:
+        self._domains = domains
+        self._cells = cells
+        self.attributes = domains.names
+        feature = partial(Feature, domains.names)
+        self.width = feature(self._width)
+        self.lower = feature(partial(self._end, "lower"))
+        self.upper = feature(partial(self._end, "upper"))
+        self.distinct = feature(self._distinct)
+        self.spread = feature(self._spread)
+        self.suppressed = feature(lambda name: cells.suppressed(domains.index(name)))
+        self.weight = feature(lambda name: float(domains.weight[domains.index(name)]))
+        self.domain_size = feature(lambda name: int(domains.size[domains.index(name)]))
+        self.kind = feature(lambda name: domains.kinds[domains.index(name)])
+
+    def _numeric(self, name: str, feature: str) -> int:
+        attribute = self._domains.index(name)
+        if self._domains.kinds[attribute] != "numeric":
+            raise UnsupportedObjective(
+                f"the objective reads {feature} of {name!r}, which is not numeric",
+                remedy="Use spread or distinct",
+            )
+        return attribute
+
+    def _end(self, end: str, name: str) -> Any:
+        attribute = self._numeric(name, end)
+        value = getattr(self._cells, end)(attribute)
+        bounds = self._domains.low if end == "lower" else self._domains.high
+        return self._cells.unless_suppressed(attribute, value, float(bounds[attribute]))
+
+    def _width(self, name: str) -> Any:
+        attribute = self._numeric(name, "width")
+        span = float(self._domains.high[attribute] - self._domains.low[attribute])
+        width = self._cells.upper(attribute) - self._cells.lower(attribute)
+        # An observed constant has no range to lose.
+        scaled = width * 0.0 if span == 0 else width / span
+        return self._cells.unless_suppressed(attribute, scaled, 1.0)
+
+    def _distinct(self, name: str) -> Any:
+        attribute = self._domains.index(name)
+        size = float(self._domains.size[attribute])
+        if self._domains.publish[attribute] == "set":
+            count = self._cells.count(attribute)
+        elif self._domains.integer[attribute]:
+            count = self._cells.upper(attribute) - self._cells.lower(attribute) + 1.0
+        else:
+            raise UnsupportedObjective(
+                f"the objective counts the values of {name!r}, which is published as a range of "
+                "real numbers",
+                remedy="Publish it as a set (publish = 'set'), declare it integer, or use width",
+            )
+        return self._cells.unless_suppressed(attribute, count, size)
+
+    def _spread(self, name: str) -> Any:
+        attribute = self._domains.index(name)
+        if self._domains.kinds[attribute] == "numeric":
+            return self._width(name)
+        size = int(self._domains.size[attribute])
+        beyond_one = self._cells.count(attribute) - 1.0
+        scaled = beyond_one * 0.0 if size == 1 else beyond_one / (size - 1)
+        return self._cells.unless_suppressed(attribute, scaled, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CellBatch:
+    """Cells of a batch of B published records, as numbers.
+
+    Parameters
+    ----------
+    lowers, uppers
+        (B, m) float64, ends of the published ranges; NaN where there is none.
+    counts
+        (B, m) numbers of published values.
+    stars
+        (B, m) bool, suppressed cells.
+    """
+
+    lowers: NDArray[np.float64]
+    uppers: NDArray[np.float64]
+    counts: NDArray[Any]
+    stars: NDArray[np.bool_]
+
+    def lower(self, attribute: int) -> NDArray[np.float64]:
+        """Return the (B,) lower ends."""
+        return self.lowers[:, attribute]
+
+    def upper(self, attribute: int) -> NDArray[np.float64]:
+        """Return the (B,) upper ends."""
+        return self.uppers[:, attribute]
+
+    def count(self, attribute: int) -> NDArray[np.float64]:
+        """Return the (B,) numbers of published values."""
+        return self.counts[:, attribute].astype(np.float64)
+
+    def suppressed(self, attribute: int) -> NDArray[np.float64]:
+        """Return (B,) ones and zeros."""
+        return self.stars[:, attribute].astype(np.float64)
+
+    def unless_suppressed(
+        self, attribute: int, value: NDArray[np.float64], price: float
+    ) -> NDArray[np.float64]:
+        """Return (B,) `value`, but `price` where the cell is a star."""
+        return np.where(self.stars[:, attribute], price, value)

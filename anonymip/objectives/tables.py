@@ -1,0 +1,191 @@
+"""Loss tables: an affine or separable objective as arrays that models and kernels read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.domains import Domains
+from anonymip.objectives.expression import Basis, Expression, Nonlinear
+
+#: Largest table of a non-linear term on ranges: all pairs of values of one attribute.
+LARGEST_PAIR_TABLE = 4_000_000
+
+
+class LossTables(NamedTuple):
+    """The loss of a published record as a sum of terms that look at one attribute each.
+
+    loss = constant + sum over r of (low_loss lower + high_loss upper), ends counted from the
+    domain's lower end, + sum over s of set_losses[count] + sum over p of
+    pair_losses[rank of lower, rank of upper].
+
+    Parameters
+    ----------
+    constant
+        float64.
+    range_columns, range_origin, range_low, range_high
+        (r,) attribute, lower end of its domain, coefficients of lower and upper end.
+    set_columns, set_sizes, set_start, set_losses
+        (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
+    pair_columns, pair_sizes, pair_start, pair_losses
+        (p,) attribute, number of observed levels L, offset into the flat losses
+        [lower * L + upper].
+    """
+
+    constant: float
+    range_columns: NDArray[np.int64]
+    range_origin: NDArray[np.float64]
+    range_low: NDArray[np.float64]
+    range_high: NDArray[np.float64]
+    set_columns: NDArray[np.int64]
+    set_sizes: NDArray[np.int64]
+    set_start: NDArray[np.int64]
+    set_losses: NDArray[np.float64]
+    pair_columns: NDArray[np.int64]
+    pair_sizes: NDArray[np.int64]
+    pair_start: NDArray[np.int64]
+    pair_losses: NDArray[np.float64]
+
+
+def tabulate(
+    expression: Expression, domains: Domains, levels: tuple[NDArray[np.generic], ...]
+) -> LossTables:
+    """Return the tables of a separable expression.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If a term looks at several attributes, at range and count of one attribute, or at the
+        range of an attribute with too many values for a table.
+    """
+    nonlinear: dict[int, list[Nonlinear]] = {}
+    constant = expression.constant
+    for term in expression.terms:
+        attributes = {attribute for attribute, _ in term.basis()}
+        if not attributes:
+            constant += float(term.evaluate({}))
+        elif len(attributes) > 1:
+            names = ", ".join(domains.names[a] for a in sorted(attributes))
+            raise UnsupportedObjective(
+                f"the objective combines several attributes in one non-linear term ({names})",
+                remedy="Accepted are sums of terms that look at one attribute each",
+            )
+        else:
+            nonlinear.setdefault(attributes.pop(), []).append(term)
+    ranges: list[tuple[int, float, float, float]] = []
+    sets: list[tuple[int, NDArray[np.float64]]] = []
+    pairs: list[tuple[int, NDArray[np.float64]]] = []
+    for attribute in range(domains.m):
+        terms = nonlinear.get(attribute, [])
+        low = expression.linear.get((attribute, "lower"), 0.0)
+        high = expression.linear.get((attribute, "upper"), 0.0)
+        slope = expression.linear.get((attribute, "count"), 0.0)
+        read = {kind for term in terms for _, kind in term.basis()}
+        if "count" in read and len(read) > 1:
+            raise UnsupportedObjective(
+                f"a non-linear term looks at range and number of values of "
+                f"{domains.names[attribute]!r} together",
+                remedy="Use either the range or the number of values",
+            )
+        if low or high:
+            origin = float(domains.low[attribute])
+            constant += (low + high) * origin
+            ranges.append((attribute, origin, low, high))
+        if slope or "count" in read:
+            counts = np.arange(len(levels[attribute]) + 1, dtype=np.float64)
+            losses = slope * counts
+            for term in terms if "count" in read else ():
+                losses = losses + term.evaluate({(attribute, "count"): counts})
+            sets.append((attribute, losses))
+        if terms and "count" not in read:
+            pairs.append((attribute, _pair_losses(attribute, terms, domains, levels)))
+    return _pack(constant, ranges, sets, pairs)
+
+
+def _pair_losses(
+    attribute: int,
+    terms: list[Nonlinear],
+    domains: Domains,
+    levels: tuple[NDArray[np.generic], ...],
+) -> NDArray[np.float64]:
+    level = levels[attribute].astype(np.float64)
+    if len(level) ** 2 > LARGEST_PAIR_TABLE:
+        raise UnsupportedObjective(
+            f"the objective is non-linear in the range of {domains.names[attribute]!r}, which has "
+            f"{len(level)} distinct values; at most {int(LARGEST_PAIR_TABLE**0.5)} are accepted",
+            remedy="Use a linear term, or round the column",
+        )
+    lower, upper = np.meshgrid(level, level, indexing="ij")
+    values: dict[Basis, NDArray[np.float64]] = {
+        (attribute, "lower"): lower,
+        (attribute, "upper"): upper,
+    }
+    losses = np.zeros_like(lower)
+    for term in terms:
+        losses = losses + term.evaluate(values)
+    # Below the diagonal there is no range; those cells must not decide anything.
+    return np.where(lower <= upper, losses, 0.0)
+
+
+def _pack(
+    constant: float,
+    ranges: list[tuple[int, float, float, float]],
+    sets: list[tuple[int, NDArray[np.float64]]],
+    pairs: list[tuple[int, NDArray[np.float64]]],
+) -> LossTables:
+    def flat(
+        tables: list[tuple[int, NDArray[np.float64]]],
+    ) -> tuple[NDArray[np.float64], list[int]]:
+        lengths = [table.size for _, table in tables]
+        starts = [sum(lengths[:i]) for i in range(len(lengths))]
+        joined = [table.ravel() for _, table in tables]
+        return np.concatenate([np.empty(0), *joined]), starts
+
+    set_losses, set_start = flat(sets)
+    pair_losses, pair_start = flat(pairs)
+    tables = LossTables(
+        float(constant),
+        np.array([a for a, _, _, _ in ranges], np.int64),
+        np.array([origin for _, origin, _, _ in ranges], np.float64),
+        np.array([low for _, _, low, _ in ranges], np.float64),
+        np.array([high for _, _, _, high in ranges], np.float64),
+        np.array([a for a, _ in sets], np.int64),
+        np.array([len(losses) - 1 for _, losses in sets], np.int64),
+        np.array(set_start, np.int64),
+        set_losses,
+        np.array([a for a, _ in pairs], np.int64),
+        np.array([len(losses) for _, losses in pairs], np.int64),
+        np.array(pair_start, np.int64),
+        pair_losses,
+    )
+    for table in tables[1:]:
+        table.setflags(write=False)
+    return tables
+
+
+def first_decrease(tables: LossTables) -> int | None:
+    """Return an attribute whose loss can fall when the cell covers more, or None.
+
+    None proves the record loss monotone in set inclusion: lower ends fall, upper ends and counts
+    rise when a set grows.
+    """
+    for r, column in enumerate(tables.range_columns):
+        if tables.range_low[r] > 0 or tables.range_high[r] < 0:
+            return int(column)
+    for s, column in enumerate(tables.set_columns):
+        start, size = tables.set_start[s], tables.set_sizes[s]
+        if np.any(np.diff(tables.set_losses[start + 1 : start + size + 1]) < 0):
+            return int(column)
+    for p, column in enumerate(tables.pair_columns):
+        start, size = tables.pair_start[p], tables.pair_sizes[p]
+        losses = tables.pair_losses[start : start + size * size].reshape(size, size)
+        wider_up = np.diff(losses, axis=1)[np.triu_indices(size - 1)] if size > 1 else np.empty(0)
+        falls_down = (
+            np.diff(losses, axis=0)[:, 1:][np.triu_indices(size - 1)] if size > 1 else np.empty(0)
+        )
+        if np.any(wider_up < 0) or np.any(falls_down > 0):
+            return int(column)
+    return None
