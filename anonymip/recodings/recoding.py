@@ -1,0 +1,57 @@
+"""The recoding protocol."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from anonymip.assignments import Assignment, Description
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.protocol import CompiledObjective
+
+
+class SizeLimit(NamedTuple):
+    """How large a class of some optimal assignment needs to be.
+
+    Parameters
+    ----------
+    size
+        Largest size needed; None if no limit is proven.
+    reason
+        Why.
+    """
+
+    size: int | None
+    reason: str
+
+
+class ProblemView(Protocol):
+    """What a recoding reads of a problem."""
+
+    @property
+    def microdata(self) -> Microdata:
+        """The table."""
+
+    @property
+    def k(self) -> int:
+        """The privacy parameter."""
+
+    @property
+    def compiled(self) -> CompiledObjective:
+        """The objective, traced on the table."""
+
+
+class Recoding(Protocol):
+    """Which families of cover sets are allowed, and what they publish."""
+
+    @property
+    def name(self) -> str:
+        """Name in results and on the command line."""
+
+    def check(self, problem: ProblemView, assignment: Assignment) -> None:
+        """Raise :class:`~anonymip.errors.InvalidAssignment` if the assignment breaks a rule."""
+
+    def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
+        """Return what is published for each record."""
+
+    def max_size(self, problem: ProblemView) -> SizeLimit:
+        """Return how large the sets of some optimal assignment need to be."""

@@ -1,0 +1,265 @@
+"""What was found: a checked assignment, its recomputed loss, and a bound."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anonymip.assignments import Assignment, Description
+from anonymip.errors import AnonymipError
+from anonymip.objectives import GCP
+from anonymip.problem import Problem
+from anonymip.status import Status, Stopped
+from anonymip.tolerances import closes_gap
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the loss of any release that the problem allows.
+
+    Parameters
+    ----------
+    value
+        In units of the objective.
+    method
+        What computed it.
+    proof
+        ``"certified"`` (can be re-checked from a certificate), ``"solver"`` (a solver's word) or
+        ``"argument"`` (a theorem and plain arithmetic).
+    seconds
+        Spent on it.
+    """
+
+    value: float
+    method: str
+    proof: str
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """An assignment with its loss and what is proven about it; made by :meth:`of`.
+
+    Parameters
+    ----------
+    problem
+        What was asked.
+    assignment
+        Checked by the problem's recoding.
+    objective
+        Loss, recomputed from the assignment.
+    bound
+        Best proven lower bound, or None.
+    status
+        Why the method stopped and what it holds.
+    method, options
+        What found it.
+    seconds
+        Time spent, without compilation.
+    seed
+        Of the method's random choices, None if it makes none.
+    trace
+        Remarks of the method, in order.
+    solver
+        Name and version of the solver, None if none was used.
+    """
+
+    problem: Problem
+    assignment: Assignment
+    objective: float
+    bound: Bound | None
+    status: Status
+    method: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    seconds: float = 0.0
+    seed: int | None = None
+    trace: tuple[str, ...] = ()
+    solver: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        assignment: Assignment,
+        *,
+        method: str,
+        bound: Bound | None = None,
+        stopped: Stopped = Stopped.HEURISTIC,
+        options: Mapping[str, object] | None = None,
+        seconds: float = 0.0,
+        seed: int | None = None,
+        trace: tuple[str, ...] = (),
+        solver: str | None = None,
+    ) -> Solution:
+        """Check an assignment, recompute its loss and return the solution.
+
+        The status says optimal exactly if the bound closes the gap, whatever `stopped` says.
+
+        Raises
+        ------
+        InvalidAssignment
+            If the assignment breaks a rule of the recoding.
+        AnonymipError
+            If the bound exceeds the loss, which disproves the bound.
+        """
+        problem.recoding.check(problem, assignment)
+        loss = problem.compiled.total(problem.recoding.describe(problem, assignment))
+        bare = cls(
+            problem,
+            assignment,
+            loss,
+            None,
+            _status(loss, None, stopped),
+            method,
+            MappingProxyType(dict(options or {})),
+            seconds,
+            seed,
+            trace,
+            solver,
+        )
+        return bare if bound is None else bare.with_bound(bound)
+
+    def with_bound(self, bound: Bound) -> Solution:
+        """Return the solution with the better of its bound and `bound`.
+
+        Raises
+        ------
+        AnonymipError
+            If the bound exceeds the loss, which disproves the bound.
+        """
+        if bound.value > self.objective:
+            if not closes_gap(bound.value, self.objective):
+                raise AnonymipError(
+                    f"bound {bound.value!r} of {bound.method} exceeds the loss {self.objective!r} "
+                    f"of {self.method}",
+                    remedy="This is an error of the program; please report it",
+                )
+            bound = replace(bound, value=self.objective)
+        best = bound
+        if self.bound is not None and self.bound.value >= bound.value:
+            best = self.bound
+        return replace(self, bound=best, status=_status(self.objective, best, self.status.stopped))
+
+    @cached_property
+    def description(self) -> Description:
+        """What is published for each record."""
+        return self.problem.recoding.describe(self.problem, self.assignment)
+
+    @property
+    def gap(self) -> float | None:
+        """(objective - bound) / |objective|; 0 if they are equal, None without a bound."""
+        if self.bound is None:
+            return None
+        if self.objective == self.bound.value:
+            return 0.0
+        if self.objective == 0:
+            return None
+        return (self.objective - self.bound.value) / abs(self.objective)
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether optimality is proven."""
+        return self.status.stopped is Stopped.OPTIMAL
+
+    @cached_property
+    def ncp(self) -> float:
+        """Unweighted sum of the normalised penalties of all cells, whatever the objective."""
+        if isinstance(self.problem.objective, GCP):
+            return self.objective
+        return GCP().compile(self.problem).total(self.description)
+
+    @property
+    def gcp(self) -> float:
+        """Mean normalised penalty of a cell, 0 to 1."""
+        return self.ncp / (self.problem.n * self.problem.m)
+
+    @property
+    def scale(self) -> float:
+        """What the objective is divided by in texts for people: cells for GCP, else 1."""
+        is_gcp = isinstance(self.problem.objective, GCP)
+        return float(self.problem.n * self.problem.m) if is_gcp else 1.0
+
+    def sentence(self) -> str:
+        """Return loss, bound and gap in one sentence."""
+        loss = f"loss {self.objective / self.scale:.4g}"
+        if self.is_optimal:
+            return f"{loss}; proven optimal: no release can be below it"
+        if self.bound is None:
+            return f"{loss}; no lower bound is known"
+        text = f"{loss}; no release can be below {_floor(self.bound.value / self.scale)}"
+        return text if self.gap is None else f"{text}; gap {100 * self.gap:.1f} %"
+
+    def summary(self) -> str:
+        """Return a few lines for people."""
+        sizes = self.assignment.sizes
+        name = self.problem.objective.name
+        losses = f"objective {name} = {self.objective:.6g}, gcp = {self.gcp:.4g}"
+        lines = [
+            f"{self.sentence()}",
+            f"k = {self.problem.k}, n = {self.problem.n}, m = {self.problem.m}, " + losses,
+            f"method {self.method} ({self.status}), {self.seconds:.2f} s"
+            + (f", {self.solver}" if self.solver else ""),
+        ]
+        if len(sizes):
+            lines.append(
+                f"{len(sizes)} classes of {sizes.min()} to {sizes.max()} records"
+                + (
+                    f", {self.assignment.suppressed} suppressed"
+                    if self.assignment.suppressed
+                    else ""
+                )
+            )
+        if self.bound is not None:
+            lines.append(f"bound by {self.bound.method} (proof: {self.bound.proof})")
+        return "\n".join([*lines, *self.trace])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return what is published, one row per original record, for analysis.
+
+        Columns: ``class`` (-1 suppressed); per numeric attribute ``<name>_lower`` and
+        ``<name>_upper``; per attribute published as a set a tuple of its values.
+        """
+        microdata, cells = self.problem.microdata, self.description
+        columns: dict[str, Any] = {"class": self.assignment.labels}
+        for a, attribute in enumerate(microdata.attributes):
+            if attribute.publish == "range":
+                columns[f"{attribute.name}_lower"] = cells.lower[:, a]
+                columns[f"{attribute.name}_upper"] = cells.upper[:, a]
+            else:
+                level = microdata.levels[a]
+                columns[attribute.name] = pd.Series(
+                    [tuple(level[cells.members.of(i, a)].tolist()) for i in range(microdata.n)],
+                    dtype=object,
+                )
+        return pd.DataFrame(columns)
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<div>{html.escape(line)}</div>" for line in self.summary().splitlines())
+        return f"<div><strong>anonymip solution</strong>{lines}</div>"
+
+    def __repr__(self) -> str:
+        return f"<Solution by {self.method}: {self.sentence()}>"
+
+
+def _status(objective: float, bound: Bound | None, stopped: Stopped) -> Status:
+    """Say optimal exactly if it is proven."""
+    if bound is not None and closes_gap(objective, bound.value):
+        return Status(Stopped.OPTIMAL, solution=True, bound=True)
+    if stopped is Stopped.OPTIMAL:
+        stopped = Stopped.GAP
+    return Status(stopped, solution=True, bound=bound is not None)
+
+
+def _floor(value: float) -> str:
+    """Print a lower bound with 4 digits, never rounded up."""
+    if value == 0:
+        return "0"
+    digits = 3 - int(np.floor(np.log10(abs(value))))
+    return f"{np.floor(value * 10.0**digits) / 10.0**digits:.4g}"
