@@ -1,0 +1,1 @@
+"""Fast assignments and warm starts: one file an algorithm."""
