@@ -1,0 +1,21 @@
+"""Solver adapters: a Pyomo model goes in, a checked point with its bound comes out.
+
+Only the light parts are imported here; Pyomo and the solvers load on first use.
+"""
+
+from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
+from anonymip.solvers.registry import availability, get_solver, solve_model, solver_names
+from anonymip.solvers.standard_form import StandardForm, compile_standard_form
+
+__all__ = [
+    "Availability",
+    "Solver",
+    "SolverOptions",
+    "SolverResult",
+    "StandardForm",
+    "availability",
+    "compile_standard_form",
+    "get_solver",
+    "solve_model",
+    "solver_names",
+]

@@ -1,0 +1,231 @@
+"""What every solver adapter takes and gives back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from anonymip.errors import InputError
+from anonymip.status import Stopped
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from pyomo.environ import ConcreteModel
+
+    from anonymip.budget import Budget
+    from anonymip.solvers.standard_form import StandardForm
+
+#: Solvers stop at this absolute gap: small enough to mean "proven" for losses of order 1e-3.
+ABSOLUTE_GAP = 1e-9
+
+#: The largest seed that every solver accepts (CBC gets the seed plus one).
+LARGEST_SEED = 2**31 - 2
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Options that mean the same in every solver.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds of wall-clock time; None for no limit.
+    relative_gap
+        Stop when |objective - bound| / |objective| is at most this; 0 proves optimality.
+    threads
+        Threads of the solver. With 1 a run repeats exactly.
+    seed
+        Seed of the solver's random numbers, 0 to 2**31 - 2.
+    log
+        File that receives the solver's own log, overwritten; None for no log.
+    solver_options
+        Handed to the solver as they are, after all others; names it does not know are refused.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+    """
+
+    time_limit: float | None = None
+    relative_gap: float = 0.0
+    threads: int = 1
+    seed: int = 0
+    log: Path | None = None
+    solver_options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None:
+            _require(
+                math.isfinite(self.time_limit) and self.time_limit > 0,
+                "time_limit",
+                self.time_limit,
+                "Give a positive number of seconds, or None for no limit",
+            )
+        _require(
+            math.isfinite(self.relative_gap) and self.relative_gap >= 0,
+            "relative_gap",
+            self.relative_gap,
+            "Give a fraction such as 0.01, or 0 to prove optimality",
+        )
+        _require(
+            _is_whole(self.threads) and self.threads >= 1,
+            "threads",
+            self.threads,
+            "Give a whole number, at least 1",
+        )
+        _require(
+            _is_whole(self.seed) and 0 <= self.seed <= LARGEST_SEED,
+            "seed",
+            self.seed,
+            f"Give a whole number from 0 to {LARGEST_SEED}",
+        )
+        for name in self.solver_options:
+            _require(
+                isinstance(name, str) and bool(name),
+                "solver_options",
+                name,
+                "Name each option by the solver's own name for it",
+            )
+        # A copy: the caller's mapping may change later, a frozen object must not.
+        object.__setattr__(self, "solver_options", dict(self.solver_options))
+
+
+def _require(holds: bool, argument: str, value: object, remedy: str) -> None:
+    if not holds:
+        raise InputError(f"{argument} is {value!r}", remedy=remedy)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SolverResult:
+    """What a solver found.
+
+    Parameters
+    ----------
+    stopped
+        Why the solver stopped.
+    values
+        Value of each variable, shape (variables,), in the order of the standard form; None
+        without an incumbent.
+    objective
+        Objective of `values` in the model's own sense; None without an incumbent. An adapter
+        puts in what its solver claims; :func:`anonymip.solvers.solve_model` replaces it by the
+        value computed from the point.
+    bound
+        Proven bound on the optimum in the model's own sense (from below when the model
+        minimises, from above when it maximises); None if unknown.
+    seconds
+        Wall-clock time of the solver, without the compilation of the model.
+    solver
+        Name and version, such as ``"HiGHS 1.15.1"``.
+    start_accepted
+        Whether the solver could use the start; None if none was given or it does not tell.
+    """
+
+    stopped: Stopped
+    values: NDArray[np.float64] | None
+    objective: float | None
+    bound: float | None
+    seconds: float
+    solver: str
+    start_accepted: bool | None = None
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether a solver can be used here.
+
+    Parameters
+    ----------
+    installed
+        Whether its package or program is found.
+    licensed
+        Whether it may be used for models of any size.
+    version
+        Its version; None if not installed.
+    reason
+        What is missing and how to get it; None if nothing is.
+    """
+
+    installed: bool
+    licensed: bool
+    version: str | None
+    reason: str | None
+
+
+class Solver(Protocol):
+    """One solver behind the common interface.
+
+    Attributes
+    ----------
+    name
+        Name for people, without version.
+    capabilities
+        A subset of ``{"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap",
+        "log"}``.
+    """
+
+    name: str
+    capabilities: frozenset[str]
+
+    def availability(self) -> Availability:
+        """Return whether the solver can be used, without solving anything."""
+        ...
+
+    def solve(
+        self,
+        form: StandardForm,
+        model: ConcreteModel,
+        start: NDArray[np.float64] | None,
+        options: SolverOptions,
+        budget: Budget,
+    ) -> SolverResult:
+        """Solve a compiled model; what is returned is not yet checked.
+
+        Parameters
+        ----------
+        form
+            The model in matrix form, with at least one variable.
+        model
+            The model itself, for adapters that go through an interface of Pyomo.
+        start
+            Values, shape (variables,), NaN where there is none; integer variables all have
+            one. None for no start.
+        options
+            Common and own options.
+        budget
+            Asked at least ten times a second whether to stop, and told of incumbents.
+
+        Raises
+        ------
+        InputError
+            If `options.solver_options` has a name or value that the solver refuses.
+        SolverError
+            If the model is unbounded or the solver fails.
+        """
+        ...
+
+
+def create_log(path: Path) -> None:
+    """Create the file of the solver's log, empty, so that a bad path is found before solving.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    try:
+        path.write_bytes(b"")
+    except OSError as error:
+        raise InputError(
+            f"the solver log {path} cannot be written ({error.strerror})",
+            remedy="Name a file in an existing folder that you may write to",
+        ) from error

@@ -1,0 +1,158 @@
+"""The suite of every solver adapter: warm starts and interrupts."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from anonymip.budget import Budget, Progress
+from anonymip.errors import InputError
+from anonymip.solvers import SolverOptions, solve_model
+from anonymip.status import Stopped
+
+Build = Callable[..., pyo.ConcreteModel]
+
+
+def knapsack(sense: Any = pyo.maximize) -> pyo.ConcreteModel:
+    """Return values 10, 7, 6, 3 and weights 5, 4, 3, 2 with capacity 8: the best is 16."""
+    model = pyo.ConcreteModel()
+    model.take = pyo.Var(range(4), domain=pyo.Binary)
+    sign = 1 if sense == pyo.maximize else -1
+    value = pyo.sum_product(dict(enumerate((10, 7, 6, 3))), model.take)
+    model.capacity = pyo.Constraint(
+        expr=pyo.sum_product(dict(enumerate((5, 4, 3, 2))), model.take) <= 8
+    )
+    model.value = pyo.Objective(expr=sign * value, sense=sense)
+    return model
+
+
+def test_small_differences_are_not_overlooked(solver: str) -> None:
+    """With gap 0 a start is improved by 4e-6, less than what solvers neglect by default."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(30), domain=pyo.Binary, initialize=lambda model, j: int(j == 14))
+    model.some = pyo.Constraint(
+        range(10), rule=lambda model, i: sum(model.x[j] for j in range(i + 5, i + 20)) >= 1
+    )
+    model.cost = pyo.Objective(expr=sum((1 + 4e-6 * abs(j - 15)) * model.x[j] for j in range(30)))
+    result = solve_model(model, solver, start=True)
+    assert result.stopped is Stopped.OPTIMAL
+    assert result.objective == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("sense", [pyo.minimize, pyo.maximize])
+def test_start_is_accepted_and_kept(solver: str, sense: Any, hard_knapsack: Build) -> None:
+    """A good start is taken, and what comes back is not worse."""
+    model = hard_knapsack(sense)
+    before = solve_model(model, "highs", SolverOptions(time_limit=1.0)).objective
+    result = solve_model(model, solver, SolverOptions(time_limit=1.0), start=True)
+    assert result.start_accepted is True
+    assert result.stopped is Stopped.TIME
+    assert before is not None
+    assert result.objective is not None
+    if sense == pyo.maximize:
+        assert result.objective >= before - 1e-6
+    else:
+        assert result.objective <= before + 1e-6
+
+
+@pytest.mark.parametrize("sense", [pyo.minimize, pyo.maximize])
+def test_poor_start_does_not_spoil_the_optimum(solver: str, sense: Any) -> None:
+    """From a start with an objective of the other sign the same optimum is reached."""
+    sign = 1 if sense == pyo.minimize else -1
+    model = pyo.ConcreteModel()
+    model.use = pyo.Var(range(14), domain=pyo.Binary, initialize=1)
+    random = np.random.default_rng(0)
+    cost, covers = random.integers(5, 60, 14), random.random((8, 14)) < 0.5
+    model.cover = pyo.Constraint(
+        range(8),
+        rule=lambda model, i: sum(model.use[j] for j in np.flatnonzero(covers[i]).tolist()) >= 2,
+    )
+    model.cost = pyo.Objective(
+        expr=sign * sum(int(cost[j]) * model.use[j] for j in range(14)), sense=sense
+    )
+    best = min(
+        int(cost @ chosen)
+        for chosen in map(np.array, itertools.product((0, 1), repeat=14))
+        if (covers @ chosen >= 2).all()
+    )
+    result = solve_model(model, solver, start=True)
+    assert result.stopped is Stopped.OPTIMAL
+    assert result.objective == pytest.approx(sign * best)
+
+
+def test_infeasible_start_is_not_called_accepted(solver: str, hard_knapsack: Build) -> None:
+    """A start that breaks the capacities is not accepted, and the solver goes on."""
+    model = hard_knapsack()
+    for variable in model.take.values():
+        variable.set_value(1)
+    result = solve_model(model, solver, SolverOptions(time_limit=1.0), start=True)
+    assert result.start_accepted is False
+    assert result.values is not None
+
+
+def test_start_without_values_is_refused(solver: str) -> None:
+    """A start is asked for and an integer variable has no value: the message names it."""
+    with pytest.raises(InputError, match=r"take\[0\] has no value"):
+        solve_model(knapsack(), solver, start=True)
+
+
+def test_start_without_continuous_values_is_completed(solver: str, hard_knapsack: Build) -> None:
+    """Values of the integer variables are start enough."""
+    model = hard_knapsack()
+    for variable in model.take.values():
+        variable.set_value(0)
+    model.spare = pyo.Var(bounds=(0, 10))
+    model.link = pyo.Constraint(expr=model.spare <= 3 + model.take[0])
+    model.value.set_value(model.value.expr + model.spare)
+    result = solve_model(model, solver, SolverOptions(time_limit=1.0), start=True)
+    assert result.start_accepted is True
+
+
+def test_interrupt_returns_the_incumbent(solver: str, hard_knapsack: Build) -> None:
+    """A request to stop during the search ends it with the point found so far."""
+    seen: list[Progress] = []
+
+    def listen(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.incumbent is not None:
+            budget.interrupt()
+
+    budget = Budget(progress=listen)
+    result = solve_model(hard_knapsack(), solver, SolverOptions(time_limit=60), budget=budget)
+    assert result.stopped is Stopped.INTERRUPT
+    assert result.values is not None
+    assert result.objective is not None
+    assert result.bound is not None
+    incumbents = [progress.incumbent for progress in seen if progress.incumbent is not None]
+    assert 0 < incumbents[0] <= result.objective + 1e-6
+
+
+def test_control_c_returns_the_incumbent(solver: str, hard_knapsack: Build) -> None:
+    """The signal of Ctrl-C reaches the search through the budget."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals reach the main thread only")
+    budget = Budget()
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    with budget.catching_interrupts():
+        timer.start()
+        result = solve_model(hard_knapsack(), solver, SolverOptions(time_limit=60), budget=budget)
+        timer.join()
+    assert result.stopped is Stopped.INTERRUPT
+    assert result.values is not None
+
+
+def test_interrupted_budget_does_not_start(solver: str) -> None:
+    """A budget that is over before the solver begins gives a result without a point."""
+    budget = Budget()
+    budget.interrupt()
+    result = solve_model(knapsack(), solver, budget=budget)
+    assert result.stopped is Stopped.INTERRUPT
+    assert result.values is None

@@ -1,0 +1,233 @@
+"""Tests of the registry and of the check that no answer escapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from numpy.typing import NDArray
+
+from anonymip.budget import Budget
+from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.solvers import (
+    Availability,
+    SolverOptions,
+    SolverResult,
+    StandardForm,
+    availability,
+    get_solver,
+    solve_model,
+    solver_names,
+)
+from anonymip.solvers.highs import HighsSolver
+from anonymip.status import Stopped
+
+
+class Fake:
+    """A solver that answers what it was made with."""
+
+    name = "Fake"
+    capabilities = frozenset({"mip"})
+
+    def __init__(self, answer: SolverResult) -> None:
+        self.answer = answer
+        self.time_limit: float | None = None
+        self.start: NDArray[np.float64] | None = None
+
+    def availability(self) -> Availability:
+        """Return that it is there."""
+        return Availability(True, True, "1", None)
+
+    def solve(
+        self,
+        form: StandardForm,
+        model: pyo.ConcreteModel,
+        start: NDArray[np.float64] | None,
+        options: SolverOptions,
+        budget: Budget,
+    ) -> SolverResult:
+        """Return the answer."""
+        self.time_limit, self.start = options.time_limit, start
+        return self.answer
+
+
+def two_items(sense: int = 1) -> pyo.ConcreteModel:
+    """Return a cover that needs one of two items: the cheaper costs 3."""
+    model = pyo.ConcreteModel()
+    model.use = pyo.Var(range(2), domain=pyo.Binary)
+    model.need = pyo.Constraint(expr=model.use[0] + model.use[1] >= 1)
+    cost = 3 * model.use[0] + 5 * model.use[1]
+    model.cost = pyo.Objective(expr=sense * cost, sense=sense)
+    return model
+
+
+TRUTH = SolverResult(Stopped.OPTIMAL, np.array([1.0, 0.0]), 3.0, 3.0, 0.1, "Fake 1")
+#: The same for the model that maximises.
+MIRROR = replace(TRUTH, objective=-3.0, bound=-3.0)
+
+
+def test_truth_is_loaded() -> None:
+    """An honest answer passes, and its values stand in the model."""
+    model = two_items()
+    result = solve_model(model, Fake(TRUTH))
+    assert result.stopped is Stopped.OPTIMAL
+    assert (model.use[0].value, model.use[1].value) == (1, 0)
+
+
+def test_almost_integer_values_are_rounded() -> None:
+    """Values within tolerance become whole numbers, and the objective follows."""
+    near = replace(TRUTH, values=np.array([1 - 2e-6, 3e-7]), objective=3 - 4.5e-6)
+    model = two_items()
+    result = solve_model(model, Fake(near))
+    assert (model.use[0].value, model.use[1].value) == (1, 0)
+    assert result.objective == 3
+    assert result.stopped is Stopped.OPTIMAL
+
+
+@pytest.mark.parametrize(
+    ("lie", "text"),
+    [
+        ({"values": np.array([0.0, 0.0]), "objective": 0.0}, "constraint need is violated"),
+        ({"values": np.array([0.5, 0.5]), "objective": 4.0}, "away from a whole number"),
+        ({"values": np.array([2.0, -1.0]), "objective": 1.0}, "outside its bounds"),
+        ({"values": np.array([1.0])}, "shape"),
+        ({"values": np.array([1.0, np.nan])}, "no finite value"),
+        ({"objective": 2.5}, "reports the objective 2.5"),
+        ({"objective": float("nan")}, "reports the objective"),
+        ({"bound": 3.001}, "excludes its own point"),
+        ({"stopped": Stopped.TIME, "bound": 3.001}, "excludes its own point"),
+        ({"stopped": Stopped.INFEASIBLE}, "says infeasible and returns a point"),
+        ({"values": None}, "says optimal and returns no point"),
+        ({"values": None, "stopped": Stopped.GAP}, "says gap-limit and returns no point"),
+    ],
+)
+def test_lies_are_caught(lie: dict[str, object], text: str) -> None:
+    """A point, objective or bound that does not fit the model raises, and loads nothing."""
+    model = two_items()
+    with pytest.raises(SolverError, match=text):
+        solve_model(model, Fake(replace(TRUTH, **lie)))  # type: ignore[arg-type]
+    assert model.use[0].value is None
+
+
+@pytest.mark.parametrize(("objective", "bound"), [(-2.5, -3.0), (-3.0, -3.001)])
+def test_lies_are_caught_when_maximising(objective: float, bound: float) -> None:
+    """In the other sense a bound below the objective is the lie."""
+    lie = replace(MIRROR, objective=objective, bound=bound)
+    assert solve_model(two_items(-1), Fake(MIRROR)).stopped is Stopped.OPTIMAL
+    with pytest.raises(SolverError):
+        solve_model(two_items(-1), Fake(lie))
+
+
+@pytest.mark.parametrize(
+    ("claimed", "bound", "settled"),
+    [
+        (Stopped.OPTIMAL, 2.9, Stopped.GAP),
+        (Stopped.OPTIMAL, None, Stopped.ERROR),
+        (Stopped.OPTIMAL, float("-inf"), Stopped.ERROR),
+        (Stopped.OPTIMAL, 3 - 1e-7, Stopped.OPTIMAL),
+        (Stopped.GAP, 3.0, Stopped.OPTIMAL),
+        (Stopped.TIME, 3.0, Stopped.OPTIMAL),
+        (Stopped.TIME, 2.0, Stopped.TIME),
+        (Stopped.INTERRUPT, 3.0, Stopped.INTERRUPT),
+    ],
+)
+def test_optimal_is_what_the_bound_proves(
+    claimed: Stopped, bound: float | None, settled: Stopped
+) -> None:
+    """The status says optimal exactly where bound and recomputed objective meet."""
+    result = solve_model(two_items(), Fake(replace(TRUTH, stopped=claimed, bound=bound)))
+    assert result.stopped is settled
+    assert result.bound is None or result.bound <= 3
+    assert result.objective == 3
+
+
+def test_false_optimal_when_maximising() -> None:
+    """A bound above the objective leaves a gap for a model that maximises."""
+    result = solve_model(two_items(-1), Fake(replace(MIRROR, bound=-2.9)))
+    assert result.stopped is Stopped.GAP
+
+
+@pytest.mark.parametrize("stopped", [Stopped.TIME, Stopped.INTERRUPT, Stopped.NODES])
+def test_bad_point_at_a_limit_is_dropped(stopped: Stopped) -> None:
+    """At a limit a point that fails the check is no incumbent, and the bound remains."""
+    answer = replace(TRUTH, stopped=stopped, values=np.array([0.4, 0.6]), bound=2.5)
+    model = two_items()
+    result = solve_model(model, Fake(answer))
+    assert (result.stopped, result.values, result.objective) == (stopped, None, None)
+    assert result.bound == 2.5
+    assert model.use[0].value is None
+
+
+def test_wrong_objective_at_a_limit_is_recomputed() -> None:
+    """At a limit the point counts, not the objective that the solver says it has."""
+    answer = replace(TRUTH, stopped=Stopped.TIME, objective=1e50, bound=2.5)
+    assert solve_model(two_items(), Fake(answer)).objective == 3
+
+
+def test_constant_infeasibility_needs_no_solver() -> None:
+    """A constraint on fixed variables that fails is infeasibility, not an error."""
+    model = two_items()
+    for variable in model.use.values():
+        variable.fix(0)
+    assert solve_model(model, Fake(TRUTH)).stopped is Stopped.INFEASIBLE
+
+
+def test_shorter_time_limit_wins() -> None:
+    """The solver gets the smaller of its own limit and what the budget has left."""
+    fake = Fake(TRUTH)
+    solve_model(two_items(), fake, SolverOptions(time_limit=5), budget=Budget.of(1000))
+    assert fake.time_limit == 5
+    solve_model(two_items(), fake, SolverOptions(time_limit=5000), budget=Budget.of(1000))
+    assert fake.time_limit is not None
+    assert 0 < fake.time_limit <= 1000
+    solve_model(two_items(), fake)
+    assert fake.time_limit is None
+
+
+def test_start_reaches_the_adapter_only_when_asked() -> None:
+    """Present values of the variables are a start only on request."""
+    without, with_start = Fake(TRUTH), Fake(TRUTH)
+    for fake, start in ((without, False), (with_start, True)):
+        model = two_items()
+        model.use[0].set_value(0)
+        model.use[1].set_value(1)
+        solve_model(model, fake, start=start)
+    assert without.start is None
+    assert with_start.start is not None
+    np.testing.assert_array_equal(with_start.start, [0, 1])
+
+
+def test_unwritable_log_is_refused_before_solving() -> None:
+    """A log in a folder that does not exist stops before the solver starts."""
+    options = SolverOptions(log=Path("/absent/folder/solver.log"))
+    with pytest.raises(InputError, match="cannot be written"):
+        solve_model(two_items(), Fake(TRUTH), options)
+
+
+def test_unknown_name_lists_the_names() -> None:
+    """A wrong name is answered with the right ones."""
+    for ask in (get_solver, availability):
+        with pytest.raises(InputError, match="highs, cbc"):
+            ask("glpk")
+
+
+def test_missing_solver_says_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that is not installed is an error with the way to get it."""
+    absent = Availability(False, False, None, "Install it with 'pip install highspy'")
+    monkeypatch.setattr(HighsSolver, "availability", lambda self: absent)
+    with pytest.raises(SolverUnavailable, match="pip install highspy"):
+        get_solver("highs")
+
+
+def test_names_and_versions() -> None:
+    """HiGHS comes first, and the default solvers are there with a version."""
+    assert solver_names()[:2] == ("highs", "cbc")
+    for name in ("highs", "cbc"):
+        found = availability(name)
+        assert found.installed
+        assert found.licensed
+        assert found.version is not None
+        assert found.reason is None
