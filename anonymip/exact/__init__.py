@@ -1,0 +1,1 @@
+"""What uses solvers and search to prove optima."""

@@ -1,0 +1,537 @@
+r"""The MILP of equivalence classes with big-M constraints.
+
+Symbols of Liang & Samavi (2020), Section 2, and the components that hold them; rows i, l of the
+table, attributes j. An end that the paper calls upper bound y and lower bound z is read the way
+its constraints work: y is the lower end, z the upper one.
+
+==================================  ==========================================================
+:math:`\delta_{il}`                 ``equivalent[i, l]``, one for each unordered pair i < l
+:math:`y_{ij}, z_{ij}`              ``lower[i, j]``, ``upper[i, j]`` (numeric attributes)
+:math:`w_j (z_{ij}-y_{ij})/(U-L)`   the objective's terms in ``loss``
+==================================  ==========================================================
+
+====================  ========================================================================
+eqs. (21), (34)       ``loss``: minimise the objective summed over the records
+eqs. (22), (23)       ``lower_at_most``, ``lower_at_least``: equivalent rows share lower ends
+eqs. (24), (25)       ``upper_at_most``, ``upper_at_least``: equivalent rows share upper ends
+eq. (26)              ``companions``: every row is equivalent to at least k - 1 others
+eqs. (27), (28)       domains of ``lower`` and ``upper``: integer or real
+eqs. (29)-(32)        the big-M constants of the four constraints
+====================  ========================================================================
+
+Beyond the paper:
+
+- The permissible ends L, U in the big-M constants are the *observed* ends. A published range of a
+  monotone objective never reaches beyond the observed values, so the constants stay valid and the
+  relaxation gets no weaker.
+- ``included[i, j, h]``: whether the set published for row i holds value h (categorical attributes,
+  and numeric ones published as sets), with ``included_at_most`` and ``included_at_least`` doing
+  for it what (22), (23) do for ends. This is Section 2.5's split into binary columns, of which
+  only the upper end z matters to a loss that counts values.
+- ``set_size[i, j, c]`` and ``range_choice[i, j, p, q]`` choose the count c, or the range from level
+  p to level q, where the loss is not linear in them.
+- ``suppress[i]``: whether row i is suppressed, where the recoding allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.common.gc_manager import PauseGC
+from pyomo.core.expr import LinearExpression
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.objectives import LossTables, cells_of
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.tolerances import LOSS_RELATIVE
+
+#: Adds coefficient times variable to the objective.
+Add = Callable[[float, Any], None]
+
+#: Constraints beyond which building takes minutes and solving does not end.
+LARGEST_MODEL = 3_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What the parts of the model share; kept on the model as ``context``.
+
+    Parameters
+    ----------
+    problem
+        What is modelled.
+    ranges, sets
+        Attributes with ends and with value indicators.
+    integer_ends
+        Whether ends of integer attributes are integer variables, eq. (27).
+    """
+
+    problem: Problem
+    ranges: tuple[int, ...]
+    sets: tuple[int, ...]
+    integer_ends: bool
+
+    @property
+    def tables(self) -> LossTables:
+        """The objective's tables."""
+        return self.problem.compiled.tables
+
+    @property
+    def suppression(self) -> bool:
+        """Whether records may be suppressed."""
+        recoding = self.problem.recoding
+        return isinstance(recoding, EquivalenceClasses) and recoding.suppression
+
+
+def build_bigm(problem: Problem, *, integer_ends: bool = False) -> pyo.ConcreteModel:
+    """Return the model; it is built, not solved.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes and a monotone objective.
+    integer_ends
+        Whether the ends of integer attributes are integer variables as in eq. (27). They take
+        integer values anyway once the binaries are integer; without this they need no branching.
+
+    Notes
+    -----
+    Size: n (n - 1) / 2 binaries; four rows a pair and numeric attribute, two a pair and value of
+    a set.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective is not proven monotone: the model could then publish more than a class
+        covers.
+    InputError
+        If the recoding is another one, or the model would be too large.
+    """
+    context = _context(problem, integer_ends)
+    model = pyo.ConcreteModel(name="equivalence classes, big-M")
+    model.context = context
+    with PauseGC():
+        _add_sets(model)
+        _add_variables(model)
+        _add_equivalence(model)
+        _add_sharing_of_ends(model)
+        _add_sharing_of_values(model)
+        _add_loss(model)
+    return model
+
+
+def _context(problem: Problem, integer_ends: bool) -> Context:
+    if not isinstance(problem.recoding, EquivalenceClasses):
+        raise InputError(
+            f"the equivalence model does not model the recoding {problem.recoding.name}",
+            remedy="Use EquivalenceClasses",
+        )
+    if not problem.compiled.monotone:
+        raise UnsupportedObjective(
+            f"the equivalence model needs a monotone objective; {problem.objective.name!r} can "
+            f"fall in {problem.compiled.decreasing!r} when a cell covers more",
+            remedy="Heuristics accept it: ordered-cut, greedy-search, k-member, mondrian",
+        )
+    tables = problem.compiled.tables
+    ranges = tuple(sorted({int(a) for a in (*tables.range_columns, *tables.pair_columns)}))
+    sets = tuple(int(a) for a in tables.set_columns)
+    pairs = problem.n * (problem.n - 1) // 2
+    values = sum(len(problem.microdata.levels[a]) for a in sets)
+    rows = pairs * (4 * len(ranges) + 2 * values)
+    if rows > LARGEST_MODEL:
+        raise InputError(
+            f"the big-M model of {problem.n} records has {rows:,} constraints; the limit is "
+            f"{LARGEST_MODEL:,}",
+            remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",
+        )
+    return Context(problem, ranges, sets, integer_ends)
+
+
+def _add_sets(model: pyo.ConcreteModel) -> None:
+    context = model.context
+    model.rows = pyo.RangeSet(0, context.problem.n - 1, doc="records of the table")
+    model.pairs = pyo.Set(
+        initialize=list(combinations(range(context.problem.n), 2)),
+        dimen=2,
+        doc="unordered pairs of records",
+    )
+    model.ranges = pyo.Set(initialize=context.ranges, doc="attributes published by their ends")
+    model.attribute_values = pyo.Set(
+        initialize=[
+            (a, h) for a in context.sets for h in range(len(context.problem.microdata.levels[a]))
+        ],
+        dimen=2,
+        doc="attributes published as sets, and the ranks of their observed values",
+    )
+
+
+def _add_variables(model: pyo.ConcreteModel) -> None:
+    context = model.context
+    microdata = context.problem.microdata
+    values = microdata.values
+    low, high = values.min(axis=0), values.max(axis=0)
+
+    def domain(model: Any, row: int, attribute: int) -> Any:
+        whole = context.integer_ends and microdata.attributes[attribute].integer
+        return pyo.Integers if whole else pyo.Reals
+
+    model.equivalent = pyo.Var(
+        model.pairs, domain=pyo.Binary, doc="whether two records are published alike"
+    )
+    model.lower = pyo.Var(
+        model.rows,
+        model.ranges,
+        domain=domain,
+        bounds=lambda _, i, j: (float(low[j]), float(values[i, j])),
+        doc="lower end published for a record [unit of the attribute]",
+    )
+    model.upper = pyo.Var(
+        model.rows,
+        model.ranges,
+        domain=domain,
+        bounds=lambda _, i, j: (float(values[i, j]), float(high[j])),
+        doc="upper end published for a record [unit of the attribute]",
+    )
+    model.included = pyo.Var(
+        model.rows,
+        model.attribute_values,
+        bounds=lambda _, i, j, h: (1.0 if microdata.codes[i, j] == h else 0.0, 1.0),
+        doc="whether the set published for a record holds a value",
+    )
+    if context.suppression:
+        model.suppress = pyo.Var(
+            model.rows, domain=pyo.Binary, doc="whether a record is published as stars"
+        )
+
+
+def _add_equivalence(model: pyo.ConcreteModel) -> None:
+    context = model.context
+    k = context.problem.k
+    n = context.problem.n
+
+    def companions(model: Any, i: int) -> Any:
+        others = [
+            model.equivalent[min(i, other), max(i, other)] for other in range(n) if other != i
+        ]
+        coefficients = [1.0] * len(others)
+        if context.suppression:
+            others.append(model.suppress[i])
+            coefficients.append(k - 1.0)
+        return (k - 1.0, _linear(0.0, coefficients, others), None)
+
+    model.companions = pyo.Constraint(
+        model.rows, rule=companions, doc="(26): at least k - 1 equivalent records"
+    )
+    if context.suppression:
+        model.alone = pyo.Constraint(
+            model.pairs,
+            [0, 1],
+            rule=lambda model, i, other, end: (
+                None,
+                _linear(
+                    0.0,
+                    [1.0, 1.0],
+                    [model.equivalent[i, other], model.suppress[(i, other)[end]]],
+                ),
+                1.0,
+            ),
+            doc="a suppressed record is equivalent to none",
+        )
+
+
+def _linear(constant: float, coefficients: list[float], variables: list[Any]) -> Any:
+    return LinearExpression(constant=constant, linear_coefs=coefficients, linear_vars=variables)
+
+
+def _link(first: Any, second: Any, big_m: float, binary: Any) -> tuple[None, Any, float]:
+    """Return first - second <= big_m (1 - binary)."""
+    return (None, _linear(0.0, [1.0, -1.0, big_m], [first, second, binary]), big_m)
+
+
+def _add_sharing_of_ends(model: pyo.ConcreteModel) -> None:
+    values = model.context.problem.microdata.values
+    low, high = values.min(axis=0), values.max(axis=0)
+
+    def lower_big_m(i: int, other: int, j: int) -> float:
+        return float(max(values[i, j], values[other, j]) - low[j])
+
+    def upper_big_m(i: int, other: int, j: int) -> float:
+        return float(high[j] - min(values[i, j], values[other, j]))
+
+    def rule(end: str, big_m: Any, swapped: bool) -> Any:
+        def constraint(model: Any, i: int, other: int, j: int) -> Any:
+            ends = getattr(model, end)
+            pair = (ends[other, j], ends[i, j]) if swapped else (ends[i, j], ends[other, j])
+            return _link(*pair, big_m(i, other, j), model.equivalent[i, other])
+
+        return constraint
+
+    for end, big_m, equations in (
+        ("lower", lower_big_m, ("(22), (29)", "(23), (30)")),
+        ("upper", upper_big_m, ("(24), (31)", "(25), (32)")),
+    ):
+        for side, swapped, equation in (
+            ("at_most", False, equations[0]),
+            ("at_least", True, equations[1]),
+        ):
+            constraint = pyo.Constraint(
+                model.pairs,
+                model.ranges,
+                rule=rule(end, big_m, swapped),
+                doc=f"{equation}: equivalent records share their {end} ends",
+            )
+            model.add_component(f"{end}_{side}", constraint)
+
+
+def _add_sharing_of_values(model: pyo.ConcreteModel) -> None:
+    def rule(swapped: bool) -> Any:
+        def constraint(model: Any, i: int, other: int, j: int, h: int) -> Any:
+            first, second = (other, i) if swapped else (i, other)
+            return _link(
+                model.included[first, j, h],
+                model.included[second, j, h],
+                1.0,
+                model.equivalent[i, other],
+            )
+
+        return constraint
+
+    for side, swapped in (("at_most", False), ("at_least", True)):
+        constraint = pyo.Constraint(
+            model.pairs,
+            model.attribute_values,
+            rule=rule(swapped),
+            doc="equivalent records share their published values (Section 2.5)",
+        )
+        model.add_component(f"included_{side}", constraint)
+
+
+def _add_loss(model: pyo.ConcreteModel) -> None:
+    context = model.context
+    tables, problem = context.tables, context.problem
+    n = problem.n
+    constant = tables.constant * n
+    coefficients: list[float] = []
+    variables: list[Any] = []
+
+    def add(coefficient: float, variable: Any) -> None:
+        if coefficient:
+            coefficients.append(float(coefficient))
+            variables.append(variable)
+
+    for r, column in enumerate(tables.range_columns):
+        low, high = tables.range_low[r], tables.range_high[r]
+        constant -= n * (low + high) * tables.range_origin[r]
+        for i in range(n):
+            add(low, model.lower[i, column])
+            add(high, model.upper[i, column])
+    constant += _add_set_losses(model, add)
+    _add_pair_losses(model, add)
+    if context.suppression:
+        alone = _losses_alone(problem)
+        for i in range(n):
+            add(problem.compiled.suppression_price - alone[i], model.suppress[i])
+    model.loss = pyo.Objective(
+        expr=_linear(float(constant), coefficients, variables),
+        sense=pyo.minimize,
+        doc="(21), (34): loss summed over the records [unit of the objective]",
+    )
+
+
+def _losses_alone(problem: Problem) -> NDArray[np.float64]:
+    """Return (n,) the loss of publishing each record exactly, which a suppressed one saves."""
+    alone = Classes(np.arange(problem.n, dtype=np.int32))
+    return problem.compiled.record_losses(cells_of(problem.recoding.describe(problem, alone)))
+
+
+def _add_set_losses(model: pyo.ConcreteModel, add: Add) -> float:
+    """Charge for the number of published values; return the constant part."""
+    tables, n = model.context.tables, model.context.problem.n
+    constant = 0.0
+    curved: dict[int, NDArray[np.float64]] = {}
+    for s, column in enumerate(map(int, tables.set_columns)):
+        size, start = int(tables.set_sizes[s]), int(tables.set_start[s])
+        losses = tables.set_losses[start + 1 : start + size + 1]
+        steps = np.diff(losses)
+        if size > 1 and np.ptp(steps) > LOSS_RELATIVE * np.abs(steps).max():
+            curved[column] = losses
+            continue
+        step = float(steps.mean()) if size > 1 else 0.0
+        constant += n * (float(losses[0]) - step)
+        for i in range(n):
+            for h in range(size):
+                add(step, model.included[i, column, h])
+    if curved:
+        _add_curved_sets(model, add, curved)
+    return constant
+
+
+def _add_curved_sets(
+    model: pyo.ConcreteModel, add: Add, curved: dict[int, NDArray[np.float64]]
+) -> None:
+    """Choose the number of published values where the loss is not linear in it."""
+    model.set_sizes = pyo.Set(
+        initialize=[(a, c) for a, losses in curved.items() for c in range(1, len(losses) + 1)],
+        dimen=2,
+        doc="attributes with a curved loss, and possible numbers of values",
+    )
+    model.set_size = pyo.Var(
+        model.rows,
+        model.set_sizes,
+        domain=pyo.Binary,
+        doc="whether the set published for a record has so many values",
+    )
+    columns = list(curved)
+    model.one_set_size = pyo.Constraint(
+        model.rows,
+        columns,
+        rule=lambda model, i, a: (
+            sum(model.set_size[i, a, c] for c in range(1, len(curved[a]) + 1)) == 1
+        ),
+        doc="a set has one size",
+    )
+    model.set_size_counts = pyo.Constraint(
+        model.rows,
+        columns,
+        rule=lambda model, i, a: (
+            sum(c * model.set_size[i, a, c] for c in range(1, len(curved[a]) + 1))
+            >= sum(model.included[i, a, h] for h in range(len(curved[a])))
+        ),
+        doc="the size counts the published values",
+    )
+    for i in model.rows:
+        for a, losses in curved.items():
+            for c, loss in enumerate(losses, start=1):
+                add(float(loss), model.set_size[i, a, c])
+
+
+def _add_pair_losses(model: pyo.ConcreteModel, add: Add) -> None:
+    """Choose the published range among all pairs of levels where the loss is not linear in it."""
+    tables, microdata = model.context.tables, model.context.problem.microdata
+    if not len(tables.pair_columns):
+        return
+    levels = {int(a): microdata.levels[a].astype(np.float64) for a in tables.pair_columns}
+    model.range_choices = pyo.Set(
+        initialize=[
+            (i, a, p, q)
+            for i in range(microdata.n)
+            for a in levels
+            for p in range(int(microdata.codes[i, a]) + 1)
+            for q in range(int(microdata.codes[i, a]), len(levels[a]))
+        ],
+        dimen=4,
+        doc="records, attributes with a curved loss, ranks of possible ends",
+    )
+    model.range_choice = pyo.Var(
+        model.range_choices, domain=pyo.Binary, doc="whether a record's range has these ends"
+    )
+    choices: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for i, a, p, q in model.range_choices:
+        choices.setdefault((i, a), []).append((p, q))
+    model.one_range = pyo.Constraint(
+        model.rows,
+        list(levels),
+        rule=lambda model, i, a: sum(model.range_choice[i, a, p, q] for p, q in choices[i, a]) == 1,
+        doc="a range has one pair of ends",
+    )
+    for end, which in (("lower", 0), ("upper", 1)):
+        # Ends may lie inside the chosen range only: a monotone loss then chooses the tight one.
+        def rule(model: Any, i: int, a: int, end: str = end, which: int = which) -> Any:
+            chosen = sum(
+                float(levels[a][ends[which]]) * model.range_choice[i, a, ends[0], ends[1]]
+                for ends in choices[i, a]
+            )
+            variable = getattr(model, end)[i, a]
+            return chosen <= variable if end == "lower" else chosen >= variable
+
+        model.add_component(
+            f"{end}_chosen",
+            pyo.Constraint(
+                model.rows, list(levels), rule=rule, doc=f"the chosen range covers the {end} end"
+            ),
+        )
+    for p_index, column in enumerate(map(int, tables.pair_columns)):
+        start, size = int(tables.pair_start[p_index]), int(tables.pair_sizes[p_index])
+        losses = tables.pair_losses[start : start + size * size].reshape(size, size)
+        for i in model.rows:
+            for p, q in choices[i, column]:
+                add(float(losses[p, q]), model.range_choice[i, column, p, q])
+
+
+def set_start_bigm(model: pyo.ConcreteModel, assignment: Classes) -> None:
+    """Give every variable the value that the classes imply: a warm start.
+
+    Raises
+    ------
+    InvalidAssignment
+        If the classes break a rule of the recoding.
+    """
+    problem: Problem = model.context.problem
+    problem.recoding.check(problem, assignment)
+    labels = assignment.labels
+    cells = problem.recoding.describe(problem, assignment)
+    codes, values = problem.microdata.codes, problem.microdata.values
+    starred = labels == SUPPRESSED
+    for i, other in model.pairs:
+        together = labels[i] == labels[other] and not starred[i]
+        model.equivalent[i, other].set_value(int(together))
+    for i, a in model.lower:
+        model.lower[i, a].set_value(float(values[i, a] if starred[i] else cells.lower[i, a]))
+        model.upper[i, a].set_value(float(values[i, a] if starred[i] else cells.upper[i, a]))
+    held = {
+        (i, a): {int(codes[i, a])} if starred[i] else {int(c) for c in cells.members.of(i, a)}
+        for i in range(problem.n)
+        for a in model.context.sets
+    }
+    for i, a, h in model.included:
+        model.included[i, a, h].set_value(float(h in held[i, a]))
+    if model.context.suppression:
+        for i in model.rows:
+            model.suppress[i].set_value(int(starred[i]))
+    if model.component("set_size") is not None:
+        for i, a, c in model.set_size:
+            model.set_size[i, a, c].set_value(int(c == len(held[i, a])))
+    if model.component("range_choice") is not None:
+        levels = problem.microdata.levels
+        for i, a, p, q in model.range_choice:
+            ends = (model.lower[i, a].value, model.upper[i, a].value)
+            model.range_choice[i, a, p, q].set_value(int((levels[a][p], levels[a][q]) == ends))
+
+
+def read_bigm(model: pyo.ConcreteModel) -> Classes:
+    """Return the classes of a solved model.
+
+    Rows that are equivalent through others ("indirectly equivalent", Def. 6) share all ends, so a
+    class is a connected component.
+
+    Raises
+    ------
+    InputError
+        If the model has no solution.
+    """
+    problem: Problem = model.context.problem
+    if any(variable.value is None for variable in model.equivalent.values()):
+        raise InputError(
+            "the model has no values to read", remedy="Solve it, and load the solution"
+        )
+    edges = np.array(
+        [pair for pair in model.pairs if model.equivalent[pair].value > 0.5], np.int64
+    ).reshape(-1, 2)
+    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), (problem.n, problem.n))
+    _, labels = connected_components(graph, directed=False)
+    labels = labels.astype(np.int64)
+    if model.context.suppression:
+        for i in model.rows:
+            if model.suppress[i].value > 0.5:
+                labels[i] = SUPPRESSED
+    return Classes(labels)
