@@ -1,0 +1,173 @@
+"""The grammar of one published cell, as ``docs/format.md`` gives it: reading only."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+STAR = "*"
+_LITERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_MEMBER = re.compile(r"((?:[^\\|}]|\\[\\|}])*)([|}])")
+_ESCAPED = re.compile(r"\\([\\|}])")
+_SPECIAL_START = tuple("[{*\\")
+
+
+class CellError(ValueError):
+    """A cell does not follow the grammar; the text says which rule, never the cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one published cell says.
+
+    Parameters
+    ----------
+    lower, upper
+        Ends of the published range, equal for an exact number; NaN in text columns and in
+        suppressed cells.
+    members
+        The published values one by one, sorted: one of an exact cell, several of a set; empty for
+        a proper range and for a suppressed cell.
+    suppressed
+        Whether the cell is a star.
+    """
+
+    lower: float = math.nan
+    upper: float = math.nan
+    members: tuple[str, ...] | tuple[float, ...] = ()
+    suppressed: bool = False
+
+    @property
+    def is_range(self) -> bool:
+        """Whether the cell is a proper range, lower < upper, without single values."""
+        return not self.suppressed and not self.members
+
+
+SUPPRESSED = Cell(suppressed=True)
+
+
+def read_number(text: str) -> float:
+    """Return the finite decimal number that `text` spells; blanks around it do not matter.
+
+    Raises
+    ------
+    CellError
+        If it is anything else: text, ``nan``, ``inf``, an overflow, digits with underscores.
+    """
+    stripped = text.strip()
+    if _LITERAL.fullmatch(stripped) is None or not math.isfinite(float(stripped)):
+        raise CellError("is not a finite decimal number")
+    return float(stripped) + 0.0
+
+
+def number_text(number: float) -> str:
+    """Return the only spelling of a number that a release may use."""
+    return repr(float(number) + 0.0).removesuffix(".0")
+
+
+def read_numeric_cell(text: str, *, publish: str, integer: bool = False) -> Cell:
+    """Read a cell of a numeric column of layout "cells".
+
+    Parameters
+    ----------
+    text
+        The cell.
+    publish
+        ``"range"`` or ``"set"``: the generalized form that the column may use.
+    integer
+        Whether only whole numbers are permitted.
+
+    Raises
+    ------
+    CellError
+        If the cell does not follow the grammar.
+    """
+    if text == STAR:
+        return SUPPRESSED
+    if text.startswith("[") and publish == "range":
+        ends = text[1:-1].split("..")
+        if len(ends) != 2 or not text.endswith("]"):
+            raise CellError("is not a range [lower..upper]")
+        lower, upper = (_published_number(end, integer) for end in ends)
+        if lower >= upper:
+            raise CellError("is a range whose lower end is not below its upper end")
+        return Cell(lower, upper)
+    if text.startswith("{") and publish == "set":
+        numbers = tuple(_published_number(member, integer) for member in _members(text))
+        if any(left >= right for left, right in pairwise(numbers)):
+            raise CellError("is a set that is not sorted or repeats a value")
+        return Cell(numbers[0], numbers[-1], numbers)
+    number = _published_number(text, integer)
+    return Cell(number, number, (number,))
+
+
+def read_numeric_pair(lower_text: str, upper_text: str, *, integer: bool = False) -> Cell:
+    """Read the two cells of a numeric range column of layout "columns".
+
+    Raises
+    ------
+    CellError
+        If the pair does not follow the grammar.
+    """
+    if lower_text == upper_text == STAR:
+        return SUPPRESSED
+    if STAR in (lower_text, upper_text):
+        raise CellError("is suppressed at one end only")
+    lower = _published_number(lower_text, integer)
+    upper = _published_number(upper_text, integer)
+    if lower > upper:
+        raise CellError("has its lower end above its upper end")
+    return Cell(lower, upper, (lower,) if lower == upper else ())
+
+
+def read_text_cell(text: str) -> Cell:
+    """Read a cell of a categorical column.
+
+    Raises
+    ------
+    CellError
+        If the cell does not follow the grammar.
+    """
+    if text == STAR:
+        return SUPPRESSED
+    if text.startswith("{"):
+        members = tuple(_members(text))
+        if any(left >= right for left, right in pairwise(members)):
+            raise CellError("is a set that is not sorted or repeats a value")
+        return Cell(members=members)
+    if text.startswith("\\"):
+        if not text[1:].startswith(_SPECIAL_START):
+            raise CellError("starts with a backslash that escapes nothing")
+        return Cell(members=(text[1:],))
+    if text.startswith(_SPECIAL_START):
+        raise CellError("starts with a sign that needs a backslash in front")
+    return Cell(members=(text,))
+
+
+def _published_number(text: str, integer: bool) -> float:
+    number = read_number(text)
+    # A second spelling of the same number would tell rows of one class apart.
+    if number_text(number) != text:
+        raise CellError("holds a number that is not in its shortest spelling")
+    if integer and not number.is_integer():
+        raise CellError("holds a fraction in a column of whole numbers")
+    return number
+
+
+def _members(text: str) -> list[str]:
+    members: list[str] = []
+    position = 1
+    separator = "|"
+    while separator == "|":
+        match = _MEMBER.match(text, position)
+        if match is None:
+            raise CellError("is not a set {first|second|...}")
+        members.append(_ESCAPED.sub(r"\1", match[1]))
+        separator, position = match[2], match.end()
+    if position != len(text):
+        raise CellError("goes on after the end of its set")
+    if len(members) < 2:
+        raise CellError("is a set of a single value")
+    return members

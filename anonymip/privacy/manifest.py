@@ -1,0 +1,366 @@
+"""What is declared about a release: its manifest, and the schema of the original."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NoReturn, cast
+
+import pandas as pd
+
+from anonymip.errors import InputError
+
+FORMAT = "anonymip-release/1"
+SUFFIX = ".manifest.json"
+ROLES = ("quasi-identifier", "sensitive", "keep")
+_REMEDY = "Write the release again, or repair its manifest; docs/format.md describes it"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One published column as the manifest declares it.
+
+    Parameters
+    ----------
+    name
+        Its name in the original.
+    role
+        ``"quasi-identifier"``, ``"sensitive"`` or ``"keep"``.
+    kind
+        ``"numeric"`` or ``"categorical"``; "categorical" for columns published untouched.
+    publish
+        ``"range"`` or ``"set"``.
+    integer
+        Whether its numbers are whole.
+    domain
+        Declared domain: two numbers, or all texts; None if it is what the original holds.
+    """
+
+    name: str
+    role: str
+    kind: str = "categorical"
+    publish: str = "set"
+    integer: bool = False
+    domain: tuple[float, float] | tuple[str, ...] | None = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are numbers."""
+        return self.kind == "numeric"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts of a manifest that the verifier reads, checked for form, not for truth."""
+
+    k: int
+    n: int
+    m: int
+    columns: tuple[Column, ...]
+    objective_name: str
+    objective: float
+    ncp: float
+    gcp: float
+    bound: float | None
+    proof: str | None
+    gap: float | None
+    status: str
+    suppressed: int
+    order: str
+    layout: str
+    separator: str
+    encoding: str
+    policy: str
+    tokens: tuple[str, ...]
+    label: str
+    has_seed: bool
+
+    @property
+    def quasi_identifiers(self) -> tuple[Column, ...]:
+        """The quasi-identifiers in order."""
+        return tuple(column for column in self.columns if column.role == "quasi-identifier")
+
+    @property
+    def untouched(self) -> tuple[Column, ...]:
+        """Sensitive and kept columns in order."""
+        return tuple(column for column in self.columns if column.role != "quasi-identifier")
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The column names that the release must have, in order."""
+        names: list[str] = []
+        for column in self.columns:
+            names += self.names_of(column)
+        return tuple(names)
+
+    def names_of(self, column: Column) -> tuple[str, ...]:
+        """Return the names under which the release shows a column: one, or lower and upper."""
+        if (
+            self.layout == "columns"
+            and column.role == "quasi-identifier"
+            and column.is_numeric
+            and column.publish == "range"
+        ):
+            return (f"{column.name}_lower", f"{column.name}_upper")
+        return (column.name,)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The parts of a schema file that the verifier reads."""
+
+    kinds: Mapping[str, str | None] = field(default_factory=dict)
+    domains: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    sensitive: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    separator: str | None = None
+    encoding: str | None = None
+    columns: tuple[str, ...] | None = None
+    tokens: tuple[str, ...] | None = None
+
+    def role_of(self, name: str) -> str | None:
+        """Return the declared role of a column, None if it has none."""
+        if name in self.kinds:
+            return "quasi-identifier"
+        roles = {"sensitive": self.sensitive, "keep": self.keep, "drop": self.drop}
+        return next((role for role, names in roles.items() if name in names), None)
+
+
+def read_manifest(
+    manifest: Mapping[str, Any] | str | Path | None, release: str | Path | pd.DataFrame
+) -> Manifest:
+    """Read and check the form of a manifest.
+
+    Parameters
+    ----------
+    manifest
+        The object, the path of its file, or None: the file beside the release.
+    release
+        The release, whose path names the manifest's.
+
+    Raises
+    ------
+    InputError
+        If there is no manifest, it is no JSON object, or lacks or misuses a key.
+    """
+    if manifest is None:
+        if isinstance(release, pd.DataFrame):
+            raise InputError(
+                "a release given as a data frame has no manifest beside it",
+                remedy="Pass manifest=",
+            )
+        manifest = Path(f"{release}{SUFFIX}")
+    if isinstance(manifest, Mapping):
+        return _manifest(manifest)
+    path = Path(manifest)
+    if not path.is_file():
+        raise InputError(
+            f"there is no manifest {path}",
+            remedy="It lies beside the release; name it if it lies elsewhere",
+        )
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"the manifest {path} is not JSON", remedy=_REMEDY) from error
+    if not isinstance(document, dict):
+        raise InputError(f"the manifest {path} is not a JSON object", remedy=_REMEDY)
+    return _manifest(document)
+
+
+def read_schema(path: str | Path | None) -> Schema | None:
+    """Read what the verifier needs of a schema file; None for None.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not TOML, or declares something of the wrong type.
+    """
+    if path is None:
+        return None
+    file = Path(path)
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the schema {file} cannot be read", remedy="Check the path") from error
+    except ValueError as error:
+        raise InputError(f"the schema {file} is not TOML", remedy="Correct it") from error
+    attributes, table = document.get("attributes", {}), document.get("table", {})
+    if not (_is_table_of_tables(attributes) and isinstance(table, dict)):
+        raise InputError(
+            f"the schema {file} does not consist of tables",
+            remedy="Write [attributes.NAME] and [table]",
+        )
+    columns = _texts(table, "columns", file)
+    return Schema(
+        {name: given.get("kind") for name, given in attributes.items()},
+        {name: given["domain"] for name, given in attributes.items() if "domain" in given},
+        _texts(table, "sensitive", file) or (),
+        _texts(table, "keep", file) or (),
+        _texts(table, "drop", file) or (),
+        table.get("separator"),
+        table.get("encoding"),
+        None if table.get("header", not columns) else columns,
+        _texts(table, "missing", file),
+    )
+
+
+def read_domain(
+    name: str, kind: str, given: object
+) -> tuple[float, float] | tuple[str, ...] | None:
+    """Return a declared domain in the form of :class:`Column`.
+
+    Raises
+    ------
+    InputError
+        If it is not ``[lowest, highest]`` for a numeric column, or a list for another.
+    """
+    if given is None:
+        return None
+    wrong = InputError(
+        f"the domain of column {name!r} does not fit its kind",
+        remedy="Give [lowest, highest] for a numeric column, else a list of texts",
+    )
+    if not isinstance(given, (list, tuple)) or not given:
+        raise wrong
+    if kind != "numeric":
+        return tuple(dict.fromkeys(str(value) for value in given))
+    if len(given) != 2 or not all(_is_number(end) for end in given) or given[0] > given[1]:
+        raise wrong
+    return (float(given[0]), float(given[1]))
+
+
+def _manifest(document: Mapping[str, Any]) -> Manifest:
+    if _get(document, "format", str) != FORMAT:
+        raise InputError(
+            "the manifest is of an unknown format", remedy=f"This version reads {FORMAT}"
+        )
+    if _get(document, "recoding", str) != "classes":
+        raise InputError(
+            "the release is of a recoding that cannot be verified", remedy="Known: classes"
+        )
+    table = _get(document, "table", dict)
+    missing = _get(table, "missing", dict, "table.")
+    objective = _get(document, "objective", dict)
+    bound = _optional(document, "bound", dict)
+    columns = tuple(_column(entry) for entry in _get(document, "columns", list))
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        _refuse("columns", "names a column twice")
+    if all(column.role != "quasi-identifier" for column in columns):
+        _refuse("columns", "names no quasi-identifier")
+    return Manifest(
+        k=_get(document, "k", int),
+        n=_get(document, "n", int),
+        m=_get(document, "m", int),
+        columns=columns,
+        objective_name=_get(objective, "name", str, "objective."),
+        objective=_number(objective, "value", "objective."),
+        ncp=_number(document, "ncp"),
+        gcp=_number(document, "gcp"),
+        bound=None if bound is None else _number(bound, "value", "bound."),
+        proof=None if bound is None else _optional(bound, "proof", str, "bound."),
+        gap=None if _get(document, "gap") is None else _number(document, "gap"),
+        status=_get(document, "status", str),
+        suppressed=_get(document, "suppressed", int),
+        order=_one_of(document, "order", ("shuffled", "kept")),
+        layout=_one_of(table, "layout", ("cells", "columns"), "table."),
+        separator=_one_character(table),
+        encoding=_get(table, "encoding", str, "table."),
+        policy=_one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
+        tokens=_token_list(missing),
+        label=_get(missing, "label", str, "table.missing."),
+        has_seed="seed" in document,
+    )
+
+
+def _column(entry: object) -> Column:
+    if not isinstance(entry, Mapping):
+        _refuse("columns", "holds something that is not an object")
+    name = _get(entry, "name", str, "columns.")
+    role = _one_of(entry, "role", ROLES, "columns.")
+    if role != "quasi-identifier":
+        return Column(name, role)
+    kind = _one_of(entry, "kind", ("numeric", "categorical"), "columns.")
+    publish = _one_of(entry, "publish", ("range", "set"), "columns.")
+    if kind == "categorical" and publish == "range":
+        _refuse("columns.publish", f"asks for ranges of the categorical column {name!r}")
+    integer = _get(entry, "integer", bool, "columns.")
+    return Column(name, role, kind, publish, integer, read_domain(name, kind, entry.get("domain")))
+
+
+def _get(given: Mapping[str, Any], key: str, kind: type | None = None, where: str = "") -> Any:
+    if key not in given:
+        _refuse(where + key, "is missing")
+    value = given[key]
+    if kind is not None and (
+        not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+    ):
+        _refuse(where + key, f"is not of type {kind.__name__}")
+    return value
+
+
+def _optional(given: Mapping[str, Any], key: str, kind: type, where: str = "") -> Any:
+    return None if _get(given, key, None, where) is None else _get(given, key, kind, where)
+
+
+def _number(given: Mapping[str, Any], key: str, where: str = "") -> float:
+    value = _get(given, key, None, where)
+    if not _is_number(value):
+        _refuse(where + key, "is not a finite number")
+    return float(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _one_of(given: Mapping[str, Any], key: str, known: Sequence[str], where: str = "") -> str:
+    value = _get(given, key, str, where)
+    if value not in known:
+        _refuse(where + key, f"is none of {', '.join(known)}")
+    return cast(str, value)
+
+
+def _one_character(table: Mapping[str, Any]) -> str:
+    separator = cast(str, _get(table, "separator", str, "table."))
+    if len(separator) != 1:
+        _refuse("table.separator", "is not one character")
+    return separator
+
+
+def _token_list(missing: Mapping[str, Any]) -> tuple[str, ...]:
+    tokens = _get(missing, "tokens", list, "table.missing.")
+    if not all(isinstance(token, str) for token in tokens):
+        _refuse("table.missing.tokens", "is not a list of texts")
+    return tuple(tokens)
+
+
+def _refuse(key: str, reason: str) -> NoReturn:
+    raise InputError(f"the manifest's {key} {reason}", remedy=_REMEDY)
+
+
+def _refuse_constant(name: str) -> Literal[0]:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _is_table_of_tables(given: object) -> bool:
+    return isinstance(given, dict) and all(isinstance(entry, dict) for entry in given.values())
+
+
+def _texts(table: Mapping[str, Any], key: str, file: Path) -> tuple[str, ...] | None:
+    given = table.get(key)
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        raise InputError(
+            f"table.{key} of the schema {file} is not a list of texts",
+            remedy='Write ["one", "two"]',
+        )
+    return tuple(given)

@@ -1,0 +1,143 @@
+"""Whether a published table says the truth about the original records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.privacy.cells import Cell
+from anonymip.privacy.containment import Containment
+from anonymip.privacy.matching import Shortage, find_shortage
+from anonymip.privacy.original import Original
+from anonymip.privacy.published import NAMED_PROBLEMS, PublishedTable, dense_rows
+from anonymip.privacy.tables import aligned, distinct
+
+
+def range_problems(published: PublishedTable, original: Original) -> list[str]:
+    """Return a sentence for each column with a published cell that leaves the domain."""
+    problems: list[str] = []
+    for attribute, (column, cells) in enumerate(
+        zip(published.columns, published.cells, strict=True)
+    ):
+        if column.is_numeric:
+            low, high = original.bounds(attribute)
+            outside = [cell.lower < low or cell.upper > high for cell in cells]
+        else:
+            permissible = original.values(attribute)
+            outside = [not permissible.issuperset(_texts(cell)) for cell in cells]
+        rows = np.flatnonzero(np.array(outside, np.bool_)[published.codes[:, attribute]])
+        problems += [
+            f"Column {column.name!r}, published row {row + 1}: the cell leaves the domain."
+            for row in rows[:1]
+        ]
+    return problems
+
+
+def truth_problems(published: PublishedTable, original: Original, *, in_order: bool) -> list[str]:
+    """Return why the original records cannot be handed out to the published rows.
+
+    Parameters
+    ----------
+    published, original
+        Tables of the same number of rows.
+    in_order
+        Whether published row i stands for original record i; else any one-to-one assignment of
+        records to rows will do.
+    """
+    containments = [
+        Containment(cells, levels)
+        for cells, levels in zip(published.cells, original.levels, strict=True)
+    ]
+    untouched = {name: _paired_codes(original, published, name) for name in published.untouched}
+    if in_order:
+        return _row_by_row(published, original, containments, untouched)
+    problems = [
+        f"Column {name!r}, published row {row + 1}: the value occurs more often than in the "
+        "original."
+        for name, (before, after) in untouched.items()
+        for row in _surplus(before, after)
+    ]
+    if problems:
+        return problems
+    before, after = _groups(untouched, published.n)
+    surplus = _surplus(before, after)
+    if surplus:
+        return [
+            f"Published row {row + 1}: the combination of sensitive and kept values occurs more "
+            "often than in the original."
+            for row in surplus
+        ]
+    shortage = find_shortage(original.codes, before, published.codes, after, containments)
+    if shortage is None:
+        return []
+    return [_shortage_sentence(shortage, int(original.rows[shortage.example]) + 1)]
+
+
+def _shortage_sentence(shortage: Shortage, row: int) -> str:
+    if shortage.rows == 0:
+        return (
+            f"Original row {row} fits into no published row that shows its sensitive and kept "
+            "values."
+        )
+    return (
+        f"{shortage.records} original records, row {row} among them, fit into only "
+        f"{shortage.rows} published rows that show their sensitive and kept values."
+    )
+
+
+def _row_by_row(
+    published: PublishedTable,
+    original: Original,
+    containments: Sequence[Containment],
+    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> list[str]:
+    wrong: list[tuple[str, NDArray[np.bool_], str]] = [
+        (
+            column.name,
+            ~containment.holds(original.codes[:, attribute], published.codes[:, attribute]),
+            "does not contain the original value",
+        )
+        for attribute, (column, containment) in enumerate(
+            zip(published.columns, containments, strict=True)
+        )
+    ]
+    wrong += [
+        (name, before != after, "is not the original value")
+        for name, (before, after) in untouched.items()
+    ]
+    return [
+        f"Column {name!r}, published row {row + 1}: the cell {reason}."
+        for name, rows, reason in wrong
+        for row in np.flatnonzero(rows)[:NAMED_PROBLEMS]
+    ]
+
+
+def _paired_codes(
+    original: Original, published: PublishedTable, name: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return codes of an untouched column before and after: equal codes, equal values."""
+    before, after = aligned(original.untouched[name], published.untouched[name])
+    _, codes = distinct(np.concatenate([before, after]))
+    return codes[: len(before)], codes[len(before) :]
+
+
+def _groups(
+    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the group of each record and each row: equal where all untouched values are."""
+    columns = [np.concatenate(pair) for pair in untouched.values()]
+    groups = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(2 * n, np.int64)
+    return groups[:n], groups[n:]
+
+
+def _surplus(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
+    """Return the first published row whose code occurs more often than before, if any."""
+    size = 1 + int(max(before.max(), after.max()))
+    more = np.bincount(after, minlength=size) > np.bincount(before, minlength=size)
+    return [int(row) for row in np.flatnonzero(more[after])[:1]]
+
+
+def _texts(cell: Cell) -> tuple[str, ...]:
+    return tuple(str(value) for value in cell.members)

@@ -1,0 +1,332 @@
+"""Independent verification that a release keeps what its manifest promises.
+
+Nothing here is shared with the code that makes releases. Rows are numbered from 1 (the first row
+of data); problems name columns and rows, never values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.privacy.claims import (
+    has_ncp_objective,
+    loss_problems,
+    normalised_penalty,
+    optimality_problems,
+    relative_gap,
+)
+from anonymip.privacy.manifest import Manifest, Schema, read_manifest, read_schema
+from anonymip.privacy.original import Original, domain_problems, encode_original
+from anonymip.privacy.published import PublishedTable, header_problems, parse_release
+from anonymip.privacy.tables import MalformedTable, TextTable, read_table
+from anonymip.privacy.truth import range_problems, truth_problems
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found.
+
+    Parameters
+    ----------
+    ok
+        Whether there are no problems.
+    k
+        The claimed size of the smallest class.
+    k_reached
+        The smallest class among the rows that are not wholly suppressed; None if there are none,
+        or if the release could not be read.
+    classes
+        Number of classes, wholly suppressed rows apart.
+    suppressed
+        Number of rows whose quasi-identifiers are all suppressed.
+    n, m
+        Published rows and quasi-identifiers.
+    ncp, gcp
+        Loss of the published table: sum of the normalised penalties, and its mean per cell.
+    bound, gap
+        The manifest's bound, in units of ncp, and its relative distance to the recomputed ncp;
+        None if the manifest has no bound or its objective is not the ncp.
+    problems
+        One sentence each.
+    checks
+        What was checked and holds, one sentence each.
+    """
+
+    ok: bool
+    k: int
+    k_reached: int | None
+    classes: int | None
+    suppressed: int | None
+    n: int | None
+    m: int
+    ncp: float | None
+    gcp: float | None
+    bound: float | None
+    gap: float | None
+    problems: tuple[str, ...]
+    checks: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Return the text for a person, several lines."""
+        lines = ["The release keeps its promises." if self.ok else "The release FAILS."]
+        if self.n is not None:
+            reached = "no class" if self.k_reached is None else f"k = {self.k_reached} reached"
+            lines.append(
+                f"{self.n} rows, {self.m} quasi-identifiers, {self.classes} classes, "
+                f"{self.suppressed} rows suppressed; k = {self.k} claimed, {reached}"
+            )
+        if self.gcp is not None:
+            lines.append(self._loss_line())
+        lines += [f"  PROBLEM: {problem}" for problem in self.problems]
+        lines += [f"  {check}" for check in self.checks]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as an object for JSON."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+        }
+
+    def _loss_line(self) -> str:
+        line = f"loss {self.gcp:.6g} (ncp {self.ncp:.10g})"
+        if self.bound is not None and self.ncp and self.gcp is not None:
+            line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
+        if self.gap is not None:
+            line += f"; gap {self.gap:.2%}"
+        return line
+
+
+@dataclass
+class _Findings:
+    """What accumulates while the checks run."""
+
+    manifest: Manifest
+    problems: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    published: PublishedTable | None = None
+    ncp: float | None = None
+
+    def note(self, check: str, problems: Sequence[str] = ()) -> bool:
+        """Record a check: its sentence if it holds, else its problems; returns which."""
+        if not problems:
+            self.checks.append(check)
+        self.problems += problems
+        return not problems
+
+
+def verify(
+    original: str | Path | pd.DataFrame,
+    release: str | Path | pd.DataFrame,
+    manifest: Mapping[str, Any] | str | Path | None = None,
+    *,
+    schema: str | Path | None = None,
+    k: int | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> Verification:
+    """Check a release against the original and against its manifest.
+
+    Checked are: the columns; the number of rows; the grammar and the domain of every cell; the
+    size of every class; that the original records can be handed out one to one to published rows
+    that contain them and show their sensitive and kept values; the loss; bound, gap and status.
+
+    Parameters
+    ----------
+    original, release
+        Path of a CSV or Parquet file, or a data frame.
+    manifest
+        The manifest, its path, or None: the file ``<release>.manifest.json``.
+    schema
+        Path of the original's schema (TOML): roles, kinds and domains are then compared with it,
+        and its domains are used for the loss.
+    k
+        A size of classes to insist on, beside the one that the manifest claims.
+    separator, encoding
+        Of the original, if it is a CSV file; default: the schema's, else comma and UTF-8.
+    columns
+        Column names of an original without header; default: the schema's.
+
+    Returns
+    -------
+    Verification
+        A release that fails is no exception: `ok` is False and `problems` says why.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or unreadable, the manifest is malformed, or the original does not
+        have the columns of the manifest or holds text in a numeric one.
+
+    Notes
+    -----
+    Complexity: O(m n log n), and a matching between the kinds of records and of rows, see
+    :mod:`anonymip.privacy.matching`.
+    """
+    if k is not None and (isinstance(k, bool) or k < 1):
+        raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
+    claims = read_manifest(manifest, release)
+    given = read_schema(schema)
+    known = Schema() if given is None else given
+    source = read_table(
+        original,
+        separator=separator or known.separator or ",",
+        encoding=encoding or known.encoding or "utf-8",
+        names=columns or known.columns,
+    )
+    records = encode_original(source, claims, given)
+    findings = _Findings(claims)
+    _check_declarations(findings, given)
+    try:
+        table = read_table(release, separator=claims.separator, encoding=claims.encoding)
+    except MalformedTable as error:
+        findings.note("The release is a table.", [f"The release is not a table: {error}."])
+        return _result(findings)
+    declared = {*source.columns, *known.kinds, *known.sensitive, *known.keep, *known.drop}
+    _check_release(findings, table, records, declared)
+    if findings.published is not None:
+        _check_classes(findings, findings.published, k)
+        _check_content(findings, findings.published, records)
+    findings.note(
+        "Bound, gap and status agree with the objective value.", optimality_problems(claims)
+    )
+    return _result(findings)
+
+
+def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
+    manifest = findings.manifest
+    problems = []
+    if manifest.k < 2:
+        problems.append("The manifest claims a k below 2.")
+    if manifest.has_seed:
+        problems.append("The manifest contains a seed, which may undo the shuffle.")
+    findings.note("The manifest claims a k of at least 2 and reveals no seed.", problems)
+    if schema is None:
+        return
+    problems = []
+    for column in manifest.columns:
+        role, kind = schema.role_of(column.name), schema.kinds.get(column.name)
+        if role is not None and role != column.role:
+            problems.append(
+                f"Column {column.name!r} is {role} in the schema but {column.role} in the manifest."
+            )
+        elif role == "quasi-identifier" and kind not in (None, "hierarchical", column.kind):
+            problems.append(f"Column {column.name!r} is {kind} in the schema, not in the manifest.")
+    findings.note("Roles and kinds of the columns are those of the schema.", problems)
+
+
+def _check_release(
+    findings: _Findings, table: TextTable, records: Original, declared: set[str]
+) -> None:
+    """Columns, number of rows, grammar; leaves the published table in the findings."""
+    manifest = findings.manifest
+    if not findings.note(
+        "The columns are those of the manifest and no others.",
+        header_problems(table, manifest, declared),
+    ):
+        return
+    problems = []
+    if table.rows != manifest.n:
+        problems.append(f"The manifest claims {manifest.n} rows; the release has {table.rows}.")
+    if table.rows != records.n:
+        problems.append(
+            f"The release has {table.rows} rows for {records.n} original records to publish."
+        )
+    if manifest.m != len(manifest.quasi_identifiers):
+        problems.append("The manifest's m is not its number of quasi-identifiers.")
+    findings.note("There is one published row per original record.", problems)
+    published, problems = parse_release(table, manifest)
+    findings.note("Every cell follows the grammar.", problems)
+    if table.rows:
+        findings.published = published
+
+
+def _check_classes(findings: _Findings, published: PublishedTable, k: int | None) -> None:
+    manifest = findings.manifest
+    sizes, suppressed = _class_sizes(published)
+    problems = []
+    for claimed in sorted({manifest.k} | ({k} if k is not None else set())):
+        small = int(np.sum(sizes < claimed))
+        if small:
+            problems.append(
+                f"{small} classes have fewer than {claimed} rows; the smallest has "
+                f"{int(sizes.min())}, among them published row "
+                f"{_row_of_smallest(published, sizes) + 1}."
+            )
+    if suppressed != manifest.suppressed:
+        problems.append(
+            f"The manifest claims {manifest.suppressed} suppressed rows; there are {suppressed}."
+        )
+    findings.note("Every class has at least k rows; suppressed rows are counted.", problems)
+
+
+def _check_content(findings: _Findings, published: PublishedTable, records: Original) -> None:
+    manifest = findings.manifest
+    findings.note(
+        "Original values and published cells lie in the domains.",
+        [*domain_problems(records), *range_problems(published, records)],
+    )
+    if published.n == records.n:
+        findings.note(
+            "Every original record has a published row of its own that contains it and shows its "
+            "sensitive and kept values.",
+            truth_problems(published, records, in_order=manifest.order == "kept"),
+        )
+    findings.ncp = normalised_penalty(published, records)
+    findings.note(
+        "The loss was computed again from the published table.",
+        loss_problems(manifest, findings.ncp, published.n * published.m),
+    )
+    if not has_ncp_objective(manifest):
+        findings.note("Not checked: the objective value, which is not the ncp.")
+
+
+def _class_sizes(published: PublishedTable) -> tuple[NDArray[np.int64], int]:
+    """Return the sizes of the classes by class number, and how many rows are all stars."""
+    labels = published.classes()
+    sizes = np.bincount(labels)
+    stars = published.suppressed.all(axis=1)
+    if not stars.any():
+        return sizes, 0
+    return np.delete(sizes, labels[stars][0]), int(stars.sum())
+
+
+def _row_of_smallest(published: PublishedTable, sizes: NDArray[np.int64]) -> int:
+    labels = published.classes()
+    size_of_row = np.bincount(labels)[labels]
+    stars = published.suppressed.all(axis=1)
+    return int(np.flatnonzero((size_of_row == sizes.min()) & ~stars)[0])
+
+
+def _result(findings: _Findings) -> Verification:
+    manifest, published, ncp = findings.manifest, findings.published, findings.ncp
+    m = len(manifest.quasi_identifiers)
+    sizes: NDArray[np.int64] | None = None
+    suppressed = None
+    if published is not None:
+        sizes, suppressed = _class_sizes(published)
+    bound = manifest.bound if has_ncp_objective(manifest) else None
+    return Verification(
+        ok=not findings.problems,
+        k=manifest.k,
+        k_reached=None if sizes is None or not len(sizes) else int(sizes.min()),
+        classes=None if sizes is None else len(sizes),
+        suppressed=suppressed,
+        n=None if published is None else published.n,
+        m=m,
+        ncp=ncp,
+        gcp=None if ncp is None or published is None else ncp / (published.n * m),
+        bound=bound,
+        gap=None if ncp is None else relative_gap(ncp, bound),
+        problems=tuple(findings.problems),
+        checks=tuple(findings.checks),
+    )

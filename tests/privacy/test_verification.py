@@ -1,0 +1,275 @@
+"""Tests of the verifier: good releases pass, every kind of corruption is caught."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonymip.errors import InputError
+from anonymip.privacy import verify
+
+
+def test_good_release_passes(patients: Any, tmp_path: Path) -> None:
+    """The hand-made release of two classes keeps its promises, in memory and from files."""
+    found = patients.verify()
+    assert found.ok, found.problems
+    assert (found.k, found.k_reached, found.classes, found.suppressed) == (3, 3, 2, 0)
+    assert (found.n, found.m) == (7, 3)
+    # Ages 35-37 and 61-66 of 35-66; zip codes 22071-23061 and 55099-55324 of 22071-55324.
+    expected = (3 * 2 + 4 * 5) / 31 + (3 * 990 + 4 * 225) / 33253
+    assert found.ncp == pytest.approx(expected, rel=1e-12)
+    assert found.gcp == pytest.approx(expected / 21, rel=1e-12)
+    assert verify(*patients.save(tmp_path)) == found
+    assert len(found.checks) == 9
+
+
+def test_result_is_readable_and_goes_to_json(patients: Any) -> None:
+    """The summary tells the outcome; the object survives JSON."""
+    patients.manifest.update(bound={"value": 0.5, "method": "x", "proof": "argument"})
+    patients.manifest["gap"] = 1 - 0.5 / patients.manifest["ncp"]
+    found = patients.verify()
+    assert "k = 3 reached" in found.summary()
+    assert found.bound == 0.5
+    assert found.gap == pytest.approx(patients.manifest["gap"])
+    assert json.loads(json.dumps(found.to_dict()))["problems"] == []
+    patients.manifest["k"] = 4
+    assert "FAILS" in patients.verify().summary()
+
+
+def test_proven_optimum_passes(patients: Any) -> None:
+    """A bound within the tolerance of solvers proves optimality."""
+    value = patients.manifest["ncp"] * (1 - 1e-7)
+    patients.manifest.update(
+        bound={"value": value, "method": "x", "proof": "solver"}, gap=1e-7, status="optimal"
+    )
+    assert patients.verify().problems == ()
+
+
+def test_swapped_quasi_identifiers_leave_no_matching(write_release: Any) -> None:
+    """Two rows that swap a value fail although every record fits somewhere, and every row too."""
+    original = pd.DataFrame(
+        {"x": ["0", "1", "2"] * 2 + ["7", "8", "9"] * 2, "y": list("aaabbbaaabbb")}, dtype=object
+    )
+    labels = [row // 3 for row in range(12)]
+    written = write_release(original, {"x": {"kind": "numeric"}, "y": {}}, labels)
+    written.manifest["order"] = "shuffled"
+    assert written.verify().ok
+    written.release.loc[[3, 6], "y"] = ["a", "b"]
+    found = written.verify()
+    assert found.k_reached == 2
+    (problem,) = found.problems
+    assert re.match("3 original records, row [4-9] among them", problem)
+    assert "fit into only 2 published rows" in problem
+
+
+def test_one_class_too_large_leaves_no_matching(write_release: Any) -> None:
+    """Every record is contained somewhere, but three share two places."""
+    original = pd.DataFrame({"x": list("012789")}, dtype=object)
+    labels = [0, 0, 0, 1, 1, 1]
+    written = write_release(original, {"x": {"kind": "numeric"}}, labels, order=[3, 1, 0, 5, 2, 4])
+    assert written.verify().ok
+    written.release["x"] = ["[0..2]"] * 4 + ["[7..9]"] * 2
+    (problem,) = written.verify().problems
+    assert problem.startswith("3 original records")
+    assert "fit into only 2 published rows" in problem
+
+
+def test_kept_values_bind_the_matching(write_release: Any) -> None:
+    """A kept column that is an identifier ties every row to its record."""
+    original = pd.DataFrame({"x": ["0", "1", "8", "9"], "id": list("abcd")}, dtype=object)
+    kinds = {"x": {"kind": "numeric"}}
+    written = write_release(original, kinds, [0, 0, 1, 1], keep=["id"], order=[2, 0, 3, 1])
+    assert written.verify().ok
+    written.release["id"] = written.release["id"].to_numpy()[::-1]
+    assert not written.verify().ok
+
+
+def test_suppressed_rows_need_no_companions_and_cost_everything(write_release: Any) -> None:
+    """One suppressed record costs m; half suppressed rows count as a class like any other."""
+    original = pd.DataFrame({"x": ["0", "1", "9"], "y": list("aab")}, dtype=object)
+    written = write_release(original, {"x": {"kind": "numeric"}, "y": {}}, [0, 0, -1])
+    found = written.verify()
+    assert found.ok, found.problems
+    assert (found.k_reached, found.classes, found.suppressed) == (2, 1, 1)
+    assert found.ncp == pytest.approx(2 / 9 + 2)
+    written.release.loc[2, "y"] = "b"
+    written.claim_loss(2 / 9 + 1)
+    written.manifest["suppressed"] = 0
+    assert any("fewer than 2 rows" in problem for problem in written.verify().problems)
+
+
+def test_all_rows_suppressed_reach_no_class(write_release: Any) -> None:
+    """A release of stars only is anonymous and useless."""
+    written = write_release(pd.DataFrame({"x": ["a", "b"]}, dtype=object), {"x": {}}, [-1, -1])
+    found = written.verify()
+    assert found.ok
+    assert (found.k_reached, found.classes, found.gcp) == (None, 0, 1.0)
+    assert "no class" in found.summary()
+
+
+def test_constant_columns_cost_nothing(write_release: Any) -> None:
+    """A domain of a single value costs 0, a star in it 1."""
+    original = pd.DataFrame({"x": ["5", "5", "5"], "y": ["a", "a", "a"]}, dtype=object)
+    written = write_release(original, {"x": {"kind": "numeric"}, "y": {}}, [0, 0, -1])
+    found = written.verify()
+    assert found.ok
+    assert found.ncp == 2
+
+
+def test_insisting_on_a_larger_k_fails(patients: Any) -> None:
+    """The caller's k counts beside the manifest's."""
+    assert patients.verify(k=3).ok
+    assert not patients.verify(k=4).ok
+    with pytest.raises(InputError):
+        patients.verify(k=0)
+
+
+def test_other_objectives_are_not_recomputed(patients: Any) -> None:
+    """The value of another objective is taken as given, and the result says so."""
+    patients.manifest["objective"] = {"name": "weighted", "value": 3.0}
+    patients.manifest.update(bound={"value": 2.0, "method": "x", "proof": "solver"}, gap=1 / 3)
+    found = patients.verify()
+    assert found.ok, found.problems
+    assert (found.bound, found.gap) == (None, None)
+    assert any(sentence.startswith("Not checked") for sentence in found.checks)
+
+
+def test_schema_overrules_the_manifest(patients: Any, tmp_path: Path) -> None:
+    """Domains of the schema set the loss; roles, kinds and dropped columns are compared."""
+    original, release = patients.save(tmp_path)
+    schema = tmp_path / "schema.toml"
+    roles = '[table]\nsensitive = ["disease"]\ndrop = ["name"]\n'
+    schema.write_text(f'[attributes.age]\nkind = "numeric"\n{roles}', encoding="utf-8")
+    assert verify(original, release, schema=schema).ok
+    schema.write_text(f"[attributes.age]\ndomain = [0, 100]\n{roles}", encoding="utf-8")
+    assert "claims ncp" in verify(original, release, schema=schema).problems[0]
+    schema.write_text(f"[attributes.age]\ndomain = [36, 100]\n{roles}", encoding="utf-8")
+    problems = verify(original, release, schema=schema).problems
+    assert "Column 'age', original row 2: the value lies outside the declared domain." in problems
+    schema.write_text("[attributes.disease]\n", encoding="utf-8")
+    assert (
+        "is quasi-identifier in the schema" in verify(original, release, schema=schema).problems[0]
+    )
+    schema.write_text('[attributes.age]\nkind = "categorical"\n', encoding="utf-8")
+    assert "is categorical in the schema" in verify(original, release, schema=schema).problems[0]
+
+
+def test_original_without_header_and_with_blanks_behind_separators(
+    patients: Any, tmp_path: Path
+) -> None:
+    """The schema describes the original's file; arguments do the same without a schema."""
+    _, release = patients.save(tmp_path)
+    raw, schema = tmp_path / "raw.data", tmp_path / "schema.toml"
+    rows = patients.original.itertuples(index=False)
+    raw.write_text("\n".join(", ".join(row) for row in rows) + "\n\n", encoding="utf-8")
+    names = list(patients.original.columns)
+    schema.write_text(
+        f'[table]\nseparator = ", "\ncolumns = {json.dumps(names)}\n', encoding="utf-8"
+    )
+    assert verify(raw, release, schema=schema).ok
+    assert verify(raw, release, separator=", ", columns=names).ok
+
+
+@pytest.mark.parametrize("policy", ["drop", "category", "error"])
+def test_missing_values_follow_the_policy(write_release: Any, policy: str) -> None:
+    """Records with missing values are left out, get a category, or are refused."""
+    full = pd.DataFrame(
+        {"x": ["1", "2", "3", "3"], "c": ["a", "a", "?", "b"], "s": list("uvwx")}, dtype=object
+    )
+    kinds = {"x": {"kind": "numeric"}, "c": {}}
+    if policy == "drop":
+        seen, labels = full.iloc[[0, 1, 3]].reset_index(drop=True), [0, 0, 0]
+    else:
+        seen, labels = full.replace("?", "unknown"), [0, 0, 1, 1]
+    written = write_release(seen, kinds, labels, sensitive=["s"])
+    written.manifest["table"]["missing"] = {"policy": policy, "tokens": ["?"], "label": "unknown"}
+    written.original = full
+    if policy == "error":
+        with pytest.raises(InputError, match=r"column 'c' .* row 3"):
+            written.verify()
+    else:
+        assert written.verify().problems == ()
+
+
+def test_nulls_of_a_data_frame_are_missing(write_release: Any) -> None:
+    """A null is missing whatever the tokens, and a number has no category for it."""
+    seen = pd.DataFrame({"x": ["1", "2"]}, dtype=object)
+    written = write_release(seen, {"x": {"kind": "numeric"}}, [0, 0])
+    written.original = pd.DataFrame({"x": [1.0, None, 2.0]})
+    missing = written.manifest["table"]["missing"]
+    missing["policy"] = "drop"
+    assert written.verify().problems == ()
+    missing["policy"] = "category"
+    with pytest.raises(InputError, match="row 2"):
+        written.verify()
+
+
+def test_originals_that_do_not_fit_are_input_errors(patients: Any) -> None:
+    """Absent columns, text in numbers and empty tables name column and row, not the value."""
+    whole = patients.original
+    patients.original = whole.drop(columns="zip")
+    with pytest.raises(InputError, match="'zip'"):
+        patients.verify()
+    patients.original = whole.replace("66", "sixty")
+    with pytest.raises(InputError, match="column 'age', original row 6") as caught:
+        patients.verify()
+    assert "sixty" not in str(caught.value)
+    assert caught.value.value == "sixty"
+    patients.original = whole.iloc[:0]
+    with pytest.raises(InputError, match="no records"):
+        patients.verify()
+
+
+def test_absent_files_are_input_errors(patients: Any, tmp_path: Path) -> None:
+    """Neither original nor release may be absent."""
+    original, release = patients.save(tmp_path)
+    with pytest.raises(InputError, match="no file"):
+        verify(tmp_path / "absent.csv", release)
+    release.unlink()
+    with pytest.raises(InputError, match="no file"):
+        verify(original, release)
+
+
+def test_ragged_and_empty_releases_fail_without_exception(patients: Any, tmp_path: Path) -> None:
+    """A release that is no table, or has no rows, is a failed release."""
+    original, release = patients.save(tmp_path)
+    header = release.read_text(encoding="utf-8").splitlines()[0]
+    release.write_text(f"{header}\n1,2\n", encoding="utf-8")
+    assert "row 1 has 2 cells" in verify(original, release).problems[0]
+    release.write_text(f"{header}\n", encoding="utf-8")
+    found = verify(original, release)
+    assert not found.ok
+    assert found.ncp is None
+    json.dumps(found.to_dict())
+
+
+def test_problems_never_show_values(patients: Any) -> None:
+    """A value of a table without header, or of a bad cell, stays out of the report."""
+    patients.release.columns = ["22071", "flu", "Ann", "secret"]
+    report = patients.verify().summary()
+    for value in ("22071", "flu", "Ann", "secret"):
+        assert value not in report
+
+
+def test_verifier_loads_nothing_of_the_package_but_its_errors() -> None:
+    """No code is shared with what makes releases."""
+    program = (
+        "import sys; import anonymip.privacy as p; assert 'pandas' not in sys.modules; p.verify; "
+        "print(*[m for m in sys.modules if m.startswith('anonymip.')])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    foreign = [
+        name
+        for name in run.stdout.split()
+        if name != "anonymip.errors" and not name.startswith("anonymip.privacy")
+    ]
+    assert foreign == []
