@@ -1,0 +1,5 @@
+"""``python -m anonymip``: the command line."""
+
+from anonymip.cli import main
+
+main()

@@ -1,0 +1,182 @@
+"""Commands that answer questions about a table: solve, compare, bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anonymip.cli import arguments as given
+from anonymip.cli.console import human, print_table, say, showing_progress, write_json, write_text
+from anonymip.experiments import bound_record, solution_record
+from anonymip.experiments import compare as compare_methods
+from anonymip.experiments.comparison import COLUMNS
+from anonymip.experiments.thermometer import save_figure, thermometer
+from anonymip.problem import Problem
+from anonymip.solving import lower_bound
+from anonymip.solving import solve as solve_problem
+
+K = Annotated[int, typer.Option("-k", help="Records that must look alike.")]
+
+
+def solve(
+    instance: given.Instance,
+    k: K,
+    method: Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")] = "auto",
+    recoding: given.RecodingName = "classes",
+    suppression: given.Suppression = False,
+    objective: given.ObjectiveName = "gcp",
+    warm_start: Annotated[
+        str | None, typer.Option("--warm-start", help="Heuristic that an exact method starts from.")
+    ] = None,
+    time_limit: given.TimeLimit = None,
+    gap: given.Gap = 0.0,
+    solver: given.SolverName = "highs",
+    threads: given.Threads = 1,
+    seed: given.Seed = 0,
+    option: given.MethodOptions = None,
+    log: Annotated[Path | None, typer.Option("--log", help="File for the solver's log.")] = None,
+    schema: given.SchemaFile = None,
+    quasi_identifier: given.QuasiIdentifiers = None,
+    sensitive: given.Sensitive = None,
+    keep: given.Keep = None,
+    drop: given.Drop = None,
+    missing: given.Missing = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Solve one problem and say how far from optimal the solution is."""
+    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    problem = Problem(
+        data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
+    )
+    options = given.options_of(method, given.parse_options(option))
+    if warm_start is not None:
+        options = {**options, "warm_start": warm_start}
+    with showing_progress() as progress:
+        solution = solve_problem(
+            problem,
+            method,
+            time_limit=time_limit,
+            gap=gap,
+            solver=solver,
+            threads=threads,
+            seed=seed,
+            log=log,
+            options=options,
+            progress=progress,
+        )
+    write_json([solution_record(solution, instance)], json)
+    say(human(json), solution.summary())
+
+
+def compare(
+    instance: given.Instance,
+    k: Annotated[str, typer.Option("-k", help="Values of k: 5, 2-6 or 2,5,10.")],
+    methods: Annotated[
+        str, typer.Option("--methods", help="Names with commas; default: all heuristics.")
+    ] = "",
+    exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
+    recoding: given.RecodingName = "classes",
+    suppression: given.Suppression = False,
+    objective: given.ObjectiveName = "gcp",
+    time_limit: given.TimeLimit = None,
+    gap: given.Gap = 0.0,
+    solver: given.SolverName = "highs",
+    threads: given.Threads = 1,
+    seed: given.Seed = 0,
+    option: given.MethodOptions = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write the table as CSV.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
+    ] = None,
+    schema: given.SchemaFile = None,
+    quasi_identifier: given.QuasiIdentifiers = None,
+    sensitive: given.Sensitive = None,
+    keep: given.Keep = None,
+    drop: given.Drop = None,
+    missing: given.Missing = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Compare methods with each other and with the optimum, or the best bound on it."""
+    ks = given.parse_ks(k)
+    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    problem = Problem(
+        data, ks[0], given.find_recoding(recoding, suppression), given.find_objective(objective)
+    )
+    with showing_progress() as progress:
+        comparison = compare_methods(
+            problem,
+            ks,
+            [name.strip() for name in methods.split(",") if name.strip()],
+            instance=instance,
+            exact=exact,
+            options=given.parse_options(option),
+            time_limit=time_limit,
+            gap=gap,
+            solver=solver,
+            threads=threads,
+            seed=seed,
+            progress=progress,
+        )
+    if plot is not None:
+        save_figure(thermometer(comparison), plot)
+    if csv is not None:
+        write_text(comparison.to_frame().to_csv(index=False), csv)
+    if markdown is not None:
+        write_text(comparison.to_markdown(), markdown)
+    write_json([solution_record(row.solution, instance) for row in comparison.rows], json)
+    print_table(human(json), COLUMNS, comparison.texts())
+
+
+def bound(
+    instance: given.Instance,
+    k: K,
+    recoding: given.RecodingName = "classes",
+    suppression: given.Suppression = False,
+    objective: given.ObjectiveName = "gcp",
+    time_limit: given.TimeLimit = None,
+    gap: given.Gap = 0.0,
+    solver: given.SolverName = "highs",
+    threads: given.Threads = 1,
+    seed: given.Seed = 0,
+    schema: given.SchemaFile = None,
+    quasi_identifier: given.QuasiIdentifiers = None,
+    sensitive: given.Sensitive = None,
+    keep: given.Keep = None,
+    drop: given.Drop = None,
+    missing: given.Missing = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Print a proven lower bound on the loss of any release.
+
+    The bound of this version needs no solver: --gap, --solver, --threads and --seed change
+    nothing.
+    """
+    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    problem = Problem(
+        data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
+    )
+    with showing_progress() as progress:
+        proven = lower_bound(problem, time_limit=time_limit, progress=progress)
+    write_json([bound_record(problem, proven, instance)], json)
+    if proven is None:
+        say(
+            human(json),
+            f"no lower bound: the loss can fall in {problem.compiled.decreasing!r} when a cell "
+            "covers more",
+        )
+        return
+    cells = problem.n * problem.m
+    as_gcp = f" (gcp {proven.value / cells:.6g})" if problem.objective.name == "gcp" else ""
+    say(
+        human(json),
+        f"no release can lose less than {problem.objective.name} = {proven.value:.8g}{as_gcp}\n"
+        f"by {proven.method} (proof: {proven.proof}), {proven.seconds:.2f} s",
+    )

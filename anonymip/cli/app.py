@@ -1,0 +1,78 @@
+"""The application: its commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any
+
+import typer
+
+from anonymip.cli import answers, inventory, tasks
+from anonymip.cli.console import err
+from anonymip.errors import AnonymipError, Interrupted
+
+# The root of Typer's errors of usage, wherever it keeps its click.
+_UsageProblem: Any = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="anonymip",
+    help="k-anonymization as optimization: every release says how far from optimal it is.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(tasks.demo)
+app.command("anonymize")(tasks.anonymize)
+app.command("solve")(answers.solve)
+app.command("compare")(answers.compare)
+app.command("bound")(answers.bound)
+app.command("verify")(tasks.verify)
+app.command("methods")(inventory.methods)
+app.command("solvers")(inventory.solvers)
+app.command("instances")(inventory.instances)
+app.command("versions")(inventory.versions)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    0 done, 1 verification failed, 2 bad input, 3 no solution in the limits, 4 internal error,
+    130 interrupted with nothing to show.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(arguments, standalone_mode=False)
+    except _UsageProblem as error:
+        error.show()
+        return int(error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        err.print("interrupted")
+        return Interrupted.exit_code
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except AnonymipError as error:
+        err.print(
+            f"error: {error.render(show_values='--show-values' in arguments)}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001
+        # Whatever else happens is a fault of the program, and is said to be one.
+        if os.environ.get("ANONYMIP_TRACEBACK"):
+            traceback.print_exc()
+        err.print(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "Please report it; ANONYMIP_TRACEBACK=1 shows where it happened.",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+        return AnonymipError.exit_code
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,178 @@
+"""The arguments that commands share, and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anonymip.errors import InputError
+from anonymip.instances import (
+    INSTANCES,
+    Microdata,
+    Schema,
+    load_instance,
+    read_schema,
+)
+from anonymip.objectives import GCP, Objective, load_objective
+from anonymip.recodings import EquivalenceClasses, Recoding
+
+Instance = Annotated[
+    str, typer.Argument(metavar="INSTANCE", help="A named instance, or a CSV or Parquet file.")
+]
+RecodingName = Annotated[
+    str, typer.Option("--recoding", help="Which releases are allowed: classes.")
+]
+Suppression = Annotated[
+    bool, typer.Option("--suppression", help="Allow suppressing whole records.")
+]
+ObjectiveName = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        help="What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
+        "FILE.py:NAME.",
+    ),
+]
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", help="Seconds; the best found so far is kept.")
+]
+Gap = Annotated[float, typer.Option("--gap", help="Relative gap to stop at.")]
+SolverName = Annotated[str, typer.Option("--solver", help="highs or cbc.")]
+Threads = Annotated[int, typer.Option("--threads", help="Threads of the solver.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of random choices and of the solver.")]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", help="TOML file with the roles of the columns.")
+]
+QuasiIdentifiers = Annotated[
+    list[str] | None,
+    typer.Option("-q", "--quasi-identifier", help="NAME or NAME:numeric or NAME:categorical."),
+]
+Sensitive = Annotated[
+    list[str] | None, typer.Option("--sensitive", help="Sensitive column, published untouched.")
+]
+Keep = Annotated[list[str] | None, typer.Option("--keep", help="Column published untouched.")]
+Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column never published.")]
+Missing = Annotated[
+    str | None, typer.Option("--missing", help="Missing values: error, category or drop.")
+]
+JsonTarget = Annotated[
+    str | None, typer.Option("--json", help="Write the results as JSON; - for standard output.")
+]
+ShowValues = Annotated[
+    bool, typer.Option("--show-values", help="Show offending values of the table in messages.")
+]
+MethodOptions = Annotated[
+    list[str] | None, typer.Option("--option", help="METHOD.NAME=VALUE, an option of one method.")
+]
+
+
+def load_table(
+    instance: str,
+    schema: Path | None,
+    quasi_identifiers: list[str] | None,
+    sensitive: list[str] | None,
+    keep: list[str] | None,
+    drop: list[str] | None,
+    missing: str | None,
+) -> Microdata:
+    """Return the table that the arguments mean.
+
+    Raises
+    ------
+    InputError
+        If they contradict each other or the table.
+    """
+    roles = (quasi_identifiers or [], sensitive or [], keep or [], drop or [])
+    asked = any(roles) or missing is not None
+    if instance in INSTANCES or instance.startswith("census:"):
+        if asked or schema is not None:
+            raise InputError(
+                f"instance {instance} has its own schema",
+                remedy="Leave out --schema, -q, --sensitive, --keep, --drop and --missing",
+            )
+        return load_instance(instance)
+    given = None
+    if schema is not None:
+        given = read_schema(schema)
+    elif Path(instance).with_suffix(".toml").is_file():
+        given = read_schema(Path(instance).with_suffix(".toml"))
+    if asked:
+        given = (given or Schema()).with_roles(*roles, missing)
+    return load_instance(instance, given)
+
+
+def find_recoding(name: str, suppression: bool) -> Recoding:
+    """Return the recoding of a name.
+
+    Raises
+    ------
+    InputError
+        If this version has none of that name.
+    """
+    if name != "classes":
+        raise InputError(f"unknown recoding {name!r}", remedy="This version knows classes")
+    return EquivalenceClasses(suppression)
+
+
+def find_objective(name: str) -> Objective:
+    """Return the objective of a name or file."""
+    return GCP() if name == "gcp" else load_objective(name)
+
+
+def parse_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
+    """Return options by method from texts ``METHOD.NAME=VALUE``.
+
+    Raises
+    ------
+    InputError
+        If a text has another form.
+    """
+    options: dict[str, dict[str, Any]] = {}
+    for text in given or []:
+        target, equals, value = text.partition("=")
+        method, dot, name = target.partition(".")
+        if not (equals and dot and method and name):
+            raise InputError(
+                f"option {text!r} is not METHOD.NAME=VALUE",
+                remedy="For example --option greedy-search.order=cardinality",
+            )
+        options.setdefault(method, {})[name] = value
+    return options
+
+
+def options_of(method: str, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the options of the one method that runs.
+
+    Raises
+    ------
+    InputError
+        If options name another method.
+    """
+    for name in options:
+        if name != method:
+            raise InputError(
+                f"options name method {name!r}, but {method} runs",
+                remedy=f"Choose --method {name}, or leave the option out",
+            )
+    return options.get(method, {})
+
+
+def parse_ks(text: str) -> list[int]:
+    """Return the values of k in ``5``, ``2-6`` or ``2,3,10-12``.
+
+    Raises
+    ------
+    InputError
+        If the text has another form.
+    """
+    ks: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            raise InputError(f"k is {text!r}", remedy="Give numbers, such as 5 or 2-6 or 2,5,10")
+        ks.extend(range(int(low), int(high or low) + 1))
+    if not ks:
+        raise InputError(f"k is {text!r}, an empty range", remedy="Give the smaller number first")
+    return ks

@@ -1,0 +1,114 @@
+"""Where output goes: answers to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from anonymip.budget import Progress as Message
+from anonymip.files import replacing
+
+out = Console()
+err = Console(stderr=True)
+
+#: Width of tables that go to a file or a pipe.
+_WIDEST = 400
+
+
+def human(json_target: str | None) -> Console:
+    """Return the console for people: standard error if standard output carries JSON."""
+    return err if json_target == "-" else out
+
+
+def say(console: Console, text: str) -> None:
+    """Print plain text as it is."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_table(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table; where there is no terminal, as wide as its cells."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(text) for text in row))
+    if console.is_terminal:
+        console.print(table)
+    else:
+        Console(file=console.file, width=_WIDEST).print(table)
+
+
+def write_json(records: Sequence[dict[str, Any]], target: str | None) -> None:
+    """Write a list of records to a file, or to standard output for ``-``."""
+    if target is None:
+        return
+    text = json.dumps(list(records), indent=2, allow_nan=False, ensure_ascii=False)
+    if target == "-":
+        sys.stdout.write(text + "\n")
+        return
+    write_text(text + "\n", Path(target))
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a file, whole or not at all."""
+    with replacing(path) as (temporary,):
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def showing_progress() -> Iterator[Callable[[Message], None] | None]:
+    """Show what a computation reports, if standard error is a terminal."""
+    if not err.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[found]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=None, found="")
+
+        def show(message: Message) -> None:
+            bar.update(
+                task,
+                description=message.phase,
+                completed=message.done or 0,
+                total=message.total,
+                found=_found(message),
+            )
+
+        yield show
+
+
+def _found(message: Message) -> str:
+    parts = []
+    if message.incumbent is not None:
+        parts.append(f"loss {message.incumbent:.6g}")
+    if message.bound is not None:
+        parts.append(f"bound {message.bound:.6g}")
+    if message.incumbent and message.bound is not None:
+        gap = (message.incumbent - message.bound) / abs(message.incumbent)
+        parts.append(f"gap {100 * gap:.1f} %")
+    return ", ".join(parts)

@@ -1,0 +1,167 @@
+"""Commands that make and check releases: demo, anonymize, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anonymip.cli import arguments as given
+from anonymip.cli.answers import K
+from anonymip.cli.console import (
+    human,
+    out,
+    print_table,
+    say,
+    showing_progress,
+    write_json,
+    write_text,
+)
+from anonymip.errors import InputError
+from anonymip.experiments import compare, solution_record
+from anonymip.experiments.comparison import COLUMNS
+from anonymip.experiments.report import html_report
+from anonymip.experiments.thermometer import save_figure, thermometer
+from anonymip.instances import load_instance
+from anonymip.privacy import verify as verify_release
+from anonymip.problem import Problem
+from anonymip.publishing import manifest_path, publish
+from anonymip.solving import solve
+
+
+def anonymize(
+    instance: given.Instance,
+    k: K,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The release: a CSV or Parquet file.")
+    ],
+    method: Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")] = "auto",
+    recoding: given.RecodingName = "classes",
+    suppression: given.Suppression = False,
+    objective: given.ObjectiveName = "gcp",
+    time_limit: given.TimeLimit = None,
+    gap: given.Gap = 0.0,
+    solver: given.SolverName = "highs",
+    threads: given.Threads = 1,
+    seed: given.Seed = 0,
+    option: given.MethodOptions = None,
+    layout: Annotated[
+        str, typer.Option("--layout", help="cells: [35..37]; columns: lower and upper columns.")
+    ] = "cells",
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Do not shuffle the rows.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write a report as an HTML page.")
+    ] = None,
+    schema: given.SchemaFile = None,
+    quasi_identifier: given.QuasiIdentifiers = None,
+    sensitive: given.Sensitive = None,
+    keep: given.Keep = None,
+    drop: given.Drop = None,
+    missing: given.Missing = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Write a k-anonymous release of a table, verified, with its manifest beside it."""
+    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    source = Path(instance) if Path(instance).is_file() else None
+    for target in (output, manifest_path(output)):
+        if source is not None and target.exists() and target.samefile(source):
+            raise InputError("the release would overwrite the original", remedy="Change -o")
+    problem = Problem(
+        data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
+    )
+    with showing_progress() as progress:
+        solution = solve(
+            problem,
+            method,
+            time_limit=time_limit,
+            gap=gap,
+            solver=solver,
+            threads=threads,
+            seed=seed,
+            options=given.options_of(method, given.parse_options(option)),
+            progress=progress,
+        )
+    release = publish(solution, layout=layout, keep_order=keep_order)
+    release.write(output, original=source)
+    if report is not None:
+        write_text(html_report(release, instance), report)
+    write_json([solution_record(solution, instance)], json)
+    console = human(json)
+    if data.undeclared:
+        say(console, f"columns without a role are not published: {', '.join(data.undeclared)}")
+    say(console, solution.summary())
+    say(console, f"verified and written: {output}, {manifest_path(output)}")
+
+
+def verify(
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The original table.")],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released table.")],
+    manifest: Annotated[
+        Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
+    ] = None,
+    schema: given.SchemaFile = None,
+    k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Check a release against its original by code that had no part in making it."""
+    result = verify_release(original, release, manifest, schema=schema, k=k)
+    write_json([{"original": str(original), "release": str(release), **result.to_dict()}], json)
+    say(human(json), result.summary())
+    if not result.ok:
+        raise typer.Exit(1)
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("out"),
+) -> None:
+    """Do the main job on built-in tables, in under a minute."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder {folder}: {error.strerror}", remedy="Name another with --out"
+        ) from None
+    _demo_release(folder)
+    _demo_comparison(folder)
+    say(out, f"\nFiles are in {folder}/: release, manifest, report, comparison, gap thermometer.")
+
+
+def _demo_release(folder: Path) -> None:
+    data = load_instance("health-records")
+    say(out, "1. Seven health records, k = 3, solved to proven optimality by two solvers\n")
+    problem = Problem(data, k=3)
+    solutions = [solve(problem, "equivalence-mip", solver=name) for name in ("highs", "cbc")]
+    for solution in solutions:
+        say(out, f"{solution.solver}: {solution.sentence()} (ncp {solution.ncp:.6f})")
+    release = publish(solutions[0])
+    table, manifest = release.write(folder / "release.csv")
+    write_text(html_report(release, "health-records"), folder / "report.html")
+    say(out, f"\n{table}:\n")
+    print_table(out, list(release.frame.columns), release.frame.astype(str).values.tolist())
+    say(out, "\n" + verify_release(data.original, table, manifest).summary().splitlines()[0])
+
+
+def _demo_comparison(folder: Path) -> None:
+    say(out, "\n2. Heuristics against the optimum (7 records), and against a proven bound\n")
+    small = compare(
+        Problem(load_instance("health-records"), k=2),
+        [2, 3],
+        instance="health-records",
+        exact=True,
+    )
+    print_table(out, COLUMNS, small.texts())
+    name = "census:1000,8,1"
+    large = compare(Problem(load_instance(name), k=3), [3, 10], instance=name)
+    say(out, f"\n{name}: 1,000 generated census records, 8 attributes\n")
+    print_table(out, COLUMNS, large.texts())
+    write_text(
+        f"# health-records\n\n{small.to_markdown()}\n# {name}\n\n{large.to_markdown()}",
+        folder / "comparison.md",
+    )
+    write_text(large.to_frame().to_csv(index=False), folder / "comparison.csv")
+    save_figure(thermometer(large), folder / "gap.png")

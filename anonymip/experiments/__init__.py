@@ -1,0 +1,6 @@
+"""Comparisons of methods, their pictures and reports."""
+
+from anonymip.experiments.comparison import Comparison, ComparisonRow, compare
+from anonymip.experiments.records import bound_record, solution_record
+
+__all__ = ["Comparison", "ComparisonRow", "bound_record", "compare", "solution_record"]

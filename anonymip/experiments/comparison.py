@@ -1,0 +1,224 @@
+"""Several methods on one table, measured against the optimum or the best bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
+from anonymip.budget import Budget, Progress
+from anonymip.errors import InputError
+from anonymip.methods import METHODS, find_method
+from anonymip.problem import Problem
+from anonymip.solution import Bound, Solution
+from anonymip.solving import solve
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One method on one problem.
+
+    Parameters
+    ----------
+    solution
+        What it found; its bound is the best that any method of the comparison proved.
+    reference
+        Loss that it is measured against: the proven optimum, or else the best bound; None if
+        neither is known.
+    against
+        ``"optimum"``, ``"bound"`` or ``"nothing"``.
+    """
+
+    solution: Solution
+    reference: float | None
+    against: str
+
+    @property
+    def gap(self) -> float | None:
+        """(loss - reference) / |loss|; 0 if they are equal, None if that is undefined."""
+        loss = self.solution.objective
+        if self.reference is None:
+            return None
+        if loss == self.reference:
+            return 0.0
+        return None if loss == 0 else (loss - self.reference) / abs(loss)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows of a comparison, k by k, in the order of the methods asked for.
+
+    Parameters
+    ----------
+    instance
+        Name of the table.
+    rows
+        One per k and method.
+    """
+
+    instance: str
+    rows: tuple[ComparisonRow, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows as a table: loss, gap and what it is to, seconds, class sizes."""
+        return pd.DataFrame([_cells(row) for row in self.rows])
+
+    def to_markdown(self) -> str:
+        """Return the rows as a table in Markdown."""
+        names = list(COLUMNS)
+        lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+        lines += [f"| {' | '.join(texts)} |" for texts in self.texts()]
+        return "\n".join(lines) + "\n"
+
+    def texts(self) -> list[list[str]]:
+        """Return the rows as texts for people, in the order of :data:`COLUMNS`."""
+        return [_texts(row) for row in self.rows]
+
+
+#: Columns of a comparison for people.
+COLUMNS = ("k", "method", "loss", "bound", "gap", "to", "seconds", "class sizes", "status")
+
+
+def compare(
+    problem: Problem,
+    ks: Sequence[int],
+    methods: Sequence[str] = (),
+    *,
+    instance: str = "table",
+    exact: bool = False,
+    options: Mapping[str, Mapping[str, object]] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> Comparison:
+    """Run methods on one table for several k.
+
+    Parameters
+    ----------
+    problem
+        Table, recoding and objective; its own k is not used.
+    ks
+        Values of k.
+    methods
+        Names of methods; none means all heuristics of the recoding.
+    instance
+        Name of the table in the result.
+    exact
+        Whether to run the exact method of the recoding as well.
+    options
+        Options by method name.
+    progress, **settings
+        See :func:`anonymip.solve`; a time limit holds for each run.
+
+    Raises
+    ------
+    InputError
+        If a method is unknown or does not fit, or options name a method that is not run.
+
+    Examples
+    --------
+    >>> import anonymip
+    >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
+    >>> table = anonymip.compare(problem, [3], ["mondrian"], exact=True)
+    >>> [row.against for row in table.rows]
+    ['optimum', 'optimum']
+    """
+    names = _names(problem, methods, exact)
+    given = dict(options or {})
+    for name in given:
+        if name not in names:
+            raise InputError(
+                f"options name method {name!r}, which is not compared",
+                remedy=f"Compared are {', '.join(names)}",
+            )
+    for name in names:
+        find_method(name).refuse_unfit(problem)
+    rows: list[ComparisonRow] = []
+    for k in ks:
+        asked = problem.replace(k=k)
+        found = [
+            solve(
+                asked,
+                name,
+                options=given.get(name),
+                bound=False,
+                progress=progress,
+                **settings,
+            )
+            for name in names
+        ]
+        budget = Budget.of(settings.get("time_limit"), progress)
+        with budget.catching_interrupts():
+            bound = nearest_neighbour_bound(asked, budget=budget)
+        rows += _measured(found, bound)
+    return Comparison(instance, tuple(rows))
+
+
+def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:
+    names = list(dict.fromkeys(methods)) or [
+        spec.name
+        for spec in METHODS.values()
+        if spec.role == "heuristic" and spec.recoding == problem.recoding.name
+    ]
+    if exact:
+        names += [
+            spec.name
+            for spec in METHODS.values()
+            if spec.role == "exact"
+            and spec.recoding == problem.recoding.name
+            and spec.name not in names
+        ]
+    return names
+
+
+def _measured(found: Sequence[Solution], bound: Bound | None) -> list[ComparisonRow]:
+    """Measure all solutions of one problem against the best that is proven about it."""
+    bounds = [solution.bound for solution in found if solution.bound is not None]
+    if bound is not None:
+        bounds.append(bound)
+    if not bounds:
+        return [ComparisonRow(solution, None, "nothing") for solution in found]
+    best = max(bounds, key=lambda known: known.value)
+    shared = [solution.with_bound(best) for solution in found]
+    optimum = min((s.objective for s in shared if s.is_optimal), default=None)
+    if optimum is None:
+        return [ComparisonRow(solution, best.value, "bound") for solution in shared]
+    return [ComparisonRow(solution, optimum, "optimum") for solution in shared]
+
+
+def _cells(row: ComparisonRow) -> dict[str, Any]:
+    solution = row.solution
+    sizes = solution.assignment.sizes
+    return {
+        "k": solution.problem.k,
+        "method": solution.method,
+        "objective": solution.objective,
+        "gcp": solution.gcp,
+        "bound": None if solution.bound is None else solution.bound.value,
+        "gap": row.gap,
+        "to": row.against,
+        "seconds": solution.seconds,
+        "classes": solution.assignment.count,
+        "smallest": int(sizes.min()) if len(sizes) else None,
+        "largest": int(sizes.max()) if len(sizes) else None,
+        "suppressed": solution.assignment.suppressed,
+        "status": str(solution.status),
+    }
+
+
+def _texts(row: ComparisonRow) -> list[str]:
+    solution, sizes = row.solution, row.solution.assignment.sizes
+    bound = solution.bound
+    return [
+        str(solution.problem.k),
+        solution.method,
+        f"{solution.objective / solution.scale:.5g}",
+        "unknown" if bound is None else f"{bound.value / solution.scale:.5g}",
+        "unknown" if row.gap is None else f"{100 * row.gap:.1f} %",
+        row.against,
+        f"{solution.seconds:.2f}",
+        f"{sizes.min()}-{sizes.max()}" if len(sizes) else "none",
+        str(solution.status),
+    ]

@@ -1,0 +1,72 @@
+"""Results as flat records: the ``--json`` output of every command that computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anonymip.problem import Problem
+from anonymip.publishing import versions
+from anonymip.solution import Bound, Solution
+
+
+def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
+    """Return a solution as a record for JSON.
+
+    Parameters
+    ----------
+    solution
+        What was found.
+    instance
+        Name of the instance or path of the file.
+    """
+    problem, bound = solution.problem, solution.bound
+    return {
+        **_asked(problem, instance),
+        "method": solution.method,
+        "options": dict(solution.options),
+        "objective": solution.objective,
+        "objective_name": problem.objective.name,
+        "ncp": solution.ncp,
+        "gcp": solution.gcp,
+        "bound": None if bound is None else bound.value,
+        "gap": solution.gap,
+        "status": str(solution.status),
+        "proof": None if bound is None else bound.proof,
+        "seconds": solution.seconds,
+        "groups": solution.assignment.labels.tolist(),
+        "solver": solution.solver,
+        "versions": versions(),
+        "seed": solution.seed,
+    }
+
+
+def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[str, Any]:
+    """Return a bound without a solution as a record for JSON; what is unknown is null."""
+    return {
+        **_asked(problem, instance),
+        "method": "bound" if bound is None else bound.method,
+        "options": {},
+        "objective": None,
+        "objective_name": problem.objective.name,
+        "ncp": None,
+        "gcp": None,
+        "bound": None if bound is None else bound.value,
+        "gap": None,
+        "status": "no-bound" if bound is None else "bound",
+        "proof": None if bound is None else bound.proof,
+        "seconds": 0.0 if bound is None else bound.seconds,
+        "groups": None,
+        "solver": None,
+        "versions": versions(),
+        "seed": None,
+    }
+
+
+def _asked(problem: Problem, instance: str) -> dict[str, Any]:
+    return {
+        "instance": instance,
+        "n": problem.n,
+        "m": problem.m,
+        "k": problem.k,
+        "recoding": problem.recoding.name,
+    }

@@ -1,0 +1,101 @@
+"""The gap thermometer: bounds rise from below, methods descend from above."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from anonymip.errors import InputError
+from anonymip.experiments.comparison import Comparison, ComparisonRow
+from anonymip.files import replacing
+
+_MARKERS = "ovs^D<>pP*X"
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+def thermometer(comparison: Comparison) -> Figure:
+    """Return the picture: for each k the losses of the methods above, the best bound below.
+
+    The optimum lies in the shaded band; where it is proven, the band closes to a line.
+    """
+    ks = sorted({row.solution.problem.k for row in comparison.rows})
+    methods = list(dict.fromkeys(row.solution.method for row in comparison.rows))
+    figure = Figure(figsize=(1.6 + 1.6 * len(ks) + 1.8, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    for place, k in enumerate(ks):
+        _draw_column(
+            axes, place, [row for row in comparison.rows if row.solution.problem.k == k], methods
+        )
+    axes.set_xticks(range(len(ks)), [f"k = {k}" for k in ks])
+    axes.set_xlim(-0.6, len(ks) - 0.4)
+    first = comparison.rows[0].solution
+    unit = "global certainty penalty" if first.scale != 1 else first.problem.objective.name
+    axes.set_ylabel(f"loss ({unit})")
+    axes.set_title(f"{comparison.instance}: where the optimum lies")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", alpha=0.3)
+    handles, labels = axes.get_legend_handles_labels()
+    unique = dict(zip(labels, handles, strict=True))
+    axes.legend(unique.values(), unique.keys(), loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _draw_column(axes: Axes, place: int, rows: list[ComparisonRow], methods: list[str]) -> None:
+    best = min(row.solution.objective / row.solution.scale for row in rows)
+    reference = rows[0].reference
+    if reference is not None:
+        floor = reference / rows[0].solution.scale
+        if rows[0].against == "optimum":
+            axes.hlines(
+                floor,
+                place - 0.4,
+                place + 0.4,
+                colors="tab:green",
+                linewidth=2.5,
+                label="proven optimum",
+            )
+        else:
+            axes.fill_between(
+                [place - 0.4, place + 0.4],
+                floor,
+                best,
+                color="tab:orange",
+                alpha=0.2,
+                label="the optimum lies here",
+            )
+            axes.hlines(
+                floor,
+                place - 0.4,
+                place + 0.4,
+                colors="tab:blue",
+                linewidth=2.5,
+                label="proven bound",
+            )
+    for row in rows:
+        at = methods.index(row.solution.method)
+        shift = 0.0 if len(methods) == 1 else 0.6 * (at / (len(methods) - 1) - 0.5)
+        axes.plot(
+            place + shift,
+            row.solution.objective / row.solution.scale,
+            _MARKERS[at % len(_MARKERS)],
+            color=f"C{at % 10}",
+            label=row.solution.method,
+        )
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure; the ending says the format.
+
+    Raises
+    ------
+    InputError
+        If the ending is no known format, or the folder may not be written to.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise InputError(
+            f"cannot draw into {path}: unknown ending", remedy=f"Use {', '.join(_FORMATS)}"
+        )
+    with replacing(path) as (temporary,):
+        figure.savefig(temporary, dpi=150)

@@ -1,0 +1,289 @@
+"""All methods as data: what each solves, needs and takes, without importing any of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.problem import Problem
+
+Method = Callable[..., Any]
+Registered = TypeVar("Registered", bound=Method)
+
+
+@dataclass(frozen=True)
+class MethodOption:
+    """An option of one method.
+
+    Parameters
+    ----------
+    name
+        As the method's function names it.
+    default
+        Its default, whose type is the option's type.
+    meaning
+        In a few words.
+    """
+
+    name: str
+    default: bool | int | float | str
+    meaning: str
+
+    def parse(self, method: str, value: object) -> object:
+        """Return a value given as text or as the right type.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read as the option's type.
+        """
+        kind = type(self.default)
+        if kind is bool:
+            known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+            parsed = known.get(str(value).lower())
+            if parsed is not None:
+                return parsed
+        else:
+            try:
+                return kind(str(value))
+            except (TypeError, ValueError):
+                pass
+        expected = {"bool": "true or false", "int": "a whole number", "float": "a number"}
+        raise InputError(
+            f"option {method}.{self.name} is {value!r}",
+            remedy=f"Give {expected.get(kind.__name__, 'a text')}",
+        )
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method.
+
+    Parameters
+    ----------
+    name
+        Name on the command line.
+    recoding
+        Name of the recoding whose problems it solves.
+    role
+        ``"heuristic"``, ``"exact"`` or ``"selection"``.
+    target
+        Its function: ``module:name``, or the function itself.
+    source
+        Where it comes from.
+    needs
+        What the objective must be: ``"monotone"``.
+    takes
+        Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
+        ``"solver_options"``.
+    options
+        Its own options.
+    """
+
+    name: str
+    recoding: str
+    role: str
+    target: str | Method
+    source: str
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    options: tuple[MethodOption, ...] = ()
+
+    def load(self) -> Method:
+        """Return the method's function, importing it."""
+        if callable(self.target):
+            return self.target
+        module, _, name = self.target.partition(":")
+        function: Method = getattr(importlib.import_module(module), name)
+        return function
+
+    def parse_options(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Return the method's own options, checked.
+
+        Raises
+        ------
+        InputError
+            If an option is unknown or has the wrong type.
+        """
+        known = {option.name: option for option in self.options}
+        for name in given:
+            if name not in known:
+                has = ", ".join(known) if known else "none"
+                raise InputError(
+                    f"method {self.name} has no option {name!r}", remedy=f"Its options: {has}"
+                )
+        return {name: known[name].parse(self.name, value) for name, value in given.items()}
+
+    def refuse_unfit(self, problem: Problem) -> None:
+        """Refuse problems that the method cannot solve, with the methods that can.
+
+        Raises
+        ------
+        InputError
+            If the problem has another recoding.
+        UnsupportedObjective
+            If the objective lacks what the method needs.
+        """
+        if problem.recoding.name != self.recoding:
+            raise InputError(
+                f"method {self.name} solves {self.recoding}, the problem asks for "
+                f"{problem.recoding.name}",
+                remedy=f"Use {_names(problem.recoding.name, ())}",
+            )
+        if "monotone" in self.needs and not problem.compiled.monotone:
+            raise UnsupportedObjective(
+                f"method {self.name} needs a monotone objective; {problem.objective.name!r} can "
+                f"fall in {problem.compiled.decreasing!r} when a cell covers more",
+                remedy=f"Methods that accept it: {_names(self.recoding, ('monotone',))}",
+            )
+
+
+def _names(recoding: str, without: Iterable[str]) -> str:
+    """Return the names of the methods of a recoding that do without the given needs."""
+    fitting = [
+        spec.name
+        for spec in METHODS.values()
+        if spec.recoding == recoding and not set(spec.needs) & set(without)
+    ]
+    return ", ".join(fitting) or "none of this version"
+
+
+_ORDER = MethodOption(
+    "order", "variance", "variance, cardinality, snake, hilbert, neighbour; with +2opt"
+)
+_SEARCH = MethodOption("search", "auto", "auto, tree or scan: same result, other speed")
+_LIANG = "Liang & Samavi 2020"
+
+_methods: dict[str, MethodSpec] = {
+    spec.name: spec
+    for spec in (
+        MethodSpec(
+            "auto",
+            "classes",
+            "selection",
+            "anonymip.methods.selection:auto",
+            "picks by size and says what it picked",
+            takes=("solver", "gap", "threads", "log", "solver_options"),
+        ),
+        MethodSpec(
+            "equivalence-mip",
+            "classes",
+            "exact",
+            "anonymip.exact.model_solve:equivalence_mip",
+            f"{_LIANG}, Section 2.2",
+            needs=("monotone",),
+            takes=("solver", "gap", "threads", "log", "solver_options"),
+            options=(
+                MethodOption("formulation", "bigm", "bigm"),
+                MethodOption("integer_ends", False, "integer variables for integer ends, eq. (27)"),
+                MethodOption(
+                    "warm_start",
+                    "best",
+                    "best, none, initial, ordered-cut, greedy-search, k-member",
+                ),
+            ),
+        ),
+        MethodSpec(
+            "initial",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.initial:initial",
+            f"{_LIANG}, Section 2.3",
+            options=(_ORDER,),
+        ),
+        MethodSpec(
+            "ordered-cut",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.ordered_cut:ordered_cut",
+            "Hansen & Mukherjee 2003, any order",
+            options=(_ORDER,),
+        ),
+        MethodSpec(
+            "greedy-search",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.greedy_search:greedy_search",
+            f"{_LIANG}, Algorithm 2",
+            options=(_ORDER, _SEARCH),
+        ),
+        MethodSpec(
+            "k-member",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.k_member:k_member",
+            "Byun et al. 2007",
+            options=(_SEARCH,),
+        ),
+        MethodSpec(
+            "mondrian",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.mondrian:mondrian",
+            "LeFevre et al. 2006",
+            options=(MethodOption("strict", True, "equal values stay together"),),
+        ),
+    )
+}
+
+#: All methods by name, in the order of ``anonymip methods``.
+METHODS: Mapping[str, MethodSpec] = MappingProxyType(_methods)
+
+
+def find_method(name: str) -> MethodSpec:
+    """Return the method of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name not in METHODS:
+        raise InputError(f"unknown method {name!r}", remedy=f"Use {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def register_method(
+    name: str,
+    *,
+    recoding: str = "classes",
+    role: str = "heuristic",
+    source: str = "registered from outside",
+    needs: tuple[str, ...] = (),
+    takes: tuple[str, ...] = (),
+    options: tuple[MethodOption, ...] = (),
+) -> Callable[[Registered], Registered]:
+    """Register a function as a method (a decorator).
+
+    The function takes a problem, and the keywords ``budget``, ``seed``, those in `takes` and its
+    options; it returns a :class:`~anonymip.Solution`, best made by :meth:`Solution.of`, which
+    checks it.
+
+    Raises
+    ------
+    InputError
+        If the name is taken, or role or recoding is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anonymip import Classes, Solution, register_method
+    >>> @register_method("one-class", source="the trivial release")
+    ... def one_class(problem, *, budget=None, seed=0):
+    ...     labels = np.zeros(problem.n, dtype=int)
+    ...     return Solution.of(problem, Classes(labels), method="one-class")
+    """
+    if name in METHODS:
+        raise InputError(f"there is a method {name!r} already", remedy="Choose another name")
+    if role not in ("heuristic", "exact"):
+        raise InputError(f"unknown role {role!r}", remedy="Use heuristic or exact")
+
+    def register(function: Registered) -> Registered:
+        _methods[name] = MethodSpec(name, recoding, role, function, source, needs, takes, options)
+        return function
+
+    return register

@@ -1,0 +1,141 @@
+"""From a problem to a solution with a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
+from anonymip.budget import Budget, Progress
+from anonymip.errors import AnonymipError
+from anonymip.kernels import announcing_compilation
+from anonymip.methods import find_method
+from anonymip.problem import Problem
+from anonymip.solution import Bound, Solution
+
+
+def solve(
+    problem: Problem,
+    method: str = "auto",
+    *,
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    solver: str = "highs",
+    threads: int = 1,
+    seed: int = 0,
+    log: Path | None = None,
+    solver_options: Mapping[str, object] | None = None,
+    options: Mapping[str, object] | None = None,
+    bound: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Return a solution of the problem with a proven lower bound.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    method
+        Name of a method; ``"auto"`` picks one and says which.
+    time_limit
+        Seconds; the best solution found until then is returned.
+    gap
+        Relative gap to stop at, for methods that prove; 0 proves optimality.
+    solver, threads, log, solver_options
+        For methods that use a solver.
+    seed
+        Of random choices and of the solver: the same seed gives the same solution.
+    options
+        The method's own options.
+    bound
+        Whether to compute a lower bound where the method itself proves none.
+    progress
+        Told about the computation.
+
+    Raises
+    ------
+    InputError
+        If method, option or setting is wrong or does not fit the problem.
+    SolverUnavailable
+        If the solver is not installed.
+    NoSolution
+        If nothing was found within the limits.
+
+    Examples
+    --------
+    >>> import anonymip
+    >>> data = anonymip.load_instance("health-records")
+    >>> solution = anonymip.solve(anonymip.Problem(data, k=3))
+    >>> solution.is_optimal, solution.assignment.labels.tolist()
+    (True, [0, 0, 0, 1, 1, 1, 1])
+    """
+    spec = find_method(method)
+    spec.refuse_unfit(problem)
+    own = spec.parse_options(options or {})
+    settings: dict[str, Any] = {
+        "solver": solver,
+        "gap": gap,
+        "threads": threads,
+        "log": log,
+        "solver_options": solver_options,
+    }
+    taken = {name: value for name, value in settings.items() if name in spec.takes}
+    budget = Budget.of(time_limit, progress)
+    with (
+        budget.catching_interrupts(),
+        announcing_compilation(lambda: budget.report("compiling, first run only")),
+    ):
+        solution: Solution = spec.load()(problem, budget=budget, seed=seed, **taken, **own)
+        _refuse_foreign(solution, problem, method)
+        if bound and not solution.is_optimal:
+            proven = nearest_neighbour_bound(problem, budget=budget)
+            if proven is not None:
+                solution = solution.with_bound(proven)
+    return solution
+
+
+def lower_bound(
+    problem: Problem,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Bound | None:
+    """Return a proven lower bound on the loss of any release, without looking for one.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    time_limit
+        Seconds; records not looked at until then add nothing to the bound.
+    progress
+        Told about the computation.
+
+    Returns
+    -------
+    Bound or None
+        None if the objective is not proven monotone.
+
+    Examples
+    --------
+    >>> import anonymip
+    >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
+    >>> round(anonymip.lower_bound(problem).value, 4)
+    0.4974
+    """
+    budget = Budget.of(time_limit, progress)
+    with (
+        budget.catching_interrupts(),
+        announcing_compilation(lambda: budget.report("compiling, first run only")),
+    ):
+        return nearest_neighbour_bound(problem, budget=budget)
+
+
+def _refuse_foreign(solution: object, problem: Problem, method: str) -> None:
+    """Refuse what a method registered from outside should not have returned."""
+    if not isinstance(solution, Solution) or solution.problem is not problem:
+        raise AnonymipError(
+            f"method {method} did not return a Solution of the problem it was given",
+            remedy="Return Solution.of(problem, assignment, method=...)",
+        )
