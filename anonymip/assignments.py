@@ -61,7 +61,10 @@ class Classes:
         """
         labels = np.full(n, SUPPRESSED, np.int64)
         for number, group in enumerate(groups):
-            for record in np.asarray(group, dtype=np.int64).ravel():
+            members = np.asarray(group).ravel()
+            if members.size and not np.issubdtype(members.dtype, np.integer):
+                raise InvalidAssignment(None, "a class names something else than records")
+            for record in members:
                 if not 0 <= record < n:
                     raise InvalidAssignment(int(record), f"not a record of a table of {n}")
                 if labels[record] != SUPPRESSED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -28,6 +28,41 @@ def replacing(*targets: Path) -> Iterator[tuple[Path, ...]]:
         yield temporary
         for source, target in zip(temporary, targets, strict=True):
             os.replace(source, target)
+
+
+def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
+    """Refuse, before any work is done, outputs that could not be written or would do damage.
+
+    Parameters
+    ----------
+    targets
+        Files to be written later.
+    inputs
+        Files that are read; those that do not exist do not matter.
+
+    Raises
+    ------
+    InputError
+        If a folder is missing or may not be written to, or if an output would overwrite an input
+        or another output.
+    """
+    with ExitStack() as stack:
+        for place, target in enumerate(targets):
+            _temporary(target, stack)
+            if any(other.exists() and _same_file(target, other) for other in inputs):
+                raise InputError(
+                    f"the output {target} would overwrite an input", remedy="Name another file"
+                )
+            if any(_same_file(target, other) for other in targets[:place]):
+                raise InputError(
+                    f"two outputs go to {target}", remedy="Name a file of its own for each"
+                )
+
+
+def _same_file(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
 
 
 def _temporary(target: Path, stack: ExitStack) -> Path:

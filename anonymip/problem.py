@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 from anonymip.errors import InputError
@@ -22,7 +23,7 @@ class Problem:
     microdata
         The table, n records.
     k
-        Records that must be indistinguishable, 2 to n.
+        Records that must be indistinguishable, 2 to n; NumPy's integers are accepted.
     recoding
         Which releases are allowed.
     objective
@@ -40,8 +41,15 @@ class Problem:
     objective: Objective = field(default_factory=GCP)
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int):
-            raise InputError(f"k is {self.k!r}", remedy="Give a whole number of at least 2")
+        if not isinstance(self.microdata, Microdata):
+            raise InputError(
+                f"microdata is a {type(self.microdata).__name__}",
+                remedy="Give Microdata(frame, attributes), or use anonymize() for a data frame",
+            )
+        k: object = self.k
+        if isinstance(k, bool) or not isinstance(k, Integral):
+            raise InputError(f"k is {k!r}", remedy="Give a whole number of at least 2")
+        object.__setattr__(self, "k", int(k))
         if self.k < 2:
             raise InputError(
                 f"k is {self.k}", remedy="Give at least 2: one record alone is not hidden"

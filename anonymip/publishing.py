@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,7 @@ class Release:
                     sep=form["separator"],
                     encoding=form["encoding"],
                     lineterminator="\n",
+                    quoting=_quoting(self.frame),
                 )
             new_manifest.write_text(
                 json.dumps(self.manifest, indent=2, allow_nan=False, ensure_ascii=False) + "\n",
@@ -107,9 +109,16 @@ class Release:
         return self.solution._repr_html_()
 
 
+def _quoting(frame: pd.DataFrame) -> Literal[0, 1]:
+    """Quote every cell if one holds a carriage return, which pandas does not quote by itself."""
+    texts = frame.select_dtypes(exclude="number").astype(str)
+    returns = any(texts[name].str.contains("\r", regex=False).any() for name in texts)
+    return csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+
+
 def manifest_path(table: Path) -> Path:
     """Return where the manifest of a release lies."""
-    return table.with_name(table.name + ".manifest.json")
+    return table.parent / f"{table.name}.manifest.json"
 
 
 def versions() -> dict[str, str]:
@@ -150,9 +159,8 @@ def publish(
     InputError
         If the layout is unknown or its column names are taken.
     """
-    if layout not in ("cells", "columns"):
-        raise InputError(f"unknown layout {layout!r}", remedy="Use cells or columns")
     microdata = solution.problem.microdata
+    refuse_layout(microdata, layout)
     columns: dict[str, Any] = {}
     roles = {
         **dict.fromkeys(microdata.sensitive, "sensitive"),
@@ -164,19 +172,10 @@ def publish(
         if name in positions:
             a = positions[name]
             described.append(_describe_attribute(microdata.attributes[a]))
-            new = _published_columns(solution, a, layout)
+            columns.update(_published_columns(solution, a, layout))
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
-            new = {name: microdata.frame[name]}
-        else:
-            continue
-        taken = (set(columns) | set(microdata.frame.columns) - {name}) & set(new)
-        if taken:
-            raise InputError(
-                f"layout columns needs the column name {min(taken)!r}, which is taken",
-                remedy="Rename that column, or use layout cells",
-            )
-        columns.update(new)
+            columns[name] = _without_unused_categories(microdata.frame[name])
     frame = pd.DataFrame(columns)
     if not keep_order:
         rng = np.random.default_rng() if rng is None else rng
@@ -186,6 +185,39 @@ def publish(
         _manifest(solution, described, layout, keep_order),
         solution,
     )
+
+
+def _without_unused_categories(column: pd.Series) -> pd.Series:
+    """Forget the categories of records that were left out; pandas and Parquet would keep them."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_unused_categories()
+    return column
+
+
+def refuse_layout(microdata: Microdata, layout: str) -> None:
+    """Refuse a layout that cannot be written, before any time is spent on solving.
+
+    Raises
+    ------
+    InputError
+        If the layout is unknown or its column names are taken.
+    """
+    if layout not in ("cells", "columns"):
+        raise InputError(f"unknown layout {layout!r}", remedy="Use cells or columns")
+    if layout == "cells":
+        return
+    taken = set(map(str, microdata.frame.columns))
+    for attribute in microdata.attributes:
+        ends = set(_end_names(attribute)) if attribute.publish == "range" else set()
+        if taken & ends:
+            raise InputError(
+                f"layout columns needs the column name {min(taken & ends)!r}, which is taken",
+                remedy="Rename that column, or use layout cells",
+            )
+
+
+def _end_names(attribute: Attribute) -> tuple[str, str]:
+    return f"{attribute.name}_lower", f"{attribute.name}_upper"
 
 
 def _describe_attribute(attribute: Attribute) -> dict[str, Any]:
@@ -215,10 +247,8 @@ def _published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any
 
     lower, upper = cells.lower[firsts, a], cells.upper[firsts, a]
     if attribute.publish == "range" and layout == "columns":
-        return {
-            f"{attribute.name}_lower": spread([_number(value) for value in lower]),
-            f"{attribute.name}_upper": spread([_number(value) for value in upper]),
-        }
+        ends = [spread([_number(value) for value in end]) for end in (lower, upper)]
+        return dict(zip(_end_names(attribute), ends, strict=True))
     if attribute.publish == "range":
         return {attribute.name: spread([_range(u, v) for u, v in zip(lower, upper, strict=True)])}
     level = microdata.levels[a]
@@ -326,7 +356,7 @@ def _read_back(
         manifest,
         separator=form.separator,
         encoding=form.encoding,
-        columns=form.columns or None,
+        columns=None if form.header else form.columns,
     )
     if not verification.ok:
         raise VerificationFailed(
@@ -343,7 +373,14 @@ def _read_back(
 
 def loss_of_table(problem: Problem, table: PublishedTable) -> float:
     """Return the problem's objective of a published table, read cell by cell."""
-    cells = CellBatch(table.lower, table.upper, table.count, table.suppressed)
+    # A release has the columns in the order of the table, a problem in that of their declaration.
+    order = [table.names.index(name) for name in problem.microdata.names]
+    cells = CellBatch(
+        table.lower[:, order],
+        table.upper[:, order],
+        table.count[:, order],
+        table.suppressed[:, order],
+    )
     return float(problem.compiled.record_losses(cells).sum())
 
 
@@ -413,6 +450,7 @@ def anonymize(
     ['[34..36]', '[34..36]', '[61..65]', '[61..65]']
     """
     microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
+    refuse_layout(microdata, layout)
     problem = Problem(
         microdata, k, recoding or EquivalenceClasses(), GCP() if objective is None else objective
     )
@@ -430,18 +468,24 @@ def _microdata(
     drop: Sequence[str],
     missing: str,
 ) -> Microdata:
-    if isinstance(quasi_identifiers, str):
-        raise InputError(
-            "quasi_identifiers is one text", remedy='Give a list, such as ["age", "sex"]'
-        )
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"frame is a {type(frame).__name__}", remedy="Give a pandas DataFrame")
+    lists = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "keep": keep}
+    for argument, names in {**lists, "drop": drop}.items():
+        if isinstance(names, str):
+            raise InputError(
+                f"{argument} is one text", remedy='Give a list, such as ["age", "sex"]'
+            )
     known = {
         given.name: _parameters(given)
         for given in quasi_identifiers
         if isinstance(given, Attribute)
     }
-    names = [given.name if isinstance(given, Attribute) else given for given in quasi_identifiers]
+    declared = [
+        given.name if isinstance(given, Attribute) else str(given) for given in quasi_identifiers
+    ]
     schema = Schema(known, table=TableFormat(missing=())).with_roles(
-        names, sensitive, keep, drop, missing
+        declared, sensitive, keep, drop, missing
     )
     return schema.apply(frame)
 

@@ -35,12 +35,24 @@ class Bound:
         ``"argument"`` (a theorem and plain arithmetic).
     seconds
         Spent on it.
+
+    Raises
+    ------
+    AnonymipError
+        If the value is infinite or undefined: what is unknown is no bound.
     """
 
     value: float
     method: str
     proof: str
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.value):
+            raise AnonymipError(
+                f"the bound of {self.method} is {self.value}",
+                remedy="Use None for an unknown bound",
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +205,7 @@ class Solution:
             return f"{loss}; proven optimal: no release can be below it"
         if self.bound is None:
             return f"{loss}; no lower bound is known"
-        text = f"{loss}; no release can be below {_floor(self.bound.value / self.scale)}"
+        text = f"{loss}; no release can be below {bound_text(self.bound.value / self.scale)}"
         return text if self.gap is None else f"{text}; gap {100 * self.gap:.1f} %"
 
     def summary(self) -> str:
@@ -257,9 +269,9 @@ def _status(objective: float, bound: Bound | None, stopped: Stopped) -> Status:
     return Status(stopped, solution=True, bound=bound is not None)
 
 
-def _floor(value: float) -> str:
-    """Print a lower bound with 4 digits, never rounded up."""
+def bound_text(value: float, digits: int = 4) -> str:
+    """Print a lower bound with so many digits, never rounded up."""
     if value == 0:
         return "0"
-    digits = 3 - int(np.floor(np.log10(abs(value))))
-    return f"{np.floor(value * 10.0**digits) / 10.0**digits:.4g}"
+    shift = digits - 1 - int(np.floor(np.log10(abs(value))))
+    return f"{np.floor(value * 10.0**shift) / 10.0**shift:.{digits}g}"

@@ -13,6 +13,7 @@ from anonymip.kernels import announcing_compilation
 from anonymip.methods import find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
+from anonymip.tolerances import same_loss
 
 
 def solve(
@@ -61,6 +62,8 @@ def solve(
         If the solver is not installed.
     NoSolution
         If nothing was found within the limits.
+    AnonymipError
+        If what the method returns is no solution, or not as good as it says.
 
     Examples
     --------
@@ -133,9 +136,18 @@ def lower_bound(
 
 
 def _refuse_foreign(solution: object, problem: Problem, method: str) -> None:
-    """Refuse what a method registered from outside should not have returned."""
+    """Refuse what a method should not have returned: checked again, whoever wrote the method."""
     if not isinstance(solution, Solution) or solution.problem is not problem:
         raise AnonymipError(
             f"method {method} did not return a Solution of the problem it was given",
+            remedy="Return Solution.of(problem, assignment, method=...)",
+        )
+    checked = Solution.of(problem, solution.assignment, method=method, bound=solution.bound)
+    same = same_loss(checked.objective, solution.objective)
+    if not same or checked.is_optimal != solution.is_optimal:
+        claim = f"loss {solution.objective!r} ({solution.status})"
+        raise AnonymipError(
+            f"method {method} claims {claim}, but its assignment has loss {checked.objective!r} "
+            f"({checked.status})",
             remedy="Return Solution.of(problem, assignment, method=...)",
         )

@@ -12,8 +12,9 @@ from anonymip.cli.console import human, print_table, say, showing_progress, writ
 from anonymip.experiments import bound_record, solution_record
 from anonymip.experiments import compare as compare_methods
 from anonymip.experiments.comparison import COLUMNS
-from anonymip.experiments.thermometer import save_figure, thermometer
+from anonymip.experiments.thermometer import refuse_format, save_figure, thermometer
 from anonymip.problem import Problem
+from anonymip.solution import bound_text
 from anonymip.solving import lower_bound
 from anonymip.solving import solve as solve_problem
 
@@ -47,6 +48,7 @@ def solve(
     show_values: given.ShowValues = False,
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
+    given.refuse_targets(given.sources_of(instance, schema, objective), json, log)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     problem = Problem(
         data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
@@ -105,6 +107,9 @@ def compare(
 ) -> None:
     """Compare methods with each other and with the optimum, or the best bound on it."""
     ks = given.parse_ks(k)
+    given.refuse_targets(given.sources_of(instance, schema, objective), plot, csv, markdown, json)
+    if plot is not None:
+        refuse_format(plot)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     problem = Problem(
         data, ks[0], given.find_recoding(recoding, suppression), given.find_objective(objective)
@@ -159,6 +164,7 @@ def bound(
     The bound of this version needs no solver: --gap, --solver, --threads and --seed change
     nothing.
     """
+    given.refuse_targets(given.sources_of(instance, schema, objective), json)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     problem = Problem(
         data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
@@ -174,9 +180,11 @@ def bound(
         )
         return
     cells = problem.n * problem.m
-    as_gcp = f" (gcp {proven.value / cells:.6g})" if problem.objective.name == "gcp" else ""
+    name = problem.objective.name
+    is_gcp = name == "gcp"
+    as_gcp = f" (gcp {bound_text(proven.value / cells, 7)})" if is_gcp else ""
     say(
         human(json),
-        f"no release can lose less than {problem.objective.name} = {proven.value:.8g}{as_gcp}\n"
+        f"no release can lose less than {name} = {bound_text(proven.value, 7)}{as_gcp}\n"
         f"by {proven.method} (proof: {proven.proof}), {proven.seconds:.2f} s",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -49,10 +50,11 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return int(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        err.print("interrupted")
-        return Interrupted.exit_code
-    except BrokenPipeError:
-        # The reader of our output has gone; there is nobody left to tell.
+        code = Interrupted.exit_code
+    except SystemExit as end:
+        # Typer and Rich make this of a broken pipe: the reader of our output has gone.
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except AnonymipError as error:
@@ -68,11 +70,21 @@ def run(arguments: list[str] | None = None) -> int:
         if os.environ.get("ANONYMIP_TRACEBACK"):
             traceback.print_exc()
         err.print(
-            f"internal error: {type(error).__name__}: {error}\n"
-            "Please report it; ANONYMIP_TRACEBACK=1 shows where it happened.",
+            f"internal error: {_fault(error, '--show-values' in arguments)}\n"
+            "Please report it; ANONYMIP_TRACEBACK=1 shows the whole traceback.",
             markup=False,
             highlight=False,
             soft_wrap=True,
         )
         return AnonymipError.exit_code
+    # Some versions of Typer raise at Ctrl-C, others return this code without a word.
+    if code == Interrupted.exit_code:
+        err.print("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _fault(error: Exception, show_values: bool) -> str:
+    """Return what happened and where; the error's own text may quote a value of the table."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+    return f"{where}: {error}" if show_values else where

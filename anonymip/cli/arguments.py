@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from anonymip.errors import InputError
+from anonymip.files import refuse_outputs
 from anonymip.instances import (
     INSTANCES,
     Microdata,
@@ -86,21 +88,62 @@ def load_table(
     """
     roles = (quasi_identifiers or [], sensitive or [], keep or [], drop or [])
     asked = any(roles) or missing is not None
-    if instance in INSTANCES or instance.startswith("census:"):
+    if _is_named(instance):
         if asked or schema is not None:
             raise InputError(
                 f"instance {instance} has its own schema",
                 remedy="Leave out --schema, -q, --sensitive, --keep, --drop and --missing",
             )
         return load_instance(instance)
-    given = None
-    if schema is not None:
-        given = read_schema(schema)
-    elif Path(instance).with_suffix(".toml").is_file():
-        given = read_schema(Path(instance).with_suffix(".toml"))
+    file = _schema_beside(instance) if schema is None else schema
+    given = None if file is None else read_schema(file)
     if asked:
         given = (given or Schema()).with_roles(*roles, missing)
     return load_instance(instance, given)
+
+
+def refuse_targets(inputs: Sequence[Path], *outputs: Path | str | None) -> None:
+    """Refuse, before any work is done, files that cannot be written or would destroy an input.
+
+    Parameters
+    ----------
+    inputs
+        Files that are read.
+    *outputs
+        Files to write; None and ``-`` (standard output) are passed over.
+
+    Raises
+    ------
+    InputError
+        Naming the file.
+    """
+    refuse_outputs([Path(target) for target in outputs if target not in (None, "-")], inputs)
+
+
+def sources_of(instance: str, schema: Path | None, objective: str = "gcp") -> list[Path]:
+    """Return the files that the arguments may be read from."""
+    named = (table_file(instance), _schema_beside(instance), schema)
+    function = Path(objective.rpartition(":")[0])
+    return [path for path in (*named, function) if path is not None and path.is_file()]
+
+
+def table_file(instance: str) -> Path | None:
+    """Return the file of a table, None if the instance is a named or generated one."""
+    if _is_named(instance) or not Path(instance).is_file():
+        return None
+    return Path(instance)
+
+
+def _is_named(instance: str) -> bool:
+    return instance in INSTANCES or instance.startswith("census:")
+
+
+def _schema_beside(instance: str) -> Path | None:
+    """Return the schema of the same name beside a table, if there is one."""
+    table = table_file(instance)
+    if table is None or not table.with_suffix(".toml").is_file():
+        return None
+    return table.with_suffix(".toml")
 
 
 def find_recoding(name: str, suppression: bool) -> Recoding:

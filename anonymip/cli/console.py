@@ -24,8 +24,8 @@ from rich.text import Text
 from anonymip.budget import Progress as Message
 from anonymip.files import replacing
 
-out = Console()
-err = Console(stderr=True)
+out = Console(emoji=False)
+err = Console(stderr=True, emoji=False)
 
 #: Width of tables that go to a file or a pipe.
 _WIDEST = 400
@@ -45,13 +45,13 @@ def print_table(console: Console, names: Sequence[str], rows: Sequence[Sequence[
     """Print a table; where there is no terminal, as wide as its cells."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     for row in rows:
         table.add_row(*(Text(text) for text in row))
     if console.is_terminal:
         console.print(table)
     else:
-        Console(file=console.file, width=_WIDEST).print(table)
+        Console(file=console.file, width=_WIDEST, emoji=False).print(table)
 
 
 def write_json(records: Sequence[dict[str, Any]], target: str | None) -> None:

@@ -26,7 +26,7 @@ from anonymip.experiments.thermometer import save_figure, thermometer
 from anonymip.instances import load_instance
 from anonymip.privacy import verify as verify_release
 from anonymip.problem import Problem
-from anonymip.publishing import manifest_path, publish
+from anonymip.publishing import manifest_path, publish, refuse_layout
 from anonymip.solving import solve
 
 
@@ -65,11 +65,11 @@ def anonymize(
     show_values: given.ShowValues = False,
 ) -> None:
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
+    manifest = manifest_path(output)
+    sources = given.sources_of(instance, schema, objective)
+    given.refuse_targets(sources, output, manifest, report, json)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    source = Path(instance) if Path(instance).is_file() else None
-    for target in (output, manifest_path(output)):
-        if source is not None and target.exists() and target.samefile(source):
-            raise InputError("the release would overwrite the original", remedy="Change -o")
+    refuse_layout(data, layout)
     problem = Problem(
         data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
     )
@@ -86,7 +86,7 @@ def anonymize(
             progress=progress,
         )
     release = publish(solution, layout=layout, keep_order=keep_order)
-    release.write(output, original=source)
+    release.write(output, original=given.table_file(instance))
     if report is not None:
         write_text(html_report(release, instance), report)
     write_json([solution_record(solution, instance)], json)
@@ -94,7 +94,7 @@ def anonymize(
     if data.undeclared:
         say(console, f"columns without a role are not published: {', '.join(data.undeclared)}")
     say(console, solution.summary())
-    say(console, f"verified and written: {output}, {manifest_path(output)}")
+    say(console, f"verified and written: {output}, {manifest}")
 
 
 def verify(
@@ -109,6 +109,8 @@ def verify(
     show_values: given.ShowValues = False,
 ) -> None:
     """Check a release against its original by code that had no part in making it."""
+    sources = [original, release, manifest or manifest_path(release)]
+    given.refuse_targets([*sources, *([] if schema is None else [schema])], json)
     result = verify_release(original, release, manifest, schema=schema, k=k)
     write_json([{"original": str(original), "release": str(release), **result.to_dict()}], json)
     say(human(json), result.summary())

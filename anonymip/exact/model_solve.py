@@ -36,7 +36,7 @@ def equivalence_mip(
     problem: Problem,
     *,
     formulation: str = "bigm",
-    integer_ends: bool = False,
+    integer_ends: bool = True,
     warm_start: str = "best",
     start: Assignment | None = None,
     solver: str = "highs",

@@ -15,6 +15,7 @@ from anonymip.methods import METHODS, find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solving import solve
+from anonymip.status import Stopped
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def compare(
     progress: Callable[[Progress], None] | None = None,
     **settings: Any,
 ) -> Comparison:
-    """Run methods on one table for several k.
+    """Run methods on one table for several k; Ctrl-C ends it with the rows so far.
 
     Parameters
     ----------
@@ -136,23 +137,23 @@ def compare(
     for name in names:
         find_method(name).refuse_unfit(problem)
     rows: list[ComparisonRow] = []
-    for k in ks:
-        asked = problem.replace(k=k)
-        found = [
-            solve(
-                asked,
-                name,
-                options=given.get(name),
-                bound=False,
-                progress=progress,
-                **settings,
+    for asked in [problem.replace(k=k) for k in ks]:
+        found: list[Solution] = []
+        interrupted = False
+        for name in names:
+            solution = solve(
+                asked, name, options=given.get(name), bound=False, progress=progress, **settings
             )
-            for name in names
-        ]
+            found.append(solution)
+            interrupted = solution.status.stopped is Stopped.INTERRUPT
+            if interrupted:
+                break
         budget = Budget.of(settings.get("time_limit"), progress)
         with budget.catching_interrupts():
             bound = nearest_neighbour_bound(asked, budget=budget)
         rows += _measured(found, bound)
+        if interrupted:
+            break
     return Comparison(instance, tuple(rows))
 
 

@@ -33,11 +33,20 @@ def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
         "status": str(solution.status),
         "proof": None if bound is None else bound.proof,
         "seconds": solution.seconds,
-        "groups": solution.assignment.labels.tolist(),
+        "groups": _groups(solution),
         "solver": solution.solver,
         "versions": versions(),
         "seed": solution.seed,
     }
+
+
+def _groups(solution: Solution) -> list[int | None]:
+    """Return the class of each original row: -1 suppressed, None left out by the missing policy."""
+    microdata = solution.problem.microdata
+    groups: list[int | None] = [None] * len(microdata.original)
+    for row, label in zip(microdata.rows.tolist(), solution.assignment.labels, strict=True):
+        groups[row] = int(label)
+    return groups
 
 
 def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[str, Any]:

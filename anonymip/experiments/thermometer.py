@@ -85,6 +85,20 @@ def _draw_column(axes: Axes, place: int, rows: list[ComparisonRow], methods: lis
         )
 
 
+def refuse_format(path: Path) -> None:
+    """Refuse files whose ending is no known format of pictures.
+
+    Raises
+    ------
+    InputError
+        Naming the known ones.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise InputError(
+            f"cannot draw into {path}: unknown ending", remedy=f"Use {', '.join(_FORMATS)}"
+        )
+
+
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure; the ending says the format.
 
@@ -93,9 +107,6 @@ def save_figure(figure: Figure, path: Path) -> None:
     InputError
         If the ending is no known format, or the folder may not be written to.
     """
-    if path.suffix.lower() not in _FORMATS:
-        raise InputError(
-            f"cannot draw into {path}: unknown ending", remedy=f"Use {', '.join(_FORMATS)}"
-        )
+    refuse_format(path)
     with replacing(path) as (temporary,):
         figure.savefig(temporary, dpi=150)

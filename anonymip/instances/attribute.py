@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from numbers import Real
+from typing import Any, Literal, cast, get_args
 
 from anonymip.errors import InputError
 from anonymip.instances.hierarchy import Hierarchy
@@ -74,10 +76,15 @@ class Attribute:
                 f"{self.publish!r}",
                 remedy=f"Use {' or '.join(allowed)}",
             )
-        if not (math.isfinite(self.weight) and self.weight >= 0):
+        if not _is_weight(self.weight):
             raise InputError(
-                f"attribute {self.name!r}: weight is {self.weight:g}",
+                f"attribute {self.name!r}: weight is {self.weight!r}",
                 remedy="A weight is a finite number of at least 0",
+            )
+        if not isinstance(self.integer, bool):
+            raise InputError(
+                f"attribute {self.name!r}: integer is {self.integer!r}",
+                remedy="Use true or false",
             )
         if self.integer and self.kind != "numeric":
             raise InputError(
@@ -90,14 +97,20 @@ class Attribute:
                 "and only to one",
                 remedy="Give both kind='hierarchical' and hierarchy, or neither",
             )
+        if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
+            raise InputError(
+                f"attribute {self.name!r}: hierarchy is a {type(self.hierarchy).__name__}",
+                remedy="Name its file in a schema, or give what read_hierarchy returns",
+            )
         if self.domain is not None:
             object.__setattr__(self, "domain", self._checked_domain())
 
     def _checked_domain(self) -> tuple[object, ...]:
         domain = cast(Sequence[object], self.domain)
-        if isinstance(domain, str):
+        if isinstance(domain, str) or not isinstance(domain, Iterable):
             raise InputError(
-                f"attribute {self.name!r}: domain is a text", remedy="Give a list of values"
+                f"attribute {self.name!r}: domain is a single value",
+                remedy="Give a list of values",
             )
         if self.kind == "hierarchical":
             raise InputError(
@@ -124,9 +137,20 @@ class Attribute:
                 "infinite end",
                 remedy="Give [lowest, highest] with finite numbers",
             )
+        if self.integer and not (low.is_integer() and high.is_integer()):
+            raise InputError(
+                f"attribute {self.name!r}: domain of an integer attribute has a fractional end",
+                remedy="Give whole numbers, or leave integer out",
+            )
         return (low, high)
 
     @property
     def is_numeric(self) -> bool:
         """Whether values are numbers."""
         return self.kind == "numeric"
+
+
+def _is_weight(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return bool(0 <= value <= sys.float_info.max)  # type: ignore[operator]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -13,8 +15,8 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
 
-#: Whole numbers beyond this are not exact in double precision.
-_LARGEST_EXACT = 2.0**53
+#: From here on whole numbers lose digits: 2^53 may have been written as 2^53 + 1.
+_FIRST_INEXACT = 2.0**53
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _CODE = re.compile(r"[+-]?0\d", re.ASCII)
 
@@ -33,7 +35,7 @@ def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     values = series[~missing_rows(series, missing)]
     if len(values) == 0 or pd.api.types.is_bool_dtype(series):
         return False
-    if pd.api.types.is_numeric_dtype(series):
+    if _is_real_dtype(series):
         return True
     return all(
         is_number_text(text) and _CODE.match(text) is None for text in map(str, values.unique())
@@ -42,8 +44,34 @@ def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
 
 def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     """Return whether all values of a numeric column are whole numbers."""
-    numbers = pd.to_numeric(series[~missing_rows(series, missing)], errors="coerce").to_numpy(float)
+    values = series[~missing_rows(series, missing)]
+    if _neither_number_nor_text(values).any():
+        return False
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(float)
     return bool(np.all(numbers == np.floor(numbers)))
+
+
+def _is_real_dtype(series: pd.Series) -> bool:
+    types = pd.api.types
+    return (
+        types.is_numeric_dtype(series)
+        and not types.is_bool_dtype(series)
+        and not types.is_complex_dtype(series)
+    )
+
+
+def _neither_number_nor_text(series: pd.Series) -> NDArray[np.bool_]:
+    """Return where pandas would make a number of something else: truth values, dates."""
+    if _is_real_dtype(series) or isinstance(series.dtype, pd.StringDtype):
+        return np.zeros(len(series), np.bool_)
+    return np.fromiter(
+        (
+            isinstance(value, bool) or not isinstance(value, (str, Real, Decimal))
+            for value in series.astype(object)
+        ),
+        np.bool_,
+        len(series),
+    )
 
 
 def missing_rows(series: pd.Series, tokens: Sequence[str]) -> NDArray[np.bool_]:
@@ -63,19 +91,17 @@ def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float6
         Naming the first offending data row (from 1).
     """
     name = attribute.name
+    no_number = f"column {name!r} is numeric but holds a value that is not a finite number"
+    remedy = "Declare the column categorical, or mark the value as missing"
+    _refuse(series, _neither_number_nor_text(series), no_number, remedy)
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(np.float64, copy=True)
     numbers += 0.0  # minus zero and zero are one value
-    _refuse(
-        series,
-        ~np.isfinite(numbers) | series.map(lambda value: isinstance(value, bool)).to_numpy(bool),
-        f"column {name!r} is numeric but holds a value that is not a finite number",
-        "Declare the column categorical, or mark the value as missing",
-    )
+    _refuse(series, ~np.isfinite(numbers), no_number, remedy)
     whole = numbers == np.floor(numbers)
     _refuse(
         series,
-        whole & (np.abs(numbers) > _LARGEST_EXACT) & ~_written_as_float(series),
-        f"column {name!r} holds a whole number too large to be exact (above 2^53)",
+        whole & (np.abs(numbers) >= _FIRST_INEXACT) & ~_written_as_float(series),
+        f"column {name!r} holds a whole number too large to be exact (2^53 or more)",
         "Declare the column categorical, or publish it rounded",
     )
     if attribute.integer:

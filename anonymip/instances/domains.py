@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
 
+#: Half widths between which a domain's width and its inverse are ordinary doubles.
+_NARROWEST, _WIDEST = 1e-300, 1e300
+
 
 @dataclass(frozen=True, eq=False)
 class Domains:
@@ -40,7 +43,13 @@ class Domains:
 
     @classmethod
     def of(cls, microdata: Microdata) -> Domains:
-        """Return the domains of a table."""
+        """Return the domains of a table.
+
+        Raises
+        ------
+        InputError
+            If the ends of a numeric domain are too far apart or too close to scale by.
+        """
         given = microdata.attributes
         ends = np.array(
             [
@@ -48,6 +57,12 @@ class Domains:
                 for a, attribute in enumerate(given)
             ]
         )
+        for name, (low, high) in zip(microdata.names, ends.tolist(), strict=True):
+            if low < high and not _NARROWEST < high / 2 - low / 2 < _WIDEST:
+                raise InputError(
+                    f"the domain of column {name!r} is too wide or too narrow to scale by",
+                    remedy="Change the unit of the column, or declare another domain",
+                )
         return cls(
             microdata.names,
             tuple(attribute.kind for attribute in given),

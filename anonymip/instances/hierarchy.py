@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,15 +125,27 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
         If the file is missing or its lines do not form one tree.
     """
     file = Path(path)
+    if len(separator) != 1:
+        raise InputError(
+            f"separator {separator!r} is not one character", remedy="Give one character"
+        )
     try:
-        with file.open(encoding=encoding, newline="") as stream:
+        # A UTF-8 file may start with a byte order mark.
+        plain = codecs.lookup(encoding).name
+        name = "utf-8-sig" if plain == "utf-8" else plain
+        with file.open(encoding=name, newline="") as stream:
             lines: Iterable[list[str]] = list(csv.reader(stream, delimiter=separator))
     except OSError as error:
         raise InputError(
             f"cannot read the hierarchy {file}: {error.strerror}", remedy="Check the path"
         ) from None
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, LookupError):
         raise InputError(
             f"the hierarchy {file} is not {encoding} text", remedy="Name its encoding"
+        ) from None
+    except csv.Error as error:
+        raise InputError(
+            f"the hierarchy {file} is not a table: {error}",
+            remedy="Check its separator and its quotes",
         ) from None
     return Hierarchy([line for line in lines if any(line)])

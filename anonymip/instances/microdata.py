@@ -72,14 +72,21 @@ class TableFormat:
     label: str = "missing"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.header, bool):
+            raise InputError(f"header is {self.header!r}", remedy="Use true or false")
+        if not isinstance(self.encoding, str):
+            raise InputError(
+                f"encoding is {self.encoding!r}", remedy="Give its name, such as utf-8"
+            )
         if self.policy not in ("error", "category", "drop"):
             raise InputError(
                 f"unknown policy for missing values {self.policy!r}",
                 remedy="Use error, category or drop",
             )
-        if len(self.separator.strip() or self.separator) != 1:
+        sign = self.separator.strip() or self.separator if isinstance(self.separator, str) else ""
+        if len(sign) != 1 or sign in '"\r\n':
             raise InputError(
-                f"separator {self.separator!r} is not one character",
+                f"separator {self.separator!r} is not one character that can separate cells",
                 remedy="Give one character, with a blank behind it if the file has one",
             )
 
@@ -185,6 +192,14 @@ class Microdata:
         declared = {*self.names, *self.sensitive, *self.keep, *self.drop}
         return tuple(str(name) for name in self.frame.columns if name not in declared)
 
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """(n,) int64, row of each record in the original; gaps where records were left out."""
+        if self.table.policy != "drop":
+            return np.arange(self.n)
+        absent = [missing_rows(self.original[name], self.table.missing) for name in self.names]
+        return np.flatnonzero(~np.logical_or.reduce(absent))
+
     def domain_bounds(self, attribute: int) -> tuple[float, float]:
         """Return lowest and highest permissible value of a numeric attribute."""
         domain = self.attributes[attribute].domain
@@ -263,6 +278,12 @@ def _check_columns(data: Microdata) -> None:
         raise InputError(
             "no quasi-identifiers are named", remedy="Name at least one (-q, or a schema)"
         )
+    for attribute in data.attributes:
+        if not isinstance(attribute, Attribute):
+            raise InputError(
+                f"attributes holds a {type(attribute).__name__}",
+                remedy="Give Attribute(name, ...) for each quasi-identifier",
+            )
     roles: dict[str, str] = {}
     for role, names in (
         ("quasi-identifier", data.names),
@@ -285,12 +306,19 @@ def _check_columns(data: Microdata) -> None:
 
 def _check_undeclared(data: Microdata) -> None:
     for name in data.undeclared:
-        if data.frame[name].nunique() >= max(2.0, NEARLY_UNIQUE * data.n):
+        if _distinct_values(data.frame[name]) >= max(2.0, NEARLY_UNIQUE * data.n):
             raise InputError(
                 f"column {name!r} has no role and is nearly unique",
                 remedy="Publish it with --keep, leave it out with --drop, or make it a "
                 "quasi-identifier",
             )
+
+
+def _distinct_values(series: pd.Series) -> int:
+    try:
+        return series.nunique()
+    except TypeError:  # lists and other values that have no hash
+        return series.map(str).nunique()
 
 
 def _without_missing(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -45,28 +47,7 @@ def read_table(path: str | Path, table: TableFormat | None = None) -> pd.DataFra
 def _read_text(file: Path, table: TableFormat) -> pd.DataFrame:
     separator = table.separator.strip() or table.separator
     blanks = separator != table.separator
-    try:
-        with file.open(encoding=_encoding(table), newline="") as stream:
-            rows = csv.reader(stream, delimiter=separator, skipinitialspace=blanks)
-            first = next((row for row in rows if row), None)
-    except (UnicodeDecodeError, LookupError):
-        raise InputError(
-            f"{file} is not text in the encoding {table.encoding}",
-            remedy="Name its encoding in the schema",
-        ) from None
-    if first is None:
-        raise InputError(f"{file} is empty", remedy="Give a table with at least k rows")
-    names = list(first) if table.header else list(table.columns)
-    if len(set(names)) < len(names):
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(
-            f"{file}: duplicate column names: {', '.join(repeated)}", remedy="Rename the columns"
-        )
-    if len(names) != len(first):
-        raise InputError(
-            f"{file} has {len(first)} columns, the schema names {len(names)}",
-            remedy="Name every column in [table] columns",
-        )
+    names, rows = _survey(file, table, separator, blanks)
     try:
         frame = pd.read_csv(
             file,
@@ -81,20 +62,80 @@ def _read_text(file: Path, table: TableFormat) -> pd.DataFrame:
             encoding=_encoding(table),
             on_bad_lines="error",
         )
-    except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
+    except (pd.errors.ParserError, ValueError) as error:
         raise InputError(
             f"{file} cannot be read as a table: {str(error).strip()}",
-            remedy="Check the separator, and that every line has the same number of cells",
+            remedy="Check the separator and the quotes",
         ) from None
-    short = frame.isna().any(axis=1).to_numpy()
-    if short.any():
+    if len(frame) != rows:
         raise InputError(
-            f"{file}: data row {int(short.argmax()) + 1} has fewer cells than the header",
-            remedy="Give every line the same number of cells",
+            f"{file} has {rows} or {len(frame)} rows, depending on how its blank lines are read",
+            remedy="Remove lines of blanks and of empty quotes",
         )
     return frame
 
 
+def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tuple[list[str], int]:
+    """Return the names of the columns and the number of rows, all of which have one width.
+
+    pandas would cut rows that are too long, if the first one is, and fill up short ones.
+    """
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        with file.open(encoding=_encoding(table), newline="") as stream:
+            lines = csv.reader(stream, delimiter=separator, skipinitialspace=blanks, strict=True)
+            first = next((line for line in lines if line), None)
+            if first is None:
+                raise InputError(f"{file} is empty", remedy="Give a table with at least k rows")
+            names = _names(file, table, first)
+            rows = 0 if table.header else 1
+            for line in lines:
+                if _is_blank(line, len(names)):
+                    continue
+                rows += 1
+                if len(line) != len(names):
+                    raise InputError(
+                        f"{file}: data row {rows} has {len(line)} cells, the table has "
+                        f"{len(names)} columns",
+                        remedy="Check the separator, and that every line has the same number of "
+                        "cells",
+                    )
+    except (UnicodeDecodeError, LookupError):
+        raise InputError(
+            f"{file} is not text in the encoding {table.encoding}",
+            remedy="Name its encoding in the schema",
+        ) from None
+    except csv.Error as error:
+        raise InputError(
+            f"{file} cannot be read as a table: {error} (line {lines.line_num})",
+            remedy="Check the separator and the quotes",
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+    return names, rows
+
+
+def _names(file: Path, table: TableFormat, first: list[str]) -> list[str]:
+    names = first if table.header else list(table.columns)
+    if len(set(names)) < len(names):
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(
+            f"{file}: duplicate column names: {', '.join(repeated)}", remedy="Rename the columns"
+        )
+    if len(names) != len(first):
+        raise InputError(
+            f"{file} has {len(first)} columns, the schema names {len(names)}",
+            remedy="Name every column in [table] columns",
+        )
+    return names
+
+
+def _is_blank(line: list[str], width: int) -> bool:
+    """Return whether pandas skips the line."""
+    return not line or (width > 1 and len(line) == 1 and not line[0].strip())
+
+
 def _encoding(table: TableFormat) -> str:
     """UTF-8 files may start with a byte order mark."""
-    return "utf-8-sig" if table.encoding.lower() in ("utf-8", "utf8") else table.encoding
+    name = codecs.lookup(table.encoding).name
+    return "utf-8-sig" if name == "utf-8" else name

@@ -17,16 +17,32 @@ from anonymip.instances.hierarchy import read_hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
 from anonymip.instances.readers import read_table
 
-_ATTRIBUTE_KEYS = {"kind", "domain", "integer", "weight", "hierarchy", "publish"}
+_ATTRIBUTE_KEYS = {
+    "kind": "a text",
+    "domain": "a list",
+    "integer": "true or false",
+    "weight": "a number",
+    "hierarchy": "a text",
+    "publish": "a text",
+}
 _TABLE_KEYS = {
-    "separator",
-    "encoding",
-    "header",
-    "missing",
-    "columns",
-    "sensitive",
-    "keep",
-    "drop",
+    "separator": "a text",
+    "encoding": "a text",
+    "header": "true or false",
+    "missing": "a list",
+    "columns": "a list",
+    "sensitive": "a list",
+    "keep": "a list",
+    "drop": "a list",
+}
+_DOCUMENT_KEYS = {"attributes": "a table", "table": "a table"}
+#: A single text is a list of one, where a list of texts is due.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "a text": (str,),
+    "a list": (list, str),
+    "a number": (int, float),
+    "true or false": (bool,),
+    "a table": (dict,),
 }
 
 
@@ -94,14 +110,17 @@ class Schema:
         InputError
             If table and schema contradict each other.
         """
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
         attributes = []
         for name, known in self.attributes.items():
             if name not in frame.columns:
                 raise InputError(
                     f"unknown column {name!r} (quasi-identifier)",
-                    remedy=f"The table has: {', '.join(map(str, frame.columns))}",
+                    remedy=f"The table has: {', '.join(frame.columns)}",
                 )
-            attributes.append(_resolve(name, known, frame[name], self.table.missing))
+            # Of columns with one name the first: Microdata refuses them with a message of its own.
+            column = frame.iloc[:, list(frame.columns).index(name)]
+            attributes.append(_resolve(name, known, column, self.table.missing))
         return Microdata(frame, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
 
     def read(self, path: str | Path) -> Microdata:
@@ -113,7 +132,7 @@ def _parse_declaration(
     text: str, known: Mapping[str, Mapping[str, Any]]
 ) -> tuple[str, Mapping[str, Any]]:
     name, colon, kind = text.rpartition(":")
-    if not colon:
+    if not colon or text in known:
         return text, known.get(text, {})
     if kind not in ("numeric", "categorical"):
         raise InputError(
@@ -151,7 +170,7 @@ def read_schema(path: str | Path) -> Schema:
     Raises
     ------
     InputError
-        If the file is missing, is not TOML, or has unknown keys.
+        If the file is missing, is not TOML, or has unknown keys or values of a wrong type.
     """
     file = Path(path)
     try:
@@ -162,19 +181,19 @@ def read_schema(path: str | Path) -> Schema:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"the schema {file} is not TOML: {error}", remedy="Correct it") from None
-    _refuse_unknown(file, "", document, {"attributes", "table"})
+    _check_keys(file, "", document, _DOCUMENT_KEYS)
     attributes: dict[str, dict[str, Any]] = {}
-    for name, given in _section(file, document, "attributes").items():
+    for name, given in document.get("attributes", {}).items():
         if not isinstance(given, dict):
             raise InputError(
                 f"{file}: attributes.{name} is not a table", remedy=f"Write [attributes.{name}]"
             )
-        _refuse_unknown(file, f"attributes.{name}.", given, _ATTRIBUTE_KEYS)
+        _check_keys(file, f"attributes.{name}.", given, _ATTRIBUTE_KEYS)
         attributes[name] = dict(given)
-        if isinstance(given.get("hierarchy"), str):
+        if "hierarchy" in given:
             attributes[name]["hierarchy"] = read_hierarchy(file.parent / given["hierarchy"])
-    table = _section(file, document, "table")
-    _refuse_unknown(file, "table.", table, _TABLE_KEYS)
+    table = document.get("table", {})
+    _check_keys(file, "table.", table, _TABLE_KEYS)
     lists = {
         key: _texts(file, key, table.get(key, ()))
         for key in ("columns", "sensitive", "keep", "drop")
@@ -194,20 +213,21 @@ def read_schema(path: str | Path) -> Schema:
     )
 
 
-def _section(file: Path, document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = document.get(name, {})
-    if not isinstance(section, dict):
-        raise InputError(f"{file}: {name} is not a table", remedy=f"Write [{name}]")
-    return section
-
-
-def _refuse_unknown(file: Path, where: str, given: Mapping[str, Any], allowed: set[str]) -> None:
-    for key in given:
-        if key not in allowed:
+def _check_keys(
+    file: Path, where: str, given: Mapping[str, Any], expected: Mapping[str, str]
+) -> None:
+    """Refuse keys that are unknown and values of a wrong type."""
+    for key, value in given.items():
+        if key not in expected:
             raise InputError(
                 f"{file}: unknown key {where}{key}",
-                remedy=f"Known are {', '.join(sorted(allowed))}",
+                remedy=f"Known are {', '.join(sorted(expected))}",
             )
+        wanted = expected[key]
+        # TOML's true is no number, although Python's is.
+        is_bool = isinstance(value, bool)
+        if not isinstance(value, _TYPES[wanted]) or is_bool != (wanted == "true or false"):
+            raise InputError(f"{file}: {where}{key} is not {wanted}", remedy=f"Give {wanted}")
 
 
 def _texts(file: Path, key: str, given: object) -> tuple[str, ...]:

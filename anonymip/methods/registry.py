@@ -179,7 +179,7 @@ _methods: dict[str, MethodSpec] = {
             takes=("solver", "gap", "threads", "log", "solver_options"),
             options=(
                 MethodOption("formulation", "bigm", "bigm"),
-                MethodOption("integer_ends", False, "integer variables for integer ends, eq. (27)"),
+                MethodOption("integer_ends", True, "integer variables for integer ends, eq. (27)"),
                 MethodOption(
                     "warm_start",
                     "best",
@@ -266,7 +266,7 @@ def register_method(
     Raises
     ------
     InputError
-        If the name is taken, or role or recoding is unknown.
+        If the name is taken, or the role is unknown.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Symbolic losses: what tracing an objective function yields.
 
 An expression is a constant, a linear part over the basis ``(attribute, "lower" | "upper" |
-"count")``, and non-linear terms. NumPy's element-wise functions apply to it, so that one function
-serves symbols and batches of numbers alike.
+"count")``, and non-linear terms. Ends are counted from the domain's lower end, so that a small
+range of huge numbers keeps its digits. NumPy's element-wise functions apply to it, so that one
+function serves symbols and batches of numbers alike.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Nonlinear:
     def evaluate(self, values: Values) -> NDArray[np.float64]:
         """Return the term's numbers for a batch."""
         arguments = [a.evaluate(values) if isinstance(a, Expression) else a for a in self.arguments]
-        return self.factor * np.asarray(self.function(*arguments), np.float64)
+        with np.errstate(all="ignore"):  # what is not finite is refused by the caller
+            return self.factor * np.asarray(self.function(*arguments), np.float64)
 
 
 def _is_number(value: object) -> bool:
@@ -195,7 +197,7 @@ class Expression:
                 remedy="Use plain sums and element-wise NumPy functions",
             )
         arithmetic = _ARITHMETIC.get(function)
-        if arithmetic is not None:
+        if arithmetic is not None and all(map(_known, inputs)):
             return arithmetic(*(_plain(value) for value in inputs))
         return _apply(function, *inputs)
 
@@ -241,15 +243,23 @@ _ARITHMETIC: dict[Any, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class SymbolicCells:
-    """Cells of one published, unsuppressed record, as symbols."""
+    """Cells of one published, unsuppressed record, as symbols.
+
+    Parameters
+    ----------
+    origin
+        (m,) float64, lower ends of the domains.
+    """
+
+    origin: NDArray[np.float64]
 
     def lower(self, attribute: int) -> Expression:
         """Return the symbol of the lower end."""
-        return Expression(0.0, {(attribute, "lower"): 1.0})
+        return Expression(float(self.origin[attribute]), {(attribute, "lower"): 1.0})
 
     def upper(self, attribute: int) -> Expression:
         """Return the symbol of the upper end."""
-        return Expression(0.0, {(attribute, "upper"): 1.0})
+        return Expression(float(self.origin[attribute]), {(attribute, "upper"): 1.0})
 
     def count(self, attribute: int) -> Expression:
         """Return the symbol of the number of published values."""

@@ -46,12 +46,22 @@ def load_objective(text: str) -> Objective:
     if isinstance(found, Objective):
         return found
     if isinstance(found, type) and issubclass(found, Objective):
-        return found()
+        return _instance(file, found)
     if callable(found):
         return FunctionObjective(found)
     raise InputError(
         f"{file} defines no objective {name!r}", remedy="Name a function or an Objective of it"
     )
+
+
+def _instance(file: Path, kind: type[Objective]) -> Objective:
+    try:
+        return kind()
+    except TypeError as error:
+        raise InputError(
+            f"{file}: {kind.__name__} cannot be made without arguments: {error}",
+            remedy="Name an instance of it, and give it name and loss",
+        ) from error
 
 
 def _execute(file: Path) -> object:
@@ -64,7 +74,7 @@ def _execute(file: Path) -> object:
     sys.modules[name] = module
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Whatever the user's file raises is the user's to mend, not an internal error.
         del sys.modules[name]
         raise InputError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Description
-from anonymip.errors import UnsupportedObjective
+from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.expression import Expression, SymbolicCells
@@ -72,8 +72,8 @@ class FunctionObjective(Objective):
 
     @property
     def name(self) -> str:
-        """The function's name."""
-        return self.function.__name__
+        """The function's name, or its type's if it has none."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def loss(self, record: Record) -> Any:
         """Call the function."""
@@ -164,7 +164,8 @@ def cells_of(description: Description) -> CellBatch:
 
 def _evaluate(objective: Objective, domains: Domains, cells: CellBatch) -> NDArray[np.float64]:
     batch = len(cells.lowers)
-    losses = np.asarray(objective.loss(Record(domains, cells)), np.float64)
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        losses = np.asarray(_call(objective, Record(domains, cells)), np.float64)
     if losses.shape == ():
         losses = np.full(batch, float(losses))
     if losses.shape != (batch,):
@@ -181,16 +182,28 @@ def _evaluate(objective: Objective, domains: Domains, cells: CellBatch) -> NDArr
     return losses
 
 
-def _compile(objective: Objective, microdata: Microdata) -> CompiledObjective:
-    domains = Domains.of(microdata)
+def _call(objective: Objective, record: Record) -> Any:
+    """Call the objective's function; whatever it raises is its author's to mend."""
     try:
-        traced = objective.loss(Record(domains, SymbolicCells()))
+        return objective.loss(record)
+    except AnonymipError:
+        raise
     except (TypeError, AttributeError) as error:
         raise UnsupportedObjective(
             f"objective {objective.name!r} cannot be traced: {error}",
             remedy="Use sums, products with numbers and element-wise NumPy functions of what the "
             "record shows",
         ) from error
+    except Exception as error:
+        raise UnsupportedObjective(
+            f"objective {objective.name!r} fails with {type(error).__name__}: {error}",
+            remedy="Correct the function",
+        ) from error
+
+
+def _compile(objective: Objective, microdata: Microdata) -> CompiledObjective:
+    domains = Domains.of(microdata)
+    traced = _call(objective, Record(domains, SymbolicCells(domains.low)))
     expression = traced if isinstance(traced, Expression) else _constant(objective, traced)
     tables = tabulate(expression, domains, microdata.levels)
     _probe(objective, expression, domains, microdata)
@@ -244,7 +257,11 @@ def _probe(
     values = {
         (a, kind): array[:, a]
         for a in range(domains.m)
-        for kind, array in (("lower", low), ("upper", high), ("count", count))
+        for kind, array in (
+            ("lower", low - domains.low),
+            ("upper", high - domains.low),
+            ("count", count),
+        )
     }
     traced = np.broadcast_to(expression.evaluate(values), (batch,))
     scale = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * np.abs(called).max())

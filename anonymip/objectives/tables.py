@@ -59,7 +59,7 @@ def tabulate(
     ------
     UnsupportedObjective
         If a term looks at several attributes, at range and count of one attribute, or at the
-        range of an attribute with too many values for a table.
+        range of an attribute with too many values for a table; if it is infinite or undefined.
     """
     nonlinear: dict[int, list[Nonlinear]] = {}
     constant = expression.constant
@@ -90,28 +90,31 @@ def tabulate(
                 f"{domains.names[attribute]!r} together",
                 remedy="Use either the range or the number of values",
             )
-        if low or high:
-            origin = float(domains.low[attribute])
-            constant += (low + high) * origin
-            ranges.append((attribute, origin, low, high))
+        if terms and "count" not in read:
+            pairs.append((attribute, _pair_losses(attribute, (low, high), terms, domains, levels)))
+        elif (low or high) and len(levels[attribute]) > 1:
+            ranges.append((attribute, float(domains.low[attribute]), low, high))
+        elif low or high:
+            constant += (low + high) * (float(levels[attribute][0]) - float(domains.low[attribute]))
         if slope or "count" in read:
             counts = np.arange(len(levels[attribute]) + 1, dtype=np.float64)
             losses = slope * counts
             for term in terms if "count" in read else ():
                 losses = losses + term.evaluate({(attribute, "count"): counts})
+            losses[0] = 0.0  # no cell is empty
+            _refuse_undefined(losses, domains.names[attribute])
             sets.append((attribute, losses))
-        if terms and "count" not in read:
-            pairs.append((attribute, _pair_losses(attribute, terms, domains, levels)))
     return _pack(constant, ranges, sets, pairs)
 
 
 def _pair_losses(
     attribute: int,
+    linear: tuple[float, float],
     terms: list[Nonlinear],
     domains: Domains,
     levels: tuple[NDArray[np.generic], ...],
 ) -> NDArray[np.float64]:
-    level = levels[attribute].astype(np.float64)
+    level = levels[attribute].astype(np.float64) - domains.low[attribute]
     if len(level) ** 2 > LARGEST_PAIR_TABLE:
         raise UnsupportedObjective(
             f"the objective is non-linear in the range of {domains.names[attribute]!r}, which has "
@@ -123,11 +126,21 @@ def _pair_losses(
         (attribute, "lower"): lower,
         (attribute, "upper"): upper,
     }
-    losses = np.zeros_like(lower)
+    losses = linear[0] * lower + linear[1] * upper
     for term in terms:
         losses = losses + term.evaluate(values)
     # Below the diagonal there is no range; those cells must not decide anything.
-    return np.where(lower <= upper, losses, 0.0)
+    losses = np.where(lower <= upper, losses, 0.0)
+    _refuse_undefined(losses, domains.names[attribute])
+    return losses
+
+
+def _refuse_undefined(losses: NDArray[np.float64], name: str) -> None:
+    if not np.isfinite(losses).all():
+        raise UnsupportedObjective(
+            f"the objective is infinite or undefined for some cell of {name!r}",
+            remedy="Keep logarithms, roots and divisions away from 0",
+        )
 
 
 def _pack(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import sys
 from collections.abc import Iterator, Sequence
@@ -152,8 +153,9 @@ def _from_csv(path: Path, separator: str, encoding: str, names: Sequence[str] | 
             f"separator {separator!r} is not one character", remedy="Give one character"
         )
     skip = sign != separator and separator.strip(" ") != ""
-    plain = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
     try:
+        # A UTF-8 file may start with a byte order mark.
+        plain = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
         with path.open(encoding=plain, newline="") as stream, _long_fields():
             lines = csv.reader(stream, delimiter=sign, skipinitialspace=skip, strict=True)
             header = names if names is not None else next((line for line in lines if line), None)

@@ -152,7 +152,8 @@ def verify(
     k
         A size of classes to insist on, beside the one that the manifest claims.
     separator, encoding
-        Of the original, if it is a CSV file; default: the schema's, else comma and UTF-8.
+        Of the original, if it is a CSV file; default: the schema's, else
+        the separator of the release and UTF-8.
     columns
         Column names of an original without header; default: the schema's.
 
@@ -179,7 +180,7 @@ def verify(
     known = Schema() if given is None else given
     source = read_table(
         original,
-        separator=separator or known.separator or ",",
+        separator=separator or known.separator or claims.separator,
         encoding=encoding or known.encoding or "utf-8",
         names=columns or known.columns,
     )

@@ -1,0 +1,1 @@
+"""Benchmarks: what was promised in figures, measured; see benchmarks/README.md."""

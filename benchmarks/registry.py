@@ -1,0 +1,64 @@
+"""What a benchmark is, and where its results go."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anonymip.files import replacing
+from anonymip.publishing import versions
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark.
+
+    Parameters
+    ----------
+    name
+        Name on the command line and of the result file.
+    run
+        Yields one record a measurement.
+    instances
+        Named instances that it needs.
+    """
+
+    name: str
+    run: Callable[[], Iterator[dict[str, Any]]]
+    instances: tuple[str, ...] = ()
+
+
+def machine() -> dict[str, str]:
+    """Return what the measurements depend on beside the code."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        processor = names[0] if names else processor
+    found = versions()
+    return {
+        "machine": f"{processor}, {os.cpu_count()} cores, {platform.system()}",
+        "versions": "; ".join(f"{name} {version}" for name, version in found.items()),
+    }
+
+
+def record(benchmark: Benchmark) -> pd.DataFrame:
+    """Run a benchmark, print its rows as they come, and write its result file."""
+    rows = []
+    for row in benchmark.run():
+        print(f"{benchmark.name}: " + ", ".join(f"{key} {value}" for key, value in row.items()))
+        rows.append(row)
+    frame = pd.DataFrame(rows).assign(**machine())
+    RESULTS.mkdir(exist_ok=True)
+    with replacing(RESULTS / f"{benchmark.name}.csv") as (temporary,):
+        frame.to_csv(temporary, index=False)
+    return frame

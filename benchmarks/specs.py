@@ -1,0 +1,147 @@
+"""The benchmarks themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any
+
+from anonymip import Problem, Solution, load_instance, lower_bound, solve
+from anonymip.methods import METHODS
+from benchmarks.registry import Benchmark
+
+_HEURISTICS = tuple(spec.name for spec in METHODS.values() if spec.role == "heuristic")
+
+
+def _warm_up() -> None:
+    """Load all kernels: the first use of each in a process reads it from the disk."""
+    problem = Problem(load_instance("census:50,8,1"), k=3)
+    for name in _HEURISTICS:
+        solve(problem, name)
+        for way in ("scan", "tree") if name in ("greedy-search", "k-member") else ():
+            solve(problem, name, options={"search": way})
+    solve(problem, "ordered-cut", options={"order": "neighbour+2opt"})
+    solve(problem, "ordered-cut", options={"order": "hilbert"})
+
+
+def _row(solution: Solution) -> dict[str, Any]:
+    return {
+        "n": solution.problem.n,
+        "m": solution.problem.m,
+        "k": solution.problem.k,
+        "method": solution.method,
+        "ncp": round(solution.ncp, 6),
+        "gcp": round(solution.gcp, 6),
+        "bound": None if solution.bound is None else round(solution.bound.value, 6),
+        "gap": None if solution.gap is None else round(solution.gap, 6),
+        "status": str(solution.status),
+        "seconds": round(solution.seconds, 3),
+    }
+
+
+def person20() -> Iterator[dict[str, Any]]:
+    """Prove the optimum of the paper's sample, with and without integer ends."""
+    problem = Problem(load_instance("person20"), k=3)
+    reference = None
+    for integer_ends in (True, False):
+        solution = solve(problem, "equivalence-mip", options={"integer_ends": integer_ends})
+        reference = reference or solution.seconds
+        yield {
+            **_row(solution),
+            "variant": f"integer_ends={integer_ends}",
+            "solver": solution.solver,
+            "ratio": round(solution.seconds / reference, 2),
+            "reference": "ncp 13.5 (Liang & Samavi 2020); seconds with integer ends",
+        }
+
+
+def adult() -> Iterator[dict[str, Any]]:
+    """Compare the heuristics on UCI Adult."""
+    _warm_up()
+    data = load_instance("adult")
+    runs: list[tuple[str, dict[str, Any]]] = [("greedy-search", {})]
+    runs += [("greedy-search", {"order": "cardinality"})]
+    runs += [(name, {}) for name in _HEURISTICS if name != "greedy-search"]
+    runs += [("ordered-cut", {"order": order}) for order in ("hilbert", "neighbour+2opt")]
+    runs += [("mondrian", {"strict": False})]
+    for k in (5, 10):
+        problem = Problem(data, k=k)
+        reference = None
+        for name, options in runs:
+            solution = solve(problem, name, options=options)
+            reference = reference or solution
+            yield {
+                **_row(solution),
+                "variant": "; ".join(f"{key}={value}" for key, value in options.items()),
+                "ratio": round(solution.seconds / reference.seconds, 3),
+                "loss_ratio": round(solution.ncp / reference.ncp, 4),
+                "reference": "greedy-search, order=variance, in the same run",
+            }
+
+
+def search() -> Iterator[dict[str, Any]]:
+    """Compare the tree with the scan; the assignments are the same."""
+    _warm_up()
+    for instance, k in (("census:2000,8,1", 5), ("census:20000,8,1", 5), ("census:5000,25,1", 5)):
+        problem = Problem(load_instance(instance), k=k)
+        reference = None
+        for way in ("scan", "tree"):
+            solution = solve(problem, "greedy-search", options={"search": way}, bound=False)
+            reference = reference or solution
+            yield {
+                **_row(solution),
+                "variant": f"{instance} search={way}",
+                "ratio": round(reference.seconds / solution.seconds, 2),
+                "same": bool((reference.assignment.labels == solution.assignment.labels).all()),
+                "reference": "speed-up over the scan in the same run",
+            }
+
+
+def scale() -> Iterator[dict[str, Any]]:
+    """Grow the table."""
+    _warm_up()
+    reference = None
+    for n in (1_000, 10_000, 100_000, 1_000_000):
+        problem = Problem(load_instance(f"census:{n},8,1"), k=10)
+        solution = solve(problem, "greedy-search", bound=False)
+        start = perf_counter()
+        bound = lower_bound(problem)
+        seconds = perf_counter() - start
+        if bound is not None:
+            solution = solution.with_bound(bound)
+        each = solution.seconds / n
+        reference = reference or each
+        yield {
+            **_row(solution),
+            "bound_seconds": round(seconds, 3),
+            "ratio": round(each / reference, 2),
+            "reference": "seconds a record at 1,000 records in the same run",
+        }
+
+
+def generator() -> Iterator[dict[str, Any]]:
+    """Compare losses on generated records with those on the real extract."""
+    _warm_up()
+    real = load_instance("census-1k")
+    for k in (3, 10):
+        for name in _HEURISTICS:
+            expected = solve(Problem(real, k=k), name, bound=False)
+            for seed in range(3):
+                made = load_instance(f"census:1000,8,{seed}")
+                solution = solve(Problem(made, k=k), name, bound=False)
+                yield {
+                    **_row(solution),
+                    "variant": f"seed {seed}",
+                    "loss_ratio": round(solution.ncp / expected.ncp, 4),
+                    "reference": f"ncp {expected.ncp:.3f} on the real extract",
+                }
+
+
+#: All benchmarks.
+BENCHMARKS = (
+    Benchmark("adult", adult, ("adult",)),
+    Benchmark("search", search),
+    Benchmark("scale", scale),
+    Benchmark("generator", generator, ("census-1k",)),
+    Benchmark("person20", person20, ("person20",)),
+)

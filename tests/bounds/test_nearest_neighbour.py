@@ -1,0 +1,149 @@
+"""The nearest-neighbour bound equals its definition and never exceeds an optimum."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import (
+    EquivalenceClasses,
+    Microdata,
+    Problem,
+    Solution,
+    census,
+    nearest_neighbour_bound,
+    objective,
+    solve,
+)
+from anonymip.budget import Budget
+from tests.brute_force import Cell, Column, nearest_neighbour_sum, record_loss, starred
+from tests.random_problems import FALLING, LOSSES, Case, Loss, cases, larger_microdata
+
+
+@settings(max_examples=120)
+@given(cases(largest=8))
+def test_never_above_the_optimum(case: Case) -> None:
+    """No release loses less than the bound, with and without suppression."""
+    bound = nearest_neighbour_bound(case.problem())
+    assert bound is not None
+    best = case.optimum()
+    assert bound.value <= best + case.slack(best)
+
+
+@settings(max_examples=80)
+@given(cases(largest=12))
+def test_equals_the_definition(case: Case) -> None:
+    """Equal to a quadratic computation of every record's (k-1)-th neighbour."""
+    bound = nearest_neighbour_bound(case.problem())
+    naive = nearest_neighbour_sum(case.columns, case.k, case.loss.naive, case.suppression)
+    assert bound is not None
+    assert bound.value == pytest.approx(naive, rel=1e-8, abs=1e-9)
+    assert bound.value <= naive + 1e-12
+    assert (bound.method, bound.proof) == ("nearest-neighbour", "argument")
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(20, 90), st.integers(2, 15))
+def test_equals_the_definition_on_trees_with_many_leaves(seed: int, n: int, k: int) -> None:
+    """The search in the tree skips nothing it needs: repeated rows, ties, all kinds of terms."""
+    microdata = larger_microdata(seed, n)
+    columns = columns_of(microdata)
+    for name in ("gcp", "weighted-binary", "leaning", "curved"):
+        problem = Problem(microdata, k, objective=LOSSES[name].objective)
+        bound = nearest_neighbour_bound(problem)
+        naive = nearest_neighbour_sum(columns, k, LOSSES[name].naive)
+        assert bound is not None
+        assert bound.value == pytest.approx(naive, rel=1e-8, abs=1e-9)
+
+
+def columns_of(microdata: Microdata) -> list[Column]:
+    """Return the columns of a table as brute force reads them."""
+    return [
+        Column(
+            tuple(microdata.frame[attribute.name].tolist()),
+            attribute.is_numeric,
+            as_set=attribute.publish == "set",
+            integer=attribute.integer,
+            weight=attribute.weight,
+        )
+        for attribute in microdata.attributes
+    ]
+
+
+@objective
+def cheap_stars(record: Any) -> Any:
+    """Charge the width, and half for a star."""
+    return record.width["a"] - 0.5 * record.suppressed["a"]
+
+
+def naive_cheap_stars(cells: Sequence[Cell]) -> float:
+    """Return the same as `cheap_stars`."""
+    return 0.5 if cells[0].starred else cells[0].width
+
+
+def test_suppression_takes_the_lesser_of_term_and_price() -> None:
+    """Values 0, 1, 100 with k = 2: the last record would pay 0.99, its star costs 0.5."""
+    column = Column((0.0, 1.0, 100.0))
+    loss = Loss(cheap_stars, naive_cheap_stars)
+    plain = nearest_neighbour_bound(Case((column,), 2, loss).problem())
+    cheaper = nearest_neighbour_bound(Case((column,), 2, loss, suppression=True).problem())
+    assert plain is not None
+    assert cheaper is not None
+    assert plain.value == pytest.approx(0.01 + 0.01 + 0.99)
+    assert cheaper.value == pytest.approx(0.01 + 0.01 + 0.5)
+
+
+def test_objectives_that_are_not_monotone_have_no_bound() -> None:
+    """Without monotonicity the argument fails: None, not 0, and no gap in a solution."""
+    case = Case((Column((1.0, 2.0, 4.0, 9.0)),), 2, FALLING)
+    assert nearest_neighbour_bound(case.problem()) is None
+    solution = solve(case.problem(), "greedy-search")
+    assert solution.bound is None
+    assert solution.gap is None
+    assert not solution.status.bound
+
+
+@settings(max_examples=25)
+@given(cases(largest=8))
+def test_spent_budget_still_gives_a_bound(case: Case) -> None:
+    """Records not looked at count as published exactly, and the bound says it was cut short."""
+    problem = case.problem()
+    bound = nearest_neighbour_bound(problem, budget=Budget(deadline=time.monotonic() - 1.0))
+    price = case.loss.naive([starred(column) for column in case.columns])
+    alone = [record_loss(case.columns, case.loss.naive, [i]) for i in range(case.n)]
+    naive = sum(min(term, price) if case.suppression else term for term in alone)
+    assert bound is not None
+    assert bound.method == "nearest-neighbour (cut short)"
+    assert bound.value == pytest.approx(naive, rel=1e-8, abs=1e-9)
+    best = case.optimum()
+    assert bound.value <= best + case.slack(best)
+
+
+def test_bound_of_zero_loss_proves_optimality() -> None:
+    """If every row occurs k times, exact publication is proven optimal by the argument."""
+    column = Column(("p", "q", "p", "q", "p", "q"), False, as_set=True)
+    solution: Solution = solve(Case((column,), 3, LOSSES["gcp"]).problem(), "greedy-search")
+    assert solution.objective == 0.0
+    assert solution.is_optimal
+    assert solution.gap == 0.0
+    assert solution.bound is not None
+    assert solution.bound.proof == "argument"
+
+
+@pytest.mark.parametrize("suppression", [False, True])
+def test_grows_with_k(suppression: bool) -> None:
+    """More companions never cost less."""
+    microdata = census(300, 6, seed=2)
+    recoding = EquivalenceClasses(suppression=suppression)
+    values = []
+    for k in (2, 3, 5, 10, 40, 300):
+        bound = nearest_neighbour_bound(Problem(microdata, k, recoding))
+        assert bound is not None
+        values.append(bound.value)
+    assert values == sorted(values)
+    assert values[0] < values[-1]

@@ -1,0 +1,252 @@
+"""Optimal releases of small tables by full enumeration, in plain Python.
+
+Written after the definitions alone: nothing of the package is used, so that an error in it cannot
+hide behind the same error here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True)
+class Column:
+    """One quasi-identifier with all its values.
+
+    Parameters
+    ----------
+    values
+        One a record.
+    numeric
+        Whether the values are numbers; else texts.
+    domain
+        Lowest and highest permissible number, or all permissible texts; None takes the observed.
+    as_set
+        Whether a published cell lists its values; else it is a range.
+    integer
+        Whether the numbers are whole.
+    weight
+        Importance.
+    """
+
+    values: tuple[Any, ...]
+    numeric: bool = True
+    domain: tuple[Any, ...] | None = None
+    as_set: bool = False
+    integer: bool = False
+    weight: float = 1.0
+
+
+class Cell(NamedTuple):
+    """What is published of one attribute, and what is known of the attribute.
+
+    Parameters
+    ----------
+    numeric, weight, size
+        Of the attribute; `size` is the number of permissible values.
+    lower, upper
+        Ends of the published range; 0 where there is none.
+    distinct
+        Number of published values; None for a range of real numbers.
+    width
+        Published range over the domain's; 0 where there is none.
+    starred
+        Whether the cell is suppressed.
+    """
+
+    numeric: bool
+    weight: float
+    size: int
+    lower: float
+    upper: float
+    distinct: int | None
+    width: float
+    starred: bool
+
+    @property
+    def spread(self) -> float:
+        """The normalised certainty penalty."""
+        if self.starred:
+            return 1.0
+        if self.numeric:
+            return self.width
+        assert self.distinct is not None
+        return (self.distinct - 1) / (self.size - 1) if self.size > 1 else 0.0
+
+
+Table = Sequence[Column]
+Groups = tuple[tuple[int, ...], ...]
+#: Loss of one record from its published cells.
+NaiveLoss = Callable[[Sequence[Cell]], float]
+
+
+def published(column: Column, records: Sequence[int]) -> Cell:
+    """Return the cell of a class of records."""
+    return _cell(column, [column.values[record] for record in records])
+
+
+def starred(column: Column) -> Cell:
+    """Return the cell of a suppressed record: it covers the whole domain."""
+    cell = _cell(column, column.values)
+    lower, upper = _ends(column)
+    count = None if cell.distinct is None else cell.size
+    return cell._replace(lower=lower, upper=upper, distinct=count, width=1.0, starred=True)
+
+
+def _ends(column: Column) -> tuple[float, float]:
+    if not column.numeric:
+        return 0.0, 0.0
+    low, high = column.domain or (min(column.values), max(column.values))
+    return float(low), float(high)
+
+
+def _size(column: Column) -> int:
+    low, high = _ends(column)
+    if column.numeric and column.integer and (column.domain is not None or not column.as_set):
+        return int(high - low) + 1
+    if not column.numeric and column.domain is not None:
+        return len(column.domain)
+    return len(set(column.values))
+
+
+def _cell(column: Column, covered: Sequence[Any]) -> Cell:
+    size, (low, high) = _size(column), _ends(column)
+    if not column.numeric:
+        return Cell(False, column.weight, size, 0.0, 0.0, len(set(covered)), 0.0, False)
+    lower, upper = float(min(covered)), float(max(covered))
+    width = (upper - lower) / (high - low) if high > low else 0.0
+    if column.as_set:
+        count: int | None = len(set(covered))
+    else:
+        count = int(upper - lower) + 1 if column.integer else None
+    return Cell(True, column.weight, size, lower, upper, count, width, False)
+
+
+def gcp(cells: Sequence[Cell]) -> float:
+    """Return the penalty of Doka et al., eqs. (1)-(3)."""
+    return sum(cell.spread for cell in cells)
+
+
+def set_gcp(cells: Sequence[Cell]) -> float:
+    """Return the penalty of Wong et al., Def. 8: values are counted."""
+    total = 0.0
+    for cell in cells:
+        assert cell.distinct is not None
+        total += (cell.distinct - 1) / (cell.size - 1) if cell.size > 1 else 0.0
+    return total
+
+
+def liang_gcp(cells: Sequence[Cell]) -> float:
+    """Return the penalty of Liang & Samavi, Defs. 8, 9: sets are scaled by the domain's size."""
+    total = 0.0
+    for cell in cells:
+        if cell.numeric:
+            total += cell.width
+        else:
+            assert cell.distinct is not None
+            total += (cell.distinct - 1) / cell.size
+    return total
+
+
+def weighted_loss(cells: Sequence[Cell]) -> float:
+    """Return the loss of Liang & Samavi, eq. (34), weights scaled to sum 1."""
+    return sum(cell.weight * cell.spread for cell in cells) / sum(cell.weight for cell in cells)
+
+
+def weighted_loss_binary(cells: Sequence[Cell]) -> float:
+    """Return the same with a binary column a category: those published both ways cost."""
+    total = 0.0
+    for cell in cells:
+        if cell.numeric:
+            total += cell.weight * cell.spread
+        else:
+            columns = [0.0] * cell.size
+            assert cell.distinct is not None
+            if cell.distinct > 1:
+                columns[: cell.distinct] = [1.0] * cell.distinct
+            total += cell.weight * sum(columns) / cell.size
+    return total / sum(cell.weight for cell in cells)
+
+
+def record_loss(table: Table, loss: NaiveLoss, records: Sequence[int]) -> float:
+    """Return the loss of each record of a class."""
+    return loss([published(column, records) for column in table])
+
+
+def release_loss(table: Table, loss: NaiveLoss, groups: Groups) -> float:
+    """Return the loss of a release; the records in no group are suppressed."""
+    suppressed = len(table[0].values) - sum(map(len, groups))
+    total = suppressed * loss([starred(column) for column in table]) if suppressed else 0.0
+    return total + sum(len(group) * record_loss(table, loss, group) for group in groups)
+
+
+def partitions(n: int, k: int, suppression: bool = False) -> Iterator[Groups]:
+    """Yield all partitions of n records into groups of k or more.
+
+    Parameters
+    ----------
+    suppression
+        Whether records may be left out.
+    """
+    yield from _partitions(tuple(range(n)), k, suppression)
+
+
+def _partitions(rest: tuple[int, ...], k: int, suppression: bool) -> Iterator[Groups]:
+    if not rest:
+        yield ()
+        return
+    first, others = rest[0], rest[1:]
+    if suppression:
+        yield from _partitions(others, k, suppression)
+    for size in range(k - 1, len(others) + 1):
+        for companions in combinations(others, size):
+            left = tuple(record for record in others if record not in companions)
+            for groups in _partitions(left, k, suppression):
+                yield ((first, *companions), *groups)
+
+
+def optimum(table: Table, k: int, loss: NaiveLoss, suppression: bool = False) -> float:
+    """Return the least loss of all releases."""
+    n = len(table[0].values)
+    known: dict[tuple[int, ...], float] = {}
+    price = loss([starred(column) for column in table]) if suppression else 0.0
+
+    def group_loss(group: tuple[int, ...]) -> float:
+        if group not in known:
+            known[group] = len(group) * record_loss(table, loss, group)
+        return known[group]
+
+    return min(
+        sum(map(group_loss, groups)) + price * (n - sum(map(len, groups)))
+        for groups in partitions(n, k, suppression)
+    )
+
+
+def consecutive_cuts(order: Sequence[int], k: int) -> Iterator[Groups]:
+    """Yield all cuts of an order into consecutive groups of k or more."""
+    if not order:
+        yield ()
+        return
+    for size in range(k, len(order) + 1):
+        for groups in consecutive_cuts(order[size:], k):
+            yield (tuple(order[:size]), *groups)
+
+
+def nearest_neighbour_sum(
+    table: Table, k: int, loss: NaiveLoss, suppression: bool = False
+) -> float:
+    """Return what all records pay at least to be hidden with their (k-1)-th neighbours."""
+    n = len(table[0].values)
+    total = 0.0
+    for record in range(n):
+        others = sorted(
+            record_loss(table, loss, (record, other)) for other in range(n) if other != record
+        )
+        term = others[k - 2]
+        if suppression:
+            term = min(term, loss([starred(column) for column in table]))
+        total += term
+    return total

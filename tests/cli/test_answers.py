@@ -1,0 +1,296 @@
+"""Tests of the commands that answer questions about a table: solve, compare, bound."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonymip import METHODS, Problem, load_instance, lower_bound
+
+FIELDS = {
+    *("instance", "n", "m", "k", "recoding", "method", "options", "objective", "objective_name"),
+    *("ncp", "gcp", "bound", "gap", "status", "proof", "seconds", "groups", "solver", "versions"),
+    "seed",
+}
+HEURISTICS = [spec.name for spec in METHODS.values() if spec.role == "heuristic"]
+MIP = ("--method", "equivalence-mip")
+
+
+def check_record(record: dict[str, Any]) -> None:
+    """Assert what holds for every record of a solution."""
+    assert set(record) == FIELDS
+    assert record["gcp"] == pytest.approx(record["ncp"] / (record["n"] * record["m"]))
+    assert record["bound"] is None or record["bound"] <= record["objective"]
+    closed = record["gap"] is not None and record["gap"] <= 1e-6
+    assert (record["status"] == "optimal") == closed
+    assert ("optimal" in record["status"]) == closed
+    assert {"anonymip", "python", "pyomo"} <= set(record["versions"])
+    sizes = pd.Series([group for group in record["groups"] if group not in (None, -1)])
+    assert sizes.value_counts().min() >= record["k"]
+
+
+def test_the_health_records(shell: Any) -> None:
+    """The answer for people says loss, proof, classes and solver; records are told apart."""
+    told = shell("solve", "health-records", "-k", 3)
+    assert told.code == 0
+    assert told.err == ""
+    assert told.out.startswith("loss 0.04548; proven optimal: no release can be below it\n")
+    assert "2 classes of 3 to 4 records" in told.out
+    assert "auto picked equivalence-mip" in told.out
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_json_on_standard_output(shell: Any, solver: str) -> None:
+    """With `--json -` standard output is JSON and nothing else; people read standard error."""
+    told = shell("solve", "health-records", "-k", 3, *MIP, "--solver", solver, "--json", "-")
+    (record,) = told.records()
+    check_record(record)
+    assert record["groups"] == [0, 0, 0, 1, 1, 1, 1]
+    assert (record["status"], record["proof"]) == ("optimal", "solver")
+    assert record["solver"].lower().startswith(solver)
+    assert record["instance"] == "health-records"
+    assert record["objective_name"] == "gcp"
+    assert told.err.startswith("loss 0.04548; proven optimal")
+
+
+@pytest.mark.parametrize("method", HEURISTICS)
+def test_every_heuristic(shell: Any, method: str) -> None:
+    """A heuristic's record has a bound and a gap, and calls itself optimal only with a proof."""
+    (record,) = shell(
+        *("solve", "census:60,4,1", "-k", 3, "--method", method, "--json", "-")
+    ).records()
+    check_record(record)
+    assert record["method"] == method
+    assert record["bound"] > 0
+    assert record["proof"] == "argument"
+    assert record["solver"] is None
+    assert len(record["groups"]) == 60
+
+
+def test_json_in_a_file(shell: Any) -> None:
+    """With a file for the JSON standard output stays for people."""
+    told = shell("solve", "health-records", "-k", 3, "--json", "result.json")
+    assert told.out.startswith("loss ")
+    (record,) = json.loads(shell.read("result.json"))
+    check_record(record)
+
+
+def test_groups_are_those_of_the_original_rows(shell: Any) -> None:
+    """Rows that the missing policy leaves out have no class, all others keep their place."""
+    shell.write("gaps.csv", "age,sex\n1,F\n,F\n2,F\n70,M\n,M\n71,M\n")
+    told = shell(
+        *("solve", "gaps.csv", "-q", "age", "-q", "sex", "-k", 2, "--missing", "drop"),
+        *("--json", "-"),
+    )
+    (record,) = told.records()
+    check_record(record)
+    assert record["n"] == 4
+    assert record["groups"] == [0, None, 0, 1, None, 1]
+
+
+def test_missing_values_as_a_category(shell: Any) -> None:
+    """The policy `category` makes a value of its own of missing texts."""
+    shell.write("gaps.csv", "sex,eye\nF,blue\n,blue\nM,blue\n,blue\n")
+    told = shell(
+        *("solve", "gaps.csv", "-q", "sex", "-q", "eye", "-k", 2, "--missing", "category"),
+        *("--json", "-"),
+    )
+    (record,) = told.records()
+    assert record["groups"] == [0, 1, 0, 1]
+    assert record["ncp"] == pytest.approx(2 * 1 / 2)
+
+
+def test_suppression(shell: Any) -> None:
+    """A record that costs more than its suppression is suppressed where that is allowed."""
+    shell.write("far.csv", "age\n1\n2\n1000\n")
+    arguments = ("solve", "far.csv", "-q", "age", "-k", 2, "--json", "-")
+    (plain,) = shell(*arguments).records()
+    (allowed,) = shell(*arguments, "--suppression").records()
+    assert plain["groups"] == [0, 0, 0]
+    assert allowed["groups"] == [0, 0, -1]
+    assert allowed["objective"] == pytest.approx(2 / 999 + 1)
+    assert allowed["objective"] < plain["objective"]
+
+
+def test_options_of_a_method(shell: Any) -> None:
+    """Options reach the method and stand in the record."""
+    (record,) = shell(
+        *("solve", "census:60,4,1", "-k", 3, "--method", "mondrian"),
+        *("--option", "mondrian.strict=false", "--json", "-"),
+    ).records()
+    assert record["options"] == {"strict": False}
+    (cut,) = shell(
+        *("solve", "census:60,4,1", "-k", 3, "--method", "ordered-cut"),
+        *("--option", "ordered-cut.order=hilbert+2opt", "--json", "-"),
+    ).records()
+    assert cut["options"]["order"] == "hilbert+2opt"
+
+
+@pytest.mark.parametrize("start", ["none", "initial", "greedy-search"])
+def test_warm_starts(shell: Any, start: str) -> None:
+    """The start of an exact method is named, and changes nothing about the optimum."""
+    (record,) = shell(
+        "solve", "health-records", "-k", 3, *MIP, "--warm-start", start, "--json", "-"
+    ).records()
+    assert record["options"]["warm_start"] == start
+    assert record["groups"] == [0, 0, 0, 1, 1, 1, 1]
+
+
+def test_common_settings_are_taken(shell: Any) -> None:
+    """Gap, threads, seed, time limit and log of the solver are accepted and have their effect."""
+    told = shell(
+        *("solve", "health-records", "-k", 2, *MIP, "--gap", 0.5, "--threads", 2, "--seed", 7),
+        *("--time-limit", 60, "--recoding", "classes", "--log", "solver.log", "--json", "-"),
+    )
+    (record,) = told.records()
+    check_record(record)
+    assert record["gap"] <= 0.5
+    assert record["seed"] == 7
+    assert "HiGHS" in shell.read("solver.log")
+
+
+def test_no_solution_within_the_limits(shell: Any) -> None:
+    """A limit too short for any solution ends with exit code 3 and writes nothing."""
+    told = shell(
+        *("solve", "census:40,8,1", "-k", 3, *MIP, "--warm-start", "none"),
+        *("--time-limit", 0.01, "--json", "result.json"),
+    )
+    assert told.code == 3
+    assert told.out == ""
+    assert "more time, or a warm start" in told.err
+    assert not (shell.folder / "result.json").exists()
+
+
+def test_a_time_limit_keeps_the_warm_start(shell: Any) -> None:
+    """A limit that ends before the solver has a better one leaves the start, not called optimal."""
+    (record,) = shell(
+        *("solve", "census:40,8,1", "-k", 3, *MIP, "--time-limit", 0.01, "--json", "-")
+    ).records()
+    check_record(record)
+    assert record["status"] == "time-limit"
+
+
+@pytest.mark.parametrize(
+    "objective", ["gcp", "set-gcp", "liang-gcp", "weighted-loss", "weighted-loss-binary"]
+)
+def test_built_in_objectives(shell: Any, objective: str) -> None:
+    """Each built-in objective is known by name and stands in the record beside the ncp."""
+    (record,) = shell(
+        "solve", "health-records", "-k", 3, "--objective", objective, "--json", "-"
+    ).records()
+    check_record(record)
+    assert record["objective_name"] == objective
+    assert record["ncp"] == pytest.approx(0.955091, abs=1e-6)
+
+
+def test_an_objective_of_ones_own(shell: Any) -> None:
+    """A user's function in a file is minimised, bounded, compared and shown under its name."""
+    own = ("--schema", "roles.toml", "--objective", "mine.py:protect_age")
+    (record,) = shell("solve", "people.csv", "-k", 3, *own, "--json", "-").records()
+    check_record(record)
+    assert record["objective_name"] == "protect_age"
+    assert record["status"] == "optimal"
+    assert record["objective"] == pytest.approx(4 * (3 * 2 + 4 * 5) / 100)
+    assert record["ncp"] == pytest.approx((3 * 2 + 4 * 5) / 100)
+    compared = shell("compare", "people.csv", "-k", "2-3", "--exact", *own, "--json", "-")
+    assert compared.code == 0
+    assert {row["objective_name"] for row in compared.records()} == {"protect_age"}
+    best = [row for row in compared.records() if row["method"] == "equivalence-mip"][-1]
+    assert best["objective"] == pytest.approx(record["objective"])
+    assert shell("bound", "people.csv", "-k", 3, *own).out.startswith(
+        "no release can lose less than protect_age = "
+    )
+
+
+def test_comparing_writes_all_formats(shell: Any) -> None:
+    """One row per k and method: on standard output, as CSV, Markdown, JSON and picture."""
+    told = shell(
+        *("compare", "health-records", "-k", "2-3", "--methods", "mondrian, k-member", "--exact"),
+        *("--csv", "t.csv", "--markdown", "t.md", "--json", "t.json", "--plot", "gap.png"),
+    )
+    assert told.code == 0
+    lines = told.out.splitlines()
+    assert lines[0].split() == [
+        *("k", "method", "loss", "bound", "gap", "to", "seconds", "class", "sizes", "status"),
+    ]
+    assert [tuple(line.split()[:2]) for line in lines[1:]] == [
+        (k, method) for k in "23" for method in ("mondrian", "k-member", "equivalence-mip")
+    ]
+    assert all(" optimum " in line for line in lines[1:])
+    frame = pd.read_csv(shell.folder / "t.csv")
+    assert len(frame) == 6
+    assert set(frame["to"]) == {"optimum"}
+    assert frame.loc[frame["method"] == "equivalence-mip", "gap"].tolist() == [0, 0]
+    assert len(shell.read("t.md").splitlines()) == 8
+    records = json.loads(shell.read("t.json"))
+    for record in records:
+        check_record(record)
+    assert [record["k"] for record in records] == [2, 2, 2, 3, 3, 3]
+    assert (shell.folder / "gap.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_comparing_all_heuristics_by_default(shell: Any) -> None:
+    """Without names all heuristics run; without an optimum the gap is to a bound, and says so."""
+    told = shell("compare", "census:60,4,1", "-k", "3", "--json", "-")
+    assert [record["method"] for record in told.records()] == HEURISTICS
+    rows = told.err.splitlines()[1:]
+    assert len(rows) == len(HEURISTICS)
+    assert all(" bound " in row for row in rows)
+    assert "optim" not in told.err
+
+
+def test_options_of_compared_methods(shell: Any) -> None:
+    """Each method gets its own options."""
+    told = shell(
+        *("compare", "census:60,4,1", "-k", 3, "--methods", "mondrian,ordered-cut"),
+        *("--option", "mondrian.strict=no", "--option", "ordered-cut.order=snake", "--json", "-"),
+    )
+    relaxed, cut = told.records()
+    assert relaxed["options"] == {"strict": False}
+    assert cut["options"]["order"] == "snake"
+
+
+def test_the_bound(shell: Any) -> None:
+    """The bound is that of the library, with its argument, for people and as JSON."""
+    proven = lower_bound(Problem(load_instance("health-records"), k=3))
+    assert proven is not None
+    told = shell("bound", "health-records", "-k", 3, "--json", "-")
+    (record,) = told.records()
+    assert set(record) == FIELDS
+    assert record["bound"] == proven.value
+    assert record["proof"] == "argument"
+    assert "optimal" not in record["status"]
+    for field in ("objective", "ncp", "gcp", "gap", "groups", "solver"):
+        assert record[field] is None
+    assert "no release can lose less than gcp = 0.4973531 (gcp 0.02368348)" in told.err
+
+
+def test_no_bound_is_said_to_be_none(shell: Any) -> None:
+    """Without a monotone objective the bound is unknown: null, never 0."""
+    shell.write("fall.py", "def fall(record):\n    return -record.spread['age']\n")
+    arguments = ("people.csv", "-k", 3, "--schema", "roles.toml", "--objective", "fall.py:fall")
+    told = shell("bound", *arguments, "--json", "-")
+    (record,) = told.records()
+    assert told.code == 0
+    assert record["bound"] is None
+    assert record["proof"] is None
+    assert "no lower bound" in told.err
+    (solved,) = shell("solve", *arguments, "--json", "-").records()
+    check_record(solved)
+    assert solved["bound"] is None
+    assert solved["gap"] is None
+    assert solved["status"] == "heuristic"
+
+
+@pytest.mark.shared_data
+def test_an_instance_of_the_data_folder(shell: Any) -> None:
+    """A named instance from the data folder is solved like any other."""
+    (record,) = shell(
+        "solve", "person20", "-k", 3, "--method", "greedy-search", "--json", "-"
+    ).records()
+    check_record(record)
+    assert record["n"] == 20
+    assert record["objective"] >= 13.5

@@ -1,0 +1,130 @@
+"""Tests of bad input, case by case: the message, the exit code, and that nothing is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cli.bad_input import AGE_SEX, CASES, OBJECTIVES, PEOPLE, Case, K
+
+RUNS = [
+    pytest.param(case, command, id=f"{command}: {case.name}")
+    for case in CASES
+    for command in case.commands
+]
+
+
+@pytest.mark.parametrize(("case", "command"), RUNS)
+def test_bad_input(shell: Any, case: Case, command: str) -> None:
+    """Bad input ends with exit code 2 and a message with remedy; nothing is written or shown."""
+    (shell.folder / "mine.py").unlink()
+    shell.write("people.csv", case.table)
+    for name, text in case.files.items():
+        shell.write(name, text)
+    shell.write("release.csv", "an older release")
+    shell.write("release.csv.manifest.json", "its manifest")
+    before = shell.files()
+    output = ("-o", "release.csv") if command == "anonymize" else ()
+    told = shell(command, case.instance, *case.arguments, *output)
+    assert told.code == 2, told
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert told.err.count("\n") == 1
+    for word in case.words:
+        assert word in told.err
+    assert shell.files() == before
+    if case.secret is not None:
+        assert case.secret not in told.err
+        shown = shell(command, case.instance, *case.arguments, *output, "--show-values")
+        assert shown.code == 2
+        assert case.secret in shown.err
+
+
+@pytest.mark.parametrize("command", ["solve", "compare", "bound", "anonymize"])
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_objectives_that_cannot_be_used(shell: Any, name: str, command: str) -> None:
+    """A user's file with a fault is the user's to mend: exit code 2, and what is wrong."""
+    text, words = OBJECTIVES[name]
+    shell.write("people.csv", PEOPLE)
+    shell.write("mine.py", text)
+    before = shell.files()
+    output = ("-o", "release.csv") if command == "anonymize" else ()
+    told = shell(command, "people.csv", *AGE_SEX, *K, "--objective", "mine.py:loss", *output)
+    assert told.code == 2, told
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    for word in words:
+        assert word in told.err
+    assert shell.files() == before
+
+
+def test_an_objective_that_no_model_expresses(shell: Any) -> None:
+    """A method that needs a monotone loss refuses another, and names the methods that take it."""
+    shell.write("fall.py", "def fall(record):\n    return -record.spread['age']\n")
+    told = shell(
+        *("solve", "people.csv", "--schema", "roles.toml", "-k", 3, "--objective", "fall.py:fall"),
+        *("--method", "equivalence-mip"),
+    )
+    assert told.code == 2
+    for word in ("monotone", "'fall'", "'age'", "greedy-search"):
+        assert word in told.err
+
+
+@pytest.mark.parametrize("target", ["people.csv", "./people.csv", "link.csv", "hard.csv"])
+def test_the_original_is_never_overwritten(shell: Any, target: str) -> None:
+    """A release in the place of its original is refused, by whatever name it goes."""
+    (shell.folder / "link.csv").symlink_to("people.csv")
+    (shell.folder / "hard.csv").hardlink_to("people.csv")
+    before = shell.files()
+    told = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", target)
+    assert told.code == 2
+    assert target.removeprefix("./") in told.err
+    assert shell.files() == before
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("nowhere/release.csv", "existing folder"),
+        ("people.csv/release.csv", "existing folder"),
+        (".", "folder"),
+        ("/", "folder"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to(shell: Any, target: str, words: str) -> None:
+    """A missing folder, a file for a folder, and a folder for a file are refused."""
+    before = shell.files()
+    told = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", target)
+    assert told.code == 2
+    assert words in told.err
+    assert shell.files() == before
+
+
+def test_a_folder_without_permission(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that the user may not write to is refused before any time is spent on solving."""
+
+    def refuse(**arguments: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    def never(*arguments: Any, **settings: Any) -> None:
+        raise AssertionError("solved although nothing can be written")
+
+    monkeypatch.setattr("anonymip.files.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("anonymip.cli.tasks.solve", never)
+    told = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv")
+    assert told.code == 2
+    assert "cannot write release.csv: Permission denied" in told.err
+
+
+def test_constant_columns_cost_nothing(shell: Any) -> None:
+    """Columns with one value only are no error; their domain of width 0 costs 0."""
+    shell.write("same.csv", "age,sex\n5,F\n5,F\n5,F\n")
+    told = shell(
+        *("anonymize", "same.csv", "-q", "age", "-q", "sex", "-k", 2, "-o", "release.csv"),
+        *("--json", "-"),
+    )
+    (record,) = told.records()
+    assert told.code == 0
+    assert (record["objective"], record["gap"], record["status"]) == (0.0, 0.0, "optimal")
+    assert shell.read("release.csv") == "age,sex\n5,F\n5,F\n5,F\n"

@@ -1,0 +1,179 @@
+"""Tests of the arguments that commands share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonymip import EquivalenceClasses, load_instance
+from anonymip.cli import arguments as given
+from anonymip.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "ks"),
+    [
+        ("5", [5]),
+        ("2-6", [2, 3, 4, 5, 6]),
+        ("2,5,10", [2, 5, 10]),
+        ("2,3,10-12", [2, 3, 10, 11, 12]),
+        ("4-4", [4]),
+    ],
+)
+def test_values_of_k(text: str, ks: list[int]) -> None:
+    """A number, a range, and a list of both are read."""
+    assert given.parse_ks(text) == ks
+
+
+@pytest.mark.parametrize("text", ["", "x", "2-", "-2", "2-3-4", "2,", "2.5", "6-2", "²"])
+def test_other_texts_are_no_values_of_k(text: str) -> None:
+    """Anything else is refused and quoted."""
+    with pytest.raises(InputError, match=r"^k is '"):
+        given.parse_ks(text)
+
+
+def test_options_by_method() -> None:
+    """Options are grouped by method; a value may hold an equals sign."""
+    texts = ["mondrian.strict=no", "split-carry.S=4", "split-carry.rule=a=b"]
+    assert given.parse_options(texts) == {
+        "mondrian": {"strict": "no"},
+        "split-carry": {"S": "4", "rule": "a=b"},
+    }
+    assert given.parse_options(None) == {}
+
+
+@pytest.mark.parametrize("text", ["strict=no", "mondrian.strict", ".strict=no", "mondrian.=no", ""])
+def test_other_texts_are_no_options(text: str) -> None:
+    """Anything but METHOD.NAME=VALUE is refused with an example."""
+    with pytest.raises(InputError, match="--option greedy-search"):
+        given.parse_options([text])
+
+
+def test_options_must_name_the_method_that_runs() -> None:
+    """An option of another method would have no effect, so it is refused."""
+    options = {"mondrian": {"strict": "no"}}
+    assert given.options_of("mondrian", options) == {"strict": "no"}
+    assert given.options_of("k-member", {}) == {}
+    with pytest.raises(InputError, match="--method mondrian"):
+        given.options_of("k-member", options)
+
+
+def test_recodings() -> None:
+    """The recoding of this version is found, with and without suppression."""
+    assert given.find_recoding("classes", False) == EquivalenceClasses()
+    assert given.find_recoding("classes", True) == EquivalenceClasses(True)
+    with pytest.raises(InputError, match="classes"):
+        given.find_recoding("freeform", False)
+
+
+def kinds(shell: Any, *arguments: str) -> dict[str, str]:
+    """Return the kinds of the quasi-identifiers that a table is read with."""
+    options: dict[str, list[str]] = {}
+    for flag, value in zip(arguments[1::2], arguments[2::2], strict=True):
+        options.setdefault(flag, []).append(value)
+    schema = options.get("--schema")
+    data = given.load_table(
+        arguments[0],
+        shell.folder / schema[0] if schema else None,
+        options.get("-q"),
+        options.get("--sensitive"),
+        options.get("--keep"),
+        options.get("--drop"),
+        options.get("--missing", [None])[0],
+    )
+    return {attribute.name: attribute.kind for attribute in data.attributes}
+
+
+def test_kinds_are_inferred(shell: Any) -> None:
+    """Numbers are numeric, texts and codes with leading zeros categorical, and -q can say so."""
+    assert kinds(shell, "people.csv", *shell.roles) == {
+        "age": "numeric",
+        "sex": "categorical",
+        "zip": "categorical",
+    }
+    forced = [
+        "-q" if role == "-q" else role.replace("age", "age:categorical") for role in shell.roles
+    ]
+    assert kinds(shell, "people.csv", *forced)["age"] == "categorical"
+
+
+def test_named_and_generated_instances() -> None:
+    """A name and a generator call are instances; the latter is the same every time."""
+    named = given.load_table("health-records", None, None, None, None, None, None)
+    assert named.n == 7
+    first, second = (
+        given.load_table("census:20,5,3", None, None, None, None, None, None) for _ in range(2)
+    )
+    assert (first.n, first.m) == (20, 5)
+    assert first.frame.equals(second.frame)
+
+
+def test_a_name_beats_a_file(shell: Any) -> None:
+    """A file that bears the name of an instance is not read for it."""
+    shell.write("health-records", "a,b\n1,2\n")
+    assert given.table_file("health-records") is None
+    assert given.load_table("health-records", None, None, None, None, None, None).n == 7
+
+
+def test_the_schema_beside_the_table(shell: Any) -> None:
+    """A TOML file of the same name is the schema, unless another is named."""
+    shell.write("people.toml", shell.read("roles.toml"))
+    assert kinds(shell, "people.csv") == {"age": "numeric", "sex": "categorical"}
+    shell.write(
+        "other.toml",
+        '[attributes.zip]\n[table]\nsensitive = ["disease"]\n'
+        'keep = ["visit"]\ndrop = ["name", "age", "sex"]\n',
+    )
+    assert kinds(shell, "people.csv", "--schema", "other.toml") == {"zip": "categorical"}
+
+
+def test_roles_of_the_command_line_add_to_the_schema(shell: Any) -> None:
+    """-q replaces the quasi-identifiers of a schema and keeps what it says of them."""
+    data = given.load_table(
+        "people.csv", shell.folder / "roles.toml", ["age"], ["sex"], None, None, None
+    )
+    assert data.names == ("age",)
+    assert data.attributes[0].domain == (0.0, 100.0)
+    assert data.sensitive == ("disease", "sex")
+
+
+def test_parquet_tables(shell: Any) -> None:
+    """A Parquet file is read as it is."""
+    pd.DataFrame({"age": [1, 2, 3], "zip": ["01", "02", "03"]}).to_parquet(
+        shell.folder / "table.parquet"
+    )
+    assert kinds(shell, "table.parquet", "-q", "age", "-q", "zip") == {
+        "age": "numeric",
+        "zip": "categorical",
+    }
+
+
+def test_a_file_without_header(shell: Any) -> None:
+    """The schema names the columns, the separator and the texts that mean no value."""
+    shell.write("raw.dat", "34; F; flu\n36; F; gout\n?; M; flu\n")
+    shell.write(
+        "raw.toml",
+        '[attributes.age]\n[attributes.sex]\n[table]\nseparator = "; "\nmissing = ["?"]\n'
+        'columns = ["age", "sex", "disease"]\nsensitive = ["disease"]\n',
+    )
+    data = given.load_table("raw.dat", None, None, None, None, None, "drop")
+    assert data.n == 2
+    assert data.frame["disease"].tolist() == ["flu", "gout"]
+    assert data.attributes[0].kind == "numeric"
+
+
+def test_named_instances_have_their_own_schema() -> None:
+    """Roles for a named instance contradict it."""
+    with pytest.raises(InputError, match="own schema"):
+        given.load_table("health-records", None, ["Age"], None, None, None, None)
+
+
+def test_the_files_that_are_read(shell: Any) -> None:
+    """Table, schema beside it or named, and objective are what outputs must not overwrite."""
+    shell.write("people.toml", shell.read("roles.toml"))
+    beside = given.sources_of("people.csv", None, "mine.py:protect_age")
+    assert [path.name for path in beside] == ["people.csv", "people.toml", "mine.py"]
+    assert given.sources_of("health-records", None) == []
+    assert load_instance("people.csv").n == 7

@@ -1,0 +1,80 @@
+"""Tests of the commands that list what there is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonymip import INSTANCES, METHODS, __version__, solver_names
+from anonymip.publishing import versions
+
+
+def test_methods_are_listed(shell: Any) -> None:
+    """Each method has a line with its recoding, role, needs, source and options."""
+    told = shell("methods")
+    assert told.code == 0
+    lines = {line.split()[0]: line for line in told.out.splitlines()}
+    for spec in METHODS.values():
+        assert spec.recoding in lines[spec.name]
+        assert spec.role in lines[spec.name]
+        assert spec.source in lines[spec.name]
+        for option in spec.options:
+            assert f"{option.name}={option.default}" in lines[spec.name]
+
+
+def test_listing_methods_imports_none_of_them() -> None:
+    """The registry is data: its listing loads no heuristic, no model and no solver."""
+    code = (
+        "import sys; from anonymip.cli.app import run; run(['methods'])\n"
+        "rooms = ('anonymip.heuristics', 'anonymip.exact', 'anonymip.models', 'pyomo')\n"
+        "print(*[name for name in sys.modules if name.startswith(rooms)], file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "greedy-search" in ended.stdout
+    assert ended.stderr == "\n"
+
+
+def test_solvers_are_listed(shell: Any) -> None:
+    """Each solver has a line; those of the default installation are installed and licensed."""
+    told = shell("solvers")
+    assert told.code == 0
+    lines = {line.split()[0]: line.split() for line in told.out.splitlines()}
+    assert set(solver_names()) <= set(lines)
+    assert lines["highs"][1:3] == ["yes", "yes"]
+    assert lines["cbc"][1:3] == ["yes", "yes"]
+
+
+def test_instances_are_listed(shell: Any) -> None:
+    """Each named instance has a line with its source; built-in ones are here."""
+    told = shell("instances")
+    assert told.code == 0
+    lines = {line.split()[0]: line for line in told.out.splitlines()}
+    assert {*INSTANCES, "census:n,m,seed"} <= set(lines)
+    assert lines["health-records"].split()[1] == "yes"
+    assert INSTANCES["health-records"].source in lines["health-records"]
+
+
+def test_absent_data_are_told(shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the data folder an instance of it is marked, and asking for it is bad input."""
+    monkeypatch.setenv("ANONYMIP_DATA", str(tmp_path / "nowhere"))
+    told = shell("instances")
+    assert told.code == 0
+    (line,) = [line for line in told.out.splitlines() if line.startswith("person20 ")]
+    assert "no (ANONYMIP_DATA)" in line
+    refused = shell("solve", "person20", "-k", 3)
+    assert refused.code == 2
+    assert "ANONYMIP_DATA" in refused.err
+
+
+def test_versions_are_told(shell: Any) -> None:
+    """The versions of the package, what it depends on, and the solvers are printed."""
+    told = shell("versions")
+    assert told.code == 0
+    lines = dict(line.rsplit(" ", 1) for line in told.out.splitlines())
+    assert lines["anonymip"] == __version__
+    assert versions().items() <= lines.items()
+    assert {f"solver {name}" for name in solver_names()} <= set(lines)

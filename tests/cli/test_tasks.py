@@ -1,0 +1,266 @@
+"""Tests of the commands that make and check releases: anonymize, verify, demo."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+
+
+def read(shell: Any, name: str) -> pd.DataFrame:
+    """Return a released table, all texts."""
+    return pd.read_csv(shell.folder / name, dtype=str, keep_default_na=False)
+
+
+def test_from_a_table_to_a_verified_release(shell: Any) -> None:
+    """Release and manifest are written and hold; roles are kept; the summary says what was done."""
+    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    assert told.code == 0
+    assert told.err == ""
+    assert "proven optimal" in told.out
+    assert "verified and written: release.csv, release.csv.manifest.json" in told.out
+    release = read(shell, "release.csv")
+    assert list(release) == ["age", "sex", "zip", "disease", "visit"]
+    assert set(release["age"]) == {"[35..37]", "[61..66]"}
+    assert release.groupby(["age", "sex", "zip"]).size().min() == 3
+    # Kept and sensitive cells come out letter by letter, and stay together.
+    pairs = set(zip(release["visit"], release["disease"], strict=True))
+    assert ("01", "flu") in pairs
+    assert ("03", "mumps") in pairs
+    verified = shell("verify", "people.csv", "release.csv")
+    assert verified.code == 0
+    assert verified.out.startswith("The release keeps its promises.")
+
+
+def test_the_order_is_shuffled_unless_kept(shell: Any) -> None:
+    """Rows come in random order; with --keep-order in that of the original, and it is declared."""
+    arguments = ("anonymize", "census:200,3,1", "-k", 5, "--method", "mondrian")
+    shell(*arguments, "-o", "kept.csv", "--keep-order")
+    shell(*arguments, "-o", "one.csv")
+    shell(*arguments, "-o", "two.csv")
+    kept, one, two = (shell.read(name) for name in ("kept.csv", "one.csv", "two.csv"))
+    assert one != kept
+    assert one != two
+    assert sorted(one.splitlines()) == sorted(kept.splitlines()) == sorted(two.splitlines())
+    assert json.loads(shell.read("kept.csv.manifest.json"))["order"] == "kept"
+    assert json.loads(shell.read("one.csv.manifest.json"))["order"] == "shuffled"
+
+
+def test_json_and_report(shell: Any) -> None:
+    """The record has the class of every original row; the report is one page without records."""
+    told = shell(
+        *("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv"),
+        *("--json", "-", "--report", "report.html"),
+    )
+    (record,) = told.records()
+    assert record["groups"] == [0, 0, 0, 1, 1, 1, 1]
+    assert "verified and written" in told.err
+    page = shell.read("report.html")
+    assert page.startswith("<!doctype html>")
+    assert "proven optimal" in page
+    assert "mumps" not in page
+    assert not re.search(
+        r"<script|https?://(?!www\.w3\.org|purl\.org|creativecommons|matplotlib)", page
+    )
+
+
+def test_layout_columns(shell: Any) -> None:
+    """The ends of numeric ranges stand in columns of their own, and the release holds."""
+    told = shell(
+        *("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv"),
+        *("--layout", "columns"),
+    )
+    assert told.code == 0
+    release = read(shell, "release.csv")
+    assert list(release)[:3] == ["age_lower", "age_upper", "sex"]
+    assert set(zip(release["age_lower"], release["age_upper"], strict=True)) == {
+        ("35", "37"),
+        ("61", "66"),
+    }
+    assert shell("verify", "people.csv", "release.csv").code == 0
+
+
+def test_a_parquet_release(shell: Any) -> None:
+    """The ending chooses Parquet; the release verifies against a CSV original."""
+    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.parquet")
+    assert told.code == 0
+    release = pd.read_parquet(shell.folder / "release.parquet")
+    assert sorted(release["visit"]) == [f"0{number}" for number in range(1, 8)]
+    assert shell("verify", "people.csv", "release.parquet").code == 0
+
+
+def test_columns_without_a_role_are_listed(shell: Any) -> None:
+    """A column without role is not published, and that is said."""
+    shell.write("people.csv", shell.read("people.csv").replace("name", "nick"))
+    told = shell(
+        *("anonymize", "people.csv", "-q", "age", "-q", "sex", "--keep", "visit"),
+        *("--drop", "nick", "--drop", "zip", "-k", 3, "-o", "release.csv"),
+    )
+    assert told.code == 0
+    assert "columns without a role are not published: disease" in told.out
+    assert list(read(shell, "release.csv")) == ["age", "sex", "visit"]
+
+
+def test_an_objective_of_ones_own(shell: Any) -> None:
+    """A user's function is what the release minimises, and the manifest says so."""
+    told = shell(
+        *("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv"),
+        *("--objective", "mine.py:protect_age"),
+    )
+    assert told.code == 0
+    manifest = json.loads(shell.read("release.csv.manifest.json"))
+    assert manifest["objective"]["name"] == "protect_age"
+    assert manifest["objective"]["value"] == pytest.approx(1.04)
+    assert manifest["status"] == "optimal"
+    assert shell("verify", "people.csv", "release.csv", "--schema", "roles.toml").code == 0
+
+
+def test_suppressed_records_are_stars(shell: Any) -> None:
+    """A suppressed record keeps its row: all stars, and its sensitive value."""
+    shell.write("far.csv", "age,disease\n1,flu\n2,gout\n1000,flu\n")
+    told = shell(
+        *("anonymize", "far.csv", "-q", "age", "--sensitive", "disease", "-k", 2),
+        *("--suppression", "-o", "release.csv"),
+    )
+    assert told.code == 0
+    assert sorted(read(shell, "release.csv")["age"]) == ["*", "[1..2]", "[1..2]"]
+    assert json.loads(shell.read("release.csv.manifest.json"))["suppressed"] == 1
+    assert shell("verify", "far.csv", "release.csv").code == 0
+
+
+def test_missing_values(shell: Any) -> None:
+    """Rows left out have no row; a category of missing values is published by its label."""
+    shell.write("gaps.csv", "sex,eye\nF,blue\n,blue\nF,blue\n,blue\n")
+    arguments = ("anonymize", "gaps.csv", "-q", "sex", "-q", "eye", "-k", 2, "-o", "release.csv")
+    assert shell(*arguments, "--missing", "drop").code == 0
+    assert len(read(shell, "release.csv")) == 2
+    assert shell("verify", "gaps.csv", "release.csv").code == 0
+    assert shell(*arguments, "--missing", "category").code == 0
+    assert (read(shell, "release.csv")["sex"] == "missing").sum() == 2
+    assert shell("verify", "gaps.csv", "release.csv").code == 0
+
+
+def test_other_separators_and_no_header(shell: Any) -> None:
+    """A table with blanks after its separator and without header goes through to verification."""
+    shell.write("raw.dat", "34; F; 01\n36; F; 02\n61; M; 03\n66; M; 04\n")
+    shell.write(
+        "raw.toml",
+        '[attributes.age]\n[attributes.sex]\n[table]\nseparator = "; "\n'
+        'columns = ["age", "sex", "visit"]\nkeep = ["visit"]\n',
+    )
+    assert shell("anonymize", "raw.dat", "-k", 2, "-o", "release.csv").code == 0
+    assert "[34..36];F;" in shell.read("release.csv")
+    assert shell("verify", "raw.dat", "release.csv", "--schema", "raw.toml").code == 0
+
+
+def test_no_solution_leaves_the_old_release(shell: Any) -> None:
+    """Where the limits leave nothing, the exit code is 3 and old outputs stay."""
+    shell.write("release.csv", "old")
+    before = shell.files()
+    told = shell(
+        *("anonymize", "census:40,8,1", "-k", 3, "--method", "equivalence-mip", "-o"),
+        *("release.csv", "--option", "equivalence-mip.warm_start=none", "--time-limit", 0.01),
+    )
+    assert told.code == 3
+    assert shell.files() == before
+
+
+def test_a_release_that_fails_is_not_published(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer with a fault is caught by the verifier: exit code 1, nothing written."""
+    shell.write("release.csv", "old")
+    before = shell.files()
+    monkeypatch.setattr("anonymip.publishing._range", lambda lower, upper: f"[{lower:g}..1e9]")
+    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    assert told.code == 1
+    assert "Nothing was published" in told.err
+    assert shell.files() == before
+
+
+def test_a_tampered_release_fails(shell: Any) -> None:
+    """A changed cell ends verification with exit code 1 and the names of column and row."""
+    shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    shell.write("release.csv", shell.read("release.csv").replace("mumps", "cough"))
+    told = shell("verify", "people.csv", "release.csv")
+    assert told.code == 1
+    assert told.out.startswith("The release FAILS.")
+    assert "PROBLEM: " in told.out
+    assert "cough" not in told.out + told.err
+
+
+def test_insisting_on_a_larger_k(shell: Any) -> None:
+    """A release of k = 3 fails where k = 4 is insisted on."""
+    shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    assert shell("verify", "people.csv", "release.csv", "-k", 3).code == 0
+    assert shell("verify", "people.csv", "release.csv", "-k", 4).code == 1
+
+
+def test_verification_as_json(shell: Any) -> None:
+    """The findings are written as JSON, for a release that holds and for one that fails."""
+    shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    (holds,) = shell("verify", "people.csv", "release.csv", "--json", "-").records()
+    assert holds["ok"] is True
+    assert holds["k_reached"] == 3
+    assert holds["problems"] == []
+    shell.write("release.csv", "\n".join(shell.read("release.csv").splitlines()[:-1]) + "\n")
+    failed = shell("verify", "people.csv", "release.csv", "--json", "-")
+    assert failed.code == 1
+    assert failed.records()[0]["ok"] is False
+    assert failed.records()[0]["problems"]
+
+
+def test_another_manifest(shell: Any) -> None:
+    """A manifest that lies elsewhere is named."""
+    shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    (shell.folder / "release.csv.manifest.json").rename(shell.folder / "m.json")
+    assert shell("verify", "people.csv", "release.csv").code == 2
+    assert shell("verify", "people.csv", "release.csv", "--manifest", "m.json").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("people.csv", "nowhere.csv"),
+        ("nowhere.csv", "release.csv"),
+        ("people.csv", "people.csv"),
+        ("people.csv", "release.csv", "--schema", "nowhere.toml"),
+        ("people.csv", "release.csv", "-k", "0"),
+        ("people.csv", "release.csv", "--json", "people.csv"),
+        ("people.csv", "release.csv", "--json", "release.csv.manifest.json"),
+        ("mine.py", "release.csv"),
+    ],
+)
+def test_what_cannot_be_verified_is_bad_input(shell: Any, arguments: tuple[str, ...]) -> None:
+    """Absent or foreign files end with exit code 2, a message, and no file changed."""
+    shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    before = shell.files()
+    told = shell("verify", *arguments)
+    assert told.code == 2
+    assert told.err.startswith("error: ")
+    assert told.out == ""
+    assert shell.files() == before
+
+
+def test_the_demo(shell: Any) -> None:
+    """The demo proves with two solvers, publishes, verifies, compares, and leaves its files."""
+    told = shell("demo", "--out", "here/files")
+    assert told.code == 0
+    assert told.err == ""
+    assert told.out.count("; proven optimal:") == 2
+    assert "The release keeps its promises." in told.out
+    assert "[35..37]" in told.out
+    assert {path.name for path in (shell.folder / "here/files").iterdir()} == {
+        *("release.csv", "release.csv.manifest.json", "report.html"),
+        *("comparison.md", "comparison.csv", "gap.png"),
+    }
+
+
+def test_the_demo_needs_a_folder(shell: Any) -> None:
+    """A file in the place of the demo's folder is bad input and stays as it is."""
+    before = shell.files()
+    told = shell("demo", "--out", "people.csv")
+    assert told.code == 2
+    assert "--out" in told.err
+    assert shell.files() == before

@@ -1,0 +1,216 @@
+"""Tests of comparisons: what each loss is measured against, and how rows are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonymip import (
+    METHODS,
+    Attribute,
+    Bound,
+    Classes,
+    InputError,
+    Microdata,
+    Problem,
+    Solution,
+    UnsupportedObjective,
+    census,
+    compare,
+    load_instance,
+    nearest_neighbour_bound,
+    objective,
+    register_method,
+)
+from anonymip.experiments.comparison import COLUMNS
+from anonymip.methods import registry
+
+HEURISTICS = [spec.name for spec in METHODS.values() if spec.role == "heuristic"]
+
+
+@pytest.fixture
+def own_methods() -> Iterator[None]:
+    """Forget methods that a test registers."""
+    before = dict(registry._methods)
+    yield
+    registry._methods.clear()
+    registry._methods.update(before)
+
+
+def health(k: int = 3) -> Problem:
+    """Return the health records, 7 rows."""
+    return Problem(load_instance("health-records"), k=k)
+
+
+def test_gaps_to_the_optimum() -> None:
+    """Where a method proves the optimum, all losses of that k are measured against it."""
+    table = compare(health(), [2, 3], ["initial", "mondrian"], exact=True)
+    assert [(row.solution.problem.k, row.solution.method) for row in table.rows] == [
+        (k, method) for k in (2, 3) for method in ("initial", "mondrian", "equivalence-mip")
+    ]
+    for k in (2, 3):
+        rows = [row for row in table.rows if row.solution.problem.k == k]
+        optimum = rows[-1].solution
+        assert optimum.is_optimal
+        for row in rows:
+            loss = row.solution.objective
+            assert row.against == "optimum"
+            assert row.reference == optimum.objective
+            assert row.gap == pytest.approx((loss - optimum.objective) / loss)
+            # A heuristic that meets the optimum is optimal by the other's proof, no other is.
+            assert row.solution.is_optimal == (row.gap == 0)
+    assert table.rows[0].gap > 0.5  # type: ignore[operator]
+    assert table.rows[1].gap == 0
+
+
+def test_gaps_to_the_best_bound() -> None:
+    """Where no optimum is proven, losses are measured against the best bound, and it is said."""
+    problem = Problem(census(60, 4, 1), k=3)
+    table = compare(problem, [3], ["mondrian", "k-member"])
+    bound = nearest_neighbour_bound(problem)
+    assert bound is not None
+    for row in table.rows:
+        loss = row.solution.objective
+        assert row.against == "bound"
+        assert row.reference == bound.value
+        assert row.solution.bound is not None
+        assert row.solution.bound.value == bound.value
+        assert row.gap == pytest.approx((loss - bound.value) / loss)
+        assert not row.solution.is_optimal
+
+
+def test_a_better_bound_serves_all_rows(own_methods: None) -> None:
+    """A bound that one method proves is shared by all, and beats the nearest neighbours' one."""
+    problem = Problem(census(60, 4, 1), k=3)
+    weaker = nearest_neighbour_bound(problem)
+    assert weaker is not None
+    better = weaker.value * 1.01
+
+    @register_method("prover")
+    def prover(problem: Problem, *, budget: Any = None, seed: int = 0) -> Solution:
+        one_class = Classes(np.zeros(problem.n, np.int64))
+        bound = Bound(better, "prover", "argument")
+        return Solution.of(problem, one_class, method="prover", bound=bound)
+
+    table = compare(problem, [3], ["mondrian", "prover"])
+    assert [row.reference for row in table.rows] == [better, better]
+    assert [row.against for row in table.rows] == ["bound", "bound"]
+
+
+def test_a_bound_that_is_met_is_an_optimum() -> None:
+    """Duplicates throughout cost nothing: the bound 0 is met, and the gap is 0, not undefined."""
+    frame = pd.DataFrame({"age": [1, 1, 5, 5], "sex": ["F", "F", "M", "M"]})
+    data = Microdata(frame, (Attribute("age"), Attribute("sex", "categorical")))
+    (row,) = compare(Problem(data, k=2), [2], ["mondrian"]).rows
+    assert (row.solution.objective, row.reference, row.gap) == (0.0, 0.0, 0.0)
+    assert row.against == "optimum"
+    assert row.solution.is_optimal
+
+
+def test_nothing_to_measure_against() -> None:
+    """Without a bound the gap is unknown, in numbers and in words."""
+
+    @objective
+    def falling(record: Any) -> Any:
+        return -record.spread["Age"]
+
+    problem = Problem(load_instance("health-records"), k=3, objective=falling)
+    table = compare(problem, [3], ["mondrian"])
+    (row,) = table.rows
+    assert (row.reference, row.gap, row.against) == (None, None, "nothing")
+    (text,) = table.texts()
+    shown = dict(zip(COLUMNS, text, strict=True))
+    assert (shown["bound"], shown["gap"], shown["to"]) == ("unknown", "unknown", "nothing")
+    assert pd.isna(table.to_frame()["bound"][0])
+    with pytest.raises(UnsupportedObjective, match="monotone"):
+        compare(problem, [3], ["mondrian"], exact=True)
+
+
+def test_all_heuristics_by_default() -> None:
+    """Without names the heuristics of the recoding run, each once, in the registry's order."""
+    methods = [row.solution.method for row in compare(health(), [3]).rows]
+    assert methods == HEURISTICS
+    exact = [row.solution.method for row in compare(health(), [3], exact=True).rows]
+    assert exact == [*HEURISTICS, "equivalence-mip"]
+    twice = compare(health(), [3], ["mondrian", "equivalence-mip", "mondrian"], exact=True)
+    assert [row.solution.method for row in twice.rows] == ["mondrian", "equivalence-mip"]
+
+
+def test_a_method_from_outside_is_compared(own_methods: None) -> None:
+    """A registered heuristic runs with the others and gets its options."""
+
+    @register_method("one-class", options=(registry.MethodOption("label", 0, "its label"),))
+    def one_class(
+        problem: Problem, *, budget: Any = None, seed: int = 0, label: int = 0
+    ) -> Solution:
+        labels = np.full(problem.n, label)
+        return Solution.of(problem, Classes(labels), method="one-class", options={"label": label})
+
+    table = compare(health(), [3], options={"one-class": {"label": "5"}})
+    last = table.rows[-1].solution
+    assert last.method == "one-class"
+    assert last.options["label"] == 5
+    assert last.gcp == 1.0
+
+
+def test_bad_arguments_stop_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown method, an idle option or a k above n is refused before any method runs."""
+
+    def never(*arguments: Any, **settings: Any) -> None:
+        raise AssertionError("a method ran")
+
+    monkeypatch.setattr("anonymip.experiments.comparison.solve", never)
+    with pytest.raises(InputError, match="unknown method 'simplex'"):
+        compare(health(), [3], ["mondrian", "simplex"])
+    with pytest.raises(InputError, match="'k-member', which is not compared"):
+        compare(health(), [3], ["mondrian"], options={"k-member": {"search": "scan"}})
+    with pytest.raises(InputError, match="k is 8, but the table has 7"):
+        compare(health(), [2, 8], ["mondrian"])
+
+
+def test_the_frame() -> None:
+    """The frame has one row per k and method, with numbers as they are."""
+    table = compare(health(), [2, 3], ["mondrian", "initial"], exact=True)
+    frame = table.to_frame()
+    assert list(frame.columns) == [
+        *("k", "method", "objective", "gcp", "bound", "gap", "to", "seconds", "classes"),
+        *("smallest", "largest", "suppressed", "status"),
+    ]
+    assert frame["k"].tolist() == [2, 2, 2, 3, 3, 3]
+    assert frame["objective"].tolist() == [row.solution.objective for row in table.rows]
+    assert frame["gap"].tolist() == [row.gap for row in table.rows]
+    assert (frame["smallest"] >= frame["k"]).all()
+    assert frame["suppressed"].tolist() == [0] * 6
+    assert frame["gcp"].tolist() == pytest.approx((frame["objective"] / 21).tolist())
+
+
+def test_texts_say_optimal_only_with_a_proof() -> None:
+    """The word optimal stands in the rows that are proven optimal and in no others."""
+    table = compare(health(), [2, 3], exact=True)
+    proven = [row.solution.is_optimal for row in table.rows]
+    assert [("optimal" in " ".join(text)) for text in table.texts()] == proven
+    assert any(proven)
+    assert not all(proven)
+
+
+def test_markdown_is_a_table_of_the_texts() -> None:
+    """The Markdown has a header, a rule and one line per row, with the same cells."""
+    table = compare(health(), [3], ["mondrian", "initial"])
+    lines = table.to_markdown().splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert cells[0] == list(COLUMNS)
+    assert set(lines[1]) == {"|", "-"}
+    assert cells[2:] == table.texts()
+
+
+def test_a_time_limit_holds_for_each_run() -> None:
+    """An exact method that is cut short leaves a bound for all, and nothing is called optimal."""
+    problem = Problem(census(30, 6, 1), k=3)
+    table = compare(problem, [3], ["mondrian"], exact=True, time_limit=0.05)
+    assert {row.against for row in table.rows} == {"bound"}
+    assert table.rows[1].solution.status.stopped.value == "time-limit"
+    assert not any(row.solution.is_optimal for row in table.rows)

@@ -1,0 +1,102 @@
+"""Tests of the gap thermometer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.axes import Axes
+
+from anonymip import GCP, InputError, LiangGCP, Problem, census, compare, load_instance
+from anonymip.experiments import Comparison
+from anonymip.experiments.thermometer import save_figure, thermometer
+
+
+def compared(*, exact: bool, objective: GCP | LiangGCP | None = None) -> Comparison:
+    """Compare two heuristics on the health records."""
+    problem = Problem(load_instance("health-records"), k=3, objective=objective or GCP())
+    return compare(problem, [2, 3], ["initial", "k-member"], instance="health", exact=exact)
+
+
+def labels(axes: Axes) -> list[str]:
+    """Return the labels of the legend."""
+    legend = axes.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_losses_stand_where_they_are() -> None:
+    """Each method has one mark per k, at its loss per cell."""
+    table = compared(exact=True)
+    (axes,) = thermometer(table).axes
+    marks = [float(line.get_ydata()[0]) for line in axes.lines]  # type: ignore[index]
+    assert marks == [row.solution.gcp for row in table.rows]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["k = 2", "k = 3"]
+    assert axes.get_ylim()[0] == 0
+    assert "health" in axes.get_title()
+
+
+def test_a_proven_optimum_is_one_line() -> None:
+    """With the optimum proven there is a line and no band."""
+    (axes,) = thermometer(compared(exact=True)).axes
+    named = labels(axes)
+    assert "proven optimum" in named
+    assert "proven bound" not in named
+    assert "the optimum lies here" not in named
+    assert len(named) == len(set(named))
+
+
+def test_a_bound_leaves_a_band() -> None:
+    """Without it the band between bound and best loss is where the optimum lies."""
+    problem = Problem(census(60, 4, 1), k=3)
+    (axes,) = thermometer(compare(problem, [3], ["initial", "k-member"])).axes
+    named = labels(axes)
+    assert "the optimum lies here" in named
+    assert "proven bound" in named
+    assert "proven optimum" not in named
+
+
+def test_other_objectives_are_named() -> None:
+    """The axis says which loss it shows; only the global certainty penalty is a share."""
+    (axes,) = thermometer(compared(exact=False, objective=LiangGCP())).axes
+    assert axes.get_ylabel() == "loss (liang-gcp)"
+    (usual,) = thermometer(compared(exact=False)).axes
+    assert usual.get_ylabel() == "loss (global certainty penalty)"
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("gap.png", b"\x89PNG"), ("gap.svg", b"<?xml"), ("gap.PDF", b"%PDF")]
+)
+def test_formats(tmp_path: Path, name: str, start: bytes) -> None:
+    """The ending chooses the format; nothing but the picture is left."""
+    save_figure(thermometer(compared(exact=False)), tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["gap.bmp", "gap", "gap.csv"])
+def test_other_formats_are_refused(tmp_path: Path, name: str) -> None:
+    """An unknown ending is bad input that names the known ones."""
+    with pytest.raises(InputError, match=r"\.png, \.svg, \.pdf"):
+        save_figure(thermometer(compared(exact=False)), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_drawing_needs_no_window_system(tmp_path: Path) -> None:
+    """A picture is drawn and saved without pyplot, which would choose a window system."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from anonymip import Problem, compare, load_instance\n"
+        "from anonymip.experiments.thermometer import save_figure, thermometer\n"
+        "table = compare(Problem(load_instance('health-records'), k=3), [3], ['initial'])\n"
+        "save_figure(thermometer(table), Path('gap.png'))\n"
+        "print('matplotlib.figure' in sys.modules, 'matplotlib.pyplot' in sys.modules)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "True False\n"
+    assert (tmp_path / "gap.png").is_file()

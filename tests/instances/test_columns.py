@@ -1,0 +1,244 @@
+"""Tests of the way from columns to numbers and texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonymip import Attribute, Hierarchy, InputError
+from anonymip.instances.columns import (
+    all_whole,
+    is_number_text,
+    looks_numeric,
+    missing_rows,
+    numeric_column,
+    text_column,
+)
+
+NOT_A_NUMBER = "column 'x' is numeric but holds a value that is not a finite number"
+
+
+def numbers(values: Any, **parameters: Any) -> list[float]:
+    """Return a column as numbers."""
+    return numeric_column(pd.Series(values), Attribute("x", **parameters)).tolist()
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "+5", ".5", "5.", "1e5", "1E-3", "02138", "-0.0"])
+def test_decimal_texts_are_numbers(text: str) -> None:
+    """Signs, missing digits before or after the point, and exponents are accepted."""
+    assert is_number_text(text)
+    assert numbers([text]) == [float(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nan",
+        "NaN",
+        "inf",
+        "-Infinity",
+        "1e400",
+        "1,5",
+        "1_000",
+        "0x10",
+        "1d5",
+        "\uff11\uff12",
+        "True",
+    ],
+)
+def test_other_texts_are_no_numbers(text: str) -> None:
+    """Names of special values, separators, other digits and truth values are texts."""
+    assert not is_number_text(text)
+    with pytest.raises(InputError, match=NOT_A_NUMBER):
+        numbers(["1", text])
+
+
+@given(
+    st.floats(min_value=1 - 2.0**53, max_value=2.0**53 - 1)
+    | st.floats(min_value=1e16, max_value=1e308)
+)
+def test_the_text_of_a_number_reads_back_exactly(number: float) -> None:
+    """The shortest text of a double is that double again."""
+    assert is_number_text(repr(number))
+    assert numbers([repr(number)]) == [number]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, False],
+        pd.array([True, False], dtype="boolean"),
+        pd.Series([True, 2], dtype=object),
+        pd.Series([np.True_, 2], dtype=object),
+        pd.to_datetime(["2020-01-01", "2020-01-02"]),
+        pd.to_timedelta([1, 2]),
+        [1 + 0j, 2],
+        pd.Series([[1], [2]], dtype=object),
+        [math.inf, 1.0],
+        [math.nan, 1.0],
+    ],
+    ids=["bool", "boolean", "object", "np.bool_", "date", "span", "complex", "list", "inf", "nan"],
+)
+def test_values_that_pandas_would_turn_into_numbers_are_refused(values: Any) -> None:
+    """Truth values, dates, complex and infinite numbers are no finite numbers."""
+    with pytest.raises(InputError, match=f"{NOT_A_NUMBER}, first in data row 1") as caught:
+        numbers(values)
+    assert "Declare the column categorical" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2.5],
+        ["1", " 2.5"],
+        pd.Series([1, "2.5"], dtype=object),
+        [Decimal("1"), Decimal("2.5")],
+        pd.array([1, 2.5], dtype="Float64"),
+        pd.Categorical(["1", "2.5"]),
+        pd.Series([1, 2.5], dtype="float32"),
+    ],
+    ids=["float", "text", "object", "decimal", "nullable", "categorical", "single"],
+)
+def test_numbers_of_any_type_are_read(values: Any) -> None:
+    """What pandas holds as numbers, or as texts of numbers, is read."""
+    assert numbers(values) == [1.0, 2.5]
+
+
+def test_minus_zero_is_zero() -> None:
+    """Both zeros are one value, or a class of them would publish a range."""
+    assert math.copysign(1.0, numbers([-0.0])[0]) == 1.0
+    assert math.copysign(1.0, numbers(["-0"])[0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[2**53], [-(2**53) - 1], ["9007199254740993"], ["9007199254740992.0"], [2**70], [2**63 + 1]],
+)
+def test_whole_numbers_that_lose_digits_are_refused(values: Sequence[Any]) -> None:
+    """From 2^53 on neighbours become one double and would be published as each other."""
+    with pytest.raises(InputError, match="too large to be exact") as caught:
+        numbers(values)
+    assert caught.value.remedy == "Declare the column categorical, or publish it rounded"
+
+
+def test_large_numbers_in_floating_point_are_exact_as_such() -> None:
+    """The largest exact whole number, floats and texts with exponents pass."""
+    assert numbers([2**53 - 1]) == [2.0**53 - 1]
+    assert numbers([1e300]) == [1e300]
+    assert numbers(["1e300"]) == [1e300]
+
+
+def test_fractions_in_an_integer_column_are_refused() -> None:
+    """A declared integer attribute takes whole numbers, however they are written."""
+    assert numbers(["1", "2.0", "3e0"], integer=True) == [1.0, 2.0, 3.0]
+    with pytest.raises(InputError, match="integer but holds a fraction, first in data row 3"):
+        numbers([1, 2, 2.5], integer=True)
+
+
+@pytest.mark.parametrize("outside", [0.999, 5.001, -3])
+def test_numbers_outside_the_domain_are_refused(outside: float) -> None:
+    """Both ends of a domain belong to it; what lies beyond is named by its row."""
+    assert numbers([1, 5], domain=[1, 5]) == [1.0, 5.0]
+    with pytest.raises(InputError, match="outside its domain, first in data row 2") as caught:
+        numbers([1, outside, outside], domain=[1, 5])
+    assert "Widen the domain" in (caught.value.remedy or "")
+
+
+def test_messages_hold_no_values_unless_asked() -> None:
+    """The value travels beside the message and is printed with show_values only."""
+    with pytest.raises(InputError) as caught:
+        numbers(["12", "secret"])
+    assert "secret" not in str(caught.value)
+    assert "secret" not in caught.value.render()
+    assert caught.value.render(show_values=True).endswith("(value: 'secret')")
+
+
+def test_texts_outside_a_domain_or_hierarchy_are_refused() -> None:
+    """The message says which of the two misses the value, and in which row."""
+    column = pd.Series(["a", "b", "c"])
+    tree = Hierarchy([("a", "*"), ("b", "*")])
+    with pytest.raises(InputError, match="'x' holds a value outside its domain, first in data row"):
+        text_column(column, Attribute("x", "categorical", domain=["a", "b"]))
+    with pytest.raises(
+        InputError, match="missing from its hierarchy, first in data row 3"
+    ) as error:
+        text_column(column, Attribute("x", "hierarchical", hierarchy=tree))
+    assert error.value.value == "c"
+    assert "Add the value there" in (error.value.remedy or "")
+
+
+def test_categories_are_compared_as_texts() -> None:
+    """A domain of numbers means their texts."""
+    column = pd.Series([2, 1, 2])
+    assert text_column(column, Attribute("x", "categorical", domain=[1, 2])).tolist() == [
+        "2",
+        "1",
+        "2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "numeric"),
+    [
+        (["1", "2"], True),
+        (["0", "0.5"], True),
+        (["1e5", "-2"], True),
+        (["", "1"], True),
+        (["02138", "10001"], False),
+        (["-01", "3"], False),
+        (["1", "a"], False),
+        (["nan", "1"], False),
+        (["", ""], False),
+        ([True, False], False),
+        (pd.Series([True, 1], dtype=object), False),
+        ([1 + 1j, 2], False),
+        (pd.to_datetime(["2020-01-01"]), False),
+        ([1, 2], True),
+        ([0.5, math.nan], True),
+        (pd.Series([1, "2"], dtype=object), True),
+    ],
+)
+def test_the_kind_is_inferred_from_all_values(values: Any, numeric: bool) -> None:
+    """Numbers are numeric, but codes with leading zeros, truth values and dates are not."""
+    assert looks_numeric(pd.Series(values)) is numeric
+
+
+def test_missing_texts_do_not_decide_the_kind() -> None:
+    """Declared missing texts are left out of the inference."""
+    column = pd.Series(["1", "?", "2"])
+    assert not looks_numeric(column)
+    assert looks_numeric(column, ["?"])
+
+
+@pytest.mark.parametrize(
+    ("values", "whole"),
+    [
+        (["1", "2.0", "3e2"], True),
+        (["1", "2.5"], False),
+        ([1.0, math.nan], True),
+        (["1", ""], True),
+        (["1", "x"], False),
+        (pd.to_datetime(["2020-01-01"]), False),
+        ([1j], False),
+    ],
+)
+def test_whole_columns_are_recognised(values: Any, whole: bool) -> None:
+    """Whole numbers stay whole however they are written; missing ones do not matter."""
+    assert all_whole(pd.Series(values)) is whole
+
+
+def test_null_and_declared_texts_are_missing() -> None:
+    """Null in pandas' sense is missing always, a text only if it is declared."""
+    column = pd.Series(["a", None, "?", ""])
+    assert missing_rows(column, ()).tolist() == [False, True, False, False]
+    assert missing_rows(column, ("?", "")).tolist() == [False, True, True, True]
+    assert missing_rows(pd.Series([1.0, math.nan]), ("1.0",)).tolist() == [False, True]

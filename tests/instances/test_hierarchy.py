@@ -1,0 +1,147 @@
+"""Tests of generalization hierarchies and their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anonymip import Hierarchy, InputError, read_hierarchy
+
+DATA_FOLDERS = ("adult/hierarchies", "adult/trees", "cmc/hierarchies", "fars/hierarchies")
+
+#: Values and levels above them, as counted in the files' lines and columns.
+KNOWN_FILES = {
+    "adult_hierarchy_age.csv": (100, 4),
+    "adult_hierarchy_education.csv": (16, 3),
+    "adult_hierarchy_native-country.csv": (41, 2),
+    "adult_hierarchy_sex.csv": (2, 1),
+    "adult_workclass.txt": (8, 2),
+    "cmc_hierarchy_children.csv": (15, 3),
+    "fars_hierarchy_iage.csv": (100, 5),
+    "fars_hierarchy_istatenum.csv": (57, 3),
+}
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    """Write a hierarchy file."""
+    path = folder / "hierarchy.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_a_tree_is_read_from_its_paths(tmp_path: Path) -> None:
+    """Leaves keep their order; parents, root and height follow from the paths."""
+    tree = read_hierarchy(write(tmp_path, "nurse;health;any\nclerk;office;any\nvet;health;any\n"))
+    assert tree.leaves == ("nurse", "clerk", "vet")
+    assert tree.root == "any"
+    assert tree.height == 2
+    assert dict(tree.parents) == {
+        "nurse": "health",
+        "vet": "health",
+        "clerk": "office",
+        "health": "any",
+        "office": "any",
+    }
+
+
+def test_parents_cannot_be_changed() -> None:
+    """A hierarchy is frozen, the parents of its nodes too."""
+    tree = Hierarchy([("a", "*"), ("b", "*")])
+    with pytest.raises(TypeError):
+        tree.parents["a"] = "b"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;x;*\r\nb;x;*\r\n",
+        "a;x;*\n\nb;x;*\n\n",
+        b"\xef\xbb\xbfa;x;*\nb;x;*\n",
+        '"a";"x";"*"\nb;x;*',
+    ],
+    ids=["crlf", "blank lines", "byte order mark", "quotes"],
+)
+def test_variants_of_one_file_are_read_alike(tmp_path: Path, text: str | bytes) -> None:
+    """Line ends, blank lines, a byte order mark and quotes change nothing."""
+    assert read_hierarchy(write(tmp_path, text)) == Hierarchy([("a", "x", "*"), ("b", "x", "*")])
+
+
+def test_separator_and_encoding_can_be_named(tmp_path: Path) -> None:
+    """Commas and Latin-1 are read when they are declared."""
+    path = write(tmp_path, "é,*\nb,*\n".encode("latin-1"))
+    assert read_hierarchy(path, separator=",", encoding="latin-1").leaves == ("é", "b")
+
+
+def test_ragged_paths_are_one_tree() -> None:
+    """Paths may differ in length as long as every node keeps its parent; the longest counts."""
+    tree = Hierarchy([("a", "x", "*"), ("b", "*"), ("c", "x", "*")])
+    assert tree.height == 2
+    assert tree.parents["b"] == "*"
+
+
+def test_padded_levels_are_one_node() -> None:
+    """A label repeated at consecutive levels of a path stands for one node."""
+    tree = Hierarchy([("a", "a", "*"), ("b", "*", "*")])
+    assert dict(tree.parents) == {"a": "*", "b": "*"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message", "value"),
+    [
+        ([], "no values", None),
+        ([("a",)], "line 1 has fewer than two levels", None),
+        ([("a", "*"), ()], "line 2 has fewer than two levels", None),
+        ([("a", "*"), ("a", "*")], "line 2 repeats a value", "a"),
+        ([("a", "*"), ("b", "all")], "line 2 does not end in the root", "all"),
+        ([("a", "x", "y", "x", "*")], "line 1 comes back to an earlier level: .* cyclic", None),
+        ([("a", "x", "y", "*"), ("b", "y", "x", "*")], "line 2: .* two different parents", "y"),
+        ([("a", "x", "*"), ("b", "x", "y", "*")], "line 2: .* two different parents", "x"),
+        ([("a", "x", "*"), ("x", "*")], "also the generalization of another", "x"),
+        ([("a", "*"), ("*", "*")], "also the generalization of another", "*"),
+    ],
+)
+def test_what_is_no_tree_is_refused(
+    lines: list[tuple[str, ...]], message: str, value: str | None
+) -> None:
+    """Cyclic, contradictory and incomplete paths raise errors that name the line, not the value."""
+    with pytest.raises(InputError, match=message) as caught:
+        Hierarchy(lines)
+    assert caught.value.remedy
+    assert caught.value.value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "no values"),
+        (b"\xe9;*\n", {}, "is not utf-8 text"),
+        ("a;*\n", {"encoding": "nonsense"}, "is not nonsense text"),
+        ("a;*\n", {"separator": "::"}, "separator '::' is not one character"),
+        ("a" * 200_000 + ";*\n", {}, "is not a table"),
+    ],
+)
+def test_unreadable_files_are_refused(
+    tmp_path: Path, text: str | bytes, options: dict[str, str], message: str
+) -> None:
+    """A file that is no hierarchy raises a message with a remedy, never a traceback."""
+    with pytest.raises(InputError, match=message) as caught:
+        read_hierarchy(write(tmp_path, text), **options)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "."])
+def test_missing_files_and_folders_are_refused(tmp_path: Path, name: str) -> None:
+    """A path that holds no file is named in the message."""
+    with pytest.raises(InputError, match="cannot read the hierarchy"):
+        read_hierarchy(tmp_path / name)
+
+
+def test_all_hierarchies_of_the_benchmark_data_are_trees(shared_data: Path) -> None:
+    """Every real hierarchy and taxonomy file is read, with the star as root."""
+    files = sorted(path for name in DATA_FOLDERS for path in (shared_data / name).iterdir())
+    trees = {path.name: read_hierarchy(path) for path in files}
+    assert len(trees) == 27
+    assert {tree.root for tree in trees.values()} == {"*"}
+    for name, (values, height) in KNOWN_FILES.items():
+        assert (len(trees[name].leaves), trees[name].height) == (values, height), name

@@ -1,0 +1,207 @@
+"""Tests of the readers: CSV as text, exactly as written; Parquet as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonymip import InputError, TableFormat, read_table
+
+Columns = dict[str, list[Any]]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return where a test writes its table."""
+    return tmp_path / "table.csv"
+
+
+def read(file: Path, text: str | bytes, **options: Any) -> Columns:
+    """Write a file and return its columns."""
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_table(file, TableFormat(**options)).to_dict("list")
+
+
+def test_cells_come_as_they_are_written(file: Path) -> None:
+    """Leading zeros, blanks, and texts that pandas takes for null survive."""
+    columns = read(file, "zip,note\n02138, x \n10001,NA\n,nan\n")
+    assert columns == {"zip": ["02138", "10001", ""], "note": [" x ", "NA", "nan"]}
+
+
+@pytest.mark.parametrize(
+    ("separator", "text"),
+    [
+        (";", "a;b\n1;x y\n"),
+        ("; ", "a; b\n1; x y\n"),
+        (", ", 'a, b\n1, "x y"\n'),
+        ("\t", "a\tb\n1\tx y\n"),
+        ("|", "a|b\n1|x y\n"),
+        (" ", 'a b\n1 "x y"\n'),
+    ],
+)
+def test_separators(file: Path, separator: str, text: str) -> None:
+    """A separator with a blank behind it skips blanks after each separator."""
+    assert read(file, text, separator=separator) == {"a": ["1"], "b": ["x y"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\r\n1,2\r\n3,4\r\n",
+        "a,b\n1,2\n3,4",
+        "\n\na,b\n\n1,2\n\n3,4\n\n",
+        b"\xef\xbb\xbfa,b\n1,2\n3,4\n",
+        '"a","b"\n"1","2"\n"3","4"\n',
+    ],
+    ids=["crlf", "no end of line", "blank lines", "byte order mark", "quotes"],
+)
+def test_variants_of_one_file_are_read_alike(file: Path, text: str | bytes) -> None:
+    """Line ends, blank lines, a byte order mark and quotes change nothing."""
+    assert read(file, text) == {"a": ["1", "3"], "b": ["2", "4"]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF8", "utf_8"])
+def test_a_byte_order_mark_is_no_part_of_the_first_name(file: Path, encoding: str) -> None:
+    """UTF-8 is recognised by all its names."""
+    assert list(read(file, b"\xef\xbb\xbfa,b\n1,2\n", encoding=encoding)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
+def test_other_encodings_can_be_named(file: Path, encoding: str) -> None:
+    """Accents arrive when the encoding is declared."""
+    assert read(file, "a\né\n".encode(encoding), encoding=encoding) == {"a": ["é"]}
+
+
+def test_a_file_without_header_is_named_by_the_schema(file: Path) -> None:
+    """Without a header the first line is the first record."""
+    columns = read(file, "1,2\r\n3,4\r\n", header=False, columns=("p", "q"))
+    assert columns == {"p": ["1", "3"], "q": ["2", "4"]}
+
+
+def test_quoted_cells_may_hold_separators_quotes_and_line_ends(file: Path) -> None:
+    """Quoting follows RFC 4180."""
+    columns = read(file, 'a,b\n"x,y","say ""no"""\n"two\nlines",2\n')
+    assert columns == {"a": ["x,y", "two\nlines"], "b": ['say "no"', "2"]}
+
+
+def test_very_long_cells_are_read(file: Path) -> None:
+    """Cells beyond the csv module's usual limit pass, in the header and below."""
+    name, cell = "n" * 200_000, "c" * 200_000
+    assert read(file, f"{name},b\n1,{cell}\n") == {name: ["1"], "b": [cell]}
+
+
+def test_a_header_alone_is_a_table_without_rows(file: Path) -> None:
+    """The reader returns it; microdata refuse it."""
+    assert read(file, "a,b\n") == {"a": [], "b": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "is empty"),
+        ("\n\n", {}, "is empty"),
+        ("a,b,a\n1,2,3\n", {}, "duplicate column names: a"),
+        ("1,2\n", {"header": False, "columns": ("p", "p")}, "duplicate column names: p"),
+        ("1,2\n", {"header": False, "columns": ("p",)}, "has 2 columns, the schema names 1"),
+        ("1,2\n", {"header": False}, "has 2 columns, the schema names 0"),
+        (b"a\n\xe9\n", {}, "is not text in the encoding utf-8"),
+        (b"a\n" + b"1\n" * 100_000 + b"\xe9\n", {}, "is not text in the encoding utf-8"),
+        ("a\n1\n", {"encoding": "nonsense"}, "is not text in the encoding nonsense"),
+        ('a,b\n"x,2\n3,4\n', {}, "cannot be read as a table"),
+        ('a,b\n"x"y,2\n', {}, "cannot be read as a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(
+    file: Path, text: str | bytes, options: dict[str, Any], message: str
+) -> None:
+    """The message names the file and what to do; there is no traceback."""
+    with pytest.raises(InputError, match=message) as caught:
+        read(file, text, **options)
+    assert str(file) in caught.value.message
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("rows", "offender", "cells"),
+    [
+        (["1,2,3", "4,5"], 1, 3),
+        (["1,2,", "4,5,"], 1, 3),
+        (["1,2,3", "4,5,6"], 1, 3),
+        (["1,2", "4,5,6"], 2, 3),
+        (["1,2", "", "4"], 2, 1),
+        (["1", "4,5"], 1, 1),
+    ],
+)
+@pytest.mark.parametrize("header", [True, False])
+def test_ragged_rows_are_refused(
+    file: Path, rows: list[str], offender: int, cells: int, header: bool
+) -> None:
+    """A row with too many or too few cells is named; none is cut off or filled up silently."""
+    if header:
+        text, options, message = "a,b\n", {}, f"data row {offender} has {cells} cells"
+    else:
+        text, options = "", {"header": False, "columns": ("a", "b")}
+        message = f"data row {offender} has {cells} cells"
+        if offender == 1:
+            message = f"has {cells} columns, the schema names 2"
+    with pytest.raises(InputError, match=message) as caught:
+        read(file, text + "\n".join(rows) + "\n", **options)
+    assert caught.value.remedy
+
+
+def test_rows_that_could_be_skipped_as_blank_are_refused(file: Path) -> None:
+    """A line of blanks in a table of one column is a record or none: nobody can tell."""
+    with pytest.raises(InputError, match="has 3 or 2 rows") as caught:
+        read(file, "a\n1\n  \n2\n")
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "."])
+def test_missing_files_and_folders_are_refused(tmp_path: Path, name: str) -> None:
+    """The message names the path."""
+    with pytest.raises(InputError, match="there is no file"):
+        read_table(tmp_path / name)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\r\n\0")),
+            st.text("abc,;\" '\\|{}[]", min_size=1),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_what_pandas_writes_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
+) -> None:
+    """Any texts on one line come back exactly, in the same rows."""
+    file = tmp_path_factory.mktemp("written") / "table.csv"
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    frame.to_csv(file, index=False)
+    assert read_table(file).to_dict("list") == frame.to_dict("list")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "pq", "PARQUET"])
+def test_parquet_keeps_its_types(tmp_path: Path, ending: str) -> None:
+    """Numbers stay numbers, texts texts, null null."""
+    frame = pd.DataFrame({"age": [1, 2], "zip": ["02138", None], "pay": [0.5, 1.0]})
+    file = tmp_path / f"table.{ending}"
+    frame.to_parquet(file)
+    pd.testing.assert_frame_equal(read_table(file), frame)
+
+
+@pytest.mark.parametrize("content", [b"", b"no parquet"])
+def test_broken_parquet_is_refused(tmp_path: Path, content: bytes) -> None:
+    """A file that only bears the ending raises a clear message."""
+    file = tmp_path / "table.parquet"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match="cannot be read as Parquet") as caught:
+        read_table(file)
+    assert caught.value.remedy == "Check the file"

@@ -1,0 +1,210 @@
+"""The registry of methods: specs are true to their functions, outsiders are welcome."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anonymip import (
+    METHODS,
+    Classes,
+    InputError,
+    MethodOption,
+    Problem,
+    Solution,
+    UnsupportedObjective,
+    compare,
+    load_instance,
+    register_method,
+    solve,
+)
+from anonymip.methods import find_method, registry
+from tests.brute_force import Column
+from tests.random_problems import FALLING, Case
+
+SETTINGS = {"solver": "highs", "gap": 0.0, "threads": 1, "log": None, "solver_options": None}
+
+
+@pytest.fixture
+def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget after the test what it registered."""
+    before = dict(registry._methods)
+    yield
+    registry._methods.clear()
+    registry._methods.update(before)
+
+
+@pytest.fixture
+def health() -> Problem:
+    """Return the health records, k = 3."""
+    return Problem(load_instance("health-records"), 3)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_spec_is_true_to_its_function(name: str) -> None:
+    """Its target loads; options and defaults are the function's keyword parameters."""
+    spec = METHODS[name]
+    assert spec.name == name
+    assert isinstance(spec.target, str)
+    parameters = dict(inspect.signature(spec.load()).parameters)
+    for common in ("problem", "budget", "seed"):
+        parameters.pop(common)
+    if spec.role == "selection":
+        assert parameters.pop("settings").kind is inspect.Parameter.VAR_KEYWORD
+        assert not parameters
+        return
+    for setting in spec.takes:
+        assert parameters.pop(setting).default == SETTINGS[setting]
+    # A start is an assignment, which no text can name.
+    parameters.pop("start", None)
+    defaults = {option.name: option.default for option in spec.options}
+    assert {key: given.default for key, given in parameters.items()} == defaults
+    assert all(given.kind is inspect.Parameter.KEYWORD_ONLY for given in parameters.values())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_spec_says_where_it_comes_from(name: str) -> None:
+    """Role, recoding and source are filled in, and each option has a meaning."""
+    spec = METHODS[name]
+    assert spec.role in ("heuristic", "exact", "selection")
+    assert spec.recoding == "classes"
+    assert spec.source
+    assert all(option.meaning for option in spec.options)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_solves_the_health_records(health: Problem, name: str) -> None:
+    """Each method by its name returns a release with a bound below its loss."""
+    solution = solve(health, name)
+    assert solution.bound is not None
+    assert solution.bound.value <= solution.objective
+    assert solution.objective >= 0.955090 - 1e-6
+    assert name in (solution.method, "auto")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_unknown_options_are_refused(health: Problem, name: str) -> None:
+    """The message names the method, the option, and the options there are."""
+    known = [option.name for option in METHODS[name].options]
+    with pytest.raises(InputError, match=f"method {name} has no option 'depth'") as caught:
+        solve(health, name, options={"depth": 3})
+    assert str(caught.value).endswith(", ".join(known) if known else "none")
+
+
+def test_listing_imports_no_method() -> None:
+    """Names, roles and sources are read without NumPy-heavy modules of any method."""
+    code = (
+        "import sys; from anonymip.methods import METHODS; assert len(METHODS) >= 7; "
+        "loaded = [m for m in sys.modules if m.startswith(('anonymip.heuristics.', "
+        "'anonymip.exact.', 'anonymip.models.'))]; assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_unknown_method_lists_the_methods() -> None:
+    """The remedy names them all."""
+    with pytest.raises(InputError, match="unknown method 'magic'") as caught:
+        find_method("magic")
+    assert all(name in str(caught.value) for name in METHODS)
+
+
+@pytest.mark.parametrize(
+    ("default", "given", "expected"),
+    [
+        (True, "false", False),
+        (True, "0", False),
+        (False, "Yes", True),
+        (False, True, True),
+        (3, "12", 12),
+        (3, 4, 4),
+        (0.5, "1e-3", 0.001),
+        (0.5, 2, 2.0),
+        ("a", "b", "b"),
+    ],
+)
+def test_options_are_read_as_their_type(default: Any, given: Any, expected: Any) -> None:
+    """Text of the command line and values of Python mean the same."""
+    parsed = MethodOption("x", default, "a number").parse("m", given)
+    assert parsed == expected
+    assert type(parsed) is type(default)
+
+
+@pytest.mark.parametrize(
+    ("default", "given", "remedy"),
+    [
+        (True, "perhaps", "Give true or false"),
+        (3, "three", "Give a whole number"),
+        (3, 2.5, "Give a whole number"),
+        (0.5, "half", "Give a number"),
+    ],
+)
+def test_options_of_the_wrong_type_are_refused(default: Any, given: Any, remedy: str) -> None:
+    """The message says what is expected."""
+    with pytest.raises(InputError, match=remedy):
+        MethodOption("x", default, "a number").parse("m", given)
+
+
+def test_methods_that_need_a_monotone_objective_refuse_others() -> None:
+    """The refusal names the attribute and the methods that accept the objective."""
+    problem = Case((Column((1.0, 2.0, 4.0)),), 2, FALLING).problem()
+    with pytest.raises(UnsupportedObjective, match="can fall in 'a'") as caught:
+        solve(problem, "equivalence-mip")
+    accepting = str(caught.value).partition("Methods that accept it: ")[2].split(", ")
+    assert accepting == [name for name in METHODS if name != "equivalence-mip"]
+    for name in accepting:
+        assert solve(problem, name).bound is None
+
+
+def test_methods_of_another_recoding_are_refused(health: Problem) -> None:
+    """A problem of a recoding that no method solves says so."""
+
+    class Freeform:
+        name = "freeform"
+
+    problem = health.replace(recoding=Freeform())
+    with pytest.raises(InputError, match=r"solves classes, .* asks for freeform. Use none of"):
+        solve(problem, "mondrian")
+
+
+@pytest.mark.usefixtures("clean_registry")
+def test_method_from_outside(health: Problem) -> None:
+    """A registered function runs in solve and compare, with options and bound."""
+
+    @register_method(
+        "pairs",
+        source="a test",
+        options=(MethodOption("reverse", False, "from the last record"),),
+    )
+    def blocks(
+        problem: Problem, *, reverse: bool = False, budget: Any = None, seed: int = 0
+    ) -> Solution:
+        labels = np.minimum(np.arange(problem.n) // problem.k, problem.n // problem.k - 1)
+        return Solution.of(
+            problem, Classes(labels[::-1] if reverse else labels), method="pairs", seed=seed
+        )
+
+    solution = solve(health, "pairs", options={"reverse": "yes"}, seed=5)
+    assert solution.assignment.labels.tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert solution.seed == 5
+    assert solution.bound is not None
+    rows = compare(health, [2, 3], ["pairs", "mondrian"], exact=True).rows
+    assert [row.solution.method for row in rows] == ["pairs", "mondrian", "equivalence-mip"] * 2
+    assert all(row.against == "optimum" for row in rows)
+    assert "pairs" in METHODS
+
+
+@pytest.mark.usefixtures("clean_registry")
+def test_registered_names_and_roles_are_checked() -> None:
+    """A taken name and an unknown role are refused, and nothing is registered."""
+    before = list(METHODS)
+    with pytest.raises(InputError, match="there is a method 'mondrian' already"):
+        register_method("mondrian")
+    with pytest.raises(InputError, match="unknown role 'magic'"):
+        register_method("new", role="magic")
+    assert list(METHODS) == before

@@ -1,0 +1,211 @@
+"""Tests of the penalties of the literature, by hand and against their definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import (
+    GCP,
+    Attribute,
+    Classes,
+    EquivalenceClasses,
+    InputError,
+    LiangGCP,
+    Microdata,
+    Objective,
+    Problem,
+    SetGCP,
+    Solution,
+    UnsupportedObjective,
+    WeightedLoss,
+    build,
+    publish,
+    set_start,
+)
+from anonymip.objectives import OBJECTIVES
+from anonymip.privacy import read_release
+from anonymip.publishing import loss_of_table
+from tests.random_problems import LOSSES, Case, cases
+
+#: Classes {0, 1, 2} and {3, 4} of the table below.
+CLASSES = Classes(np.array([0, 0, 0, 1, 1]))
+
+
+def table(**weights: float) -> Microdata:
+    """Return five records: an integer of 0 to 100, four of five jobs, a constant town."""
+    frame = pd.DataFrame(
+        {"age": [20, 25, 40, 50, 70], "job": list("abcdd"), "town": ["x"] * 5, "year": [7] * 5}
+    )
+    return Microdata(
+        frame,
+        (
+            Attribute("age", integer=True, domain=[0, 100], weight=weights.get("age", 1)),
+            Attribute("job", "categorical", domain=list("abcde"), weight=weights.get("job", 1)),
+            Attribute("town", "categorical", weight=weights.get("town", 1)),
+            Attribute("year", weight=weights.get("year", 1)),
+        ),
+    )
+
+
+def loss(
+    objective: Objective,
+    microdata: Microdata | None = None,
+    classes: Classes = CLASSES,
+    suppression: bool = False,
+) -> float:
+    """Return the loss of the classes."""
+    recoding = EquivalenceClasses(suppression)
+    problem = Problem(table() if microdata is None else microdata, 2, recoding, objective)
+    return problem.compiled.total(recoding.describe(problem, classes))
+
+
+def test_gcp_by_hand() -> None:
+    """Doka et al., eqs. (1)-(3): widths 20 of 100; 3 values of 5 cost 2/4; constants nothing."""
+    assert loss(GCP()) == pytest.approx(3 * (20 / 100 + 2 / 4) + 2 * (20 / 100))
+
+
+def test_set_gcp_by_hand() -> None:
+    """Wong et al., Def. 8: ranges of whole numbers count every number, here 21 of 101."""
+    data = Microdata(table().frame, table().attributes[:3], drop=("year",))
+    assert loss(SetGCP(), data) == pytest.approx(3 * (20 / 100 + 2 / 4) + 2 * (20 / 100))
+
+
+def test_liang_gcp_by_hand() -> None:
+    """Liang & Samavi, Defs. 8, 9, eq. (40): (3 - 1) / 5 for three of five values."""
+    assert loss(LiangGCP()) == pytest.approx(3 * (20 / 100 + 2 / 5) + 2 * (20 / 100))
+
+
+def test_weighted_loss_by_hand() -> None:
+    """Liang & Samavi, eqs. (34), (35): weights are scaled to sum 1."""
+    data = table(age=6, job=3, town=1, year=0)
+    expected = 3 * (0.6 * 20 / 100 + 0.3 * 2 / 4) + 2 * 0.6 * 20 / 100
+    assert loss(WeightedLoss(), data) == pytest.approx(expected)
+    scaled = table(age=0.6, job=0.3, town=0.1, year=0)
+    assert loss(WeightedLoss(), scaled) == pytest.approx(expected)
+
+
+def test_section_2_5_splits_categories_into_binaries() -> None:
+    """Each of the three published values costs 1/5, an exact one nothing."""
+    data = table(age=0, job=1, town=0, year=0)
+    assert loss(WeightedLoss("binary"), data) == pytest.approx(3 * (3 / 5))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_the_binary_split_is_no_equal_of_liang_gcp(count: int) -> None:
+    """Section 2.5 gives count/|A| from two values on, eq. (40) (count - 1)/|A|: never equal."""
+    frame = pd.DataFrame({"job": list("abcde")[:count] + list("abcde")})
+    data = Microdata(frame, (Attribute("job", "categorical"),))
+    rest = np.arange(5) + 1 if count > 1 else np.array([0, 1, 2, 3, 4])
+    classes = Classes(np.concatenate([np.zeros(count, np.int64), rest]))
+    cells = EquivalenceClasses().describe(Problem(data, 2), classes)
+    binary = WeightedLoss("binary").compile(data).total(cells)
+    liang = LiangGCP().compile(data).total(cells)
+    assert liang == pytest.approx(count * (count - 1) / 5)
+    assert binary == pytest.approx(count * (count / 5 if count > 1 else 0.0))
+    assert (binary == liang) == (count == 1)
+
+
+@pytest.mark.parametrize("built_in", OBJECTIVES.values(), ids=list(OBJECTIVES))
+def test_constant_columns_cost_nothing(built_in: Objective) -> None:
+    """0/0 is 0: a column of one value cannot lose anything."""
+    constant = pd.DataFrame({"town": ["x"] * 4, "year": [7] * 4})
+    data = Microdata(constant, (Attribute("town", "categorical"), Attribute("year", integer=True)))
+    assert loss(built_in, data, Classes(np.zeros(4, np.int64))) == 0.0
+    declared = (Attribute("town", "categorical"), Attribute("year", domain=[7, 7], integer=True))
+    assert loss(built_in, Microdata(constant, declared), Classes(np.zeros(4, np.int64))) == 0.0
+
+
+@pytest.mark.parametrize("built_in", OBJECTIVES.values(), ids=list(OBJECTIVES))
+def test_records_published_exactly_cost_nothing(built_in: Objective) -> None:
+    """Classes of equal records lose nothing under any penalty."""
+    frame = pd.DataFrame({"age": [3, 3, 9, 9], "job": ["a", "a", "b", "b"]})
+    data = Microdata(frame, (Attribute("age", integer=True), Attribute("job", "categorical")))
+    assert loss(built_in, data, Classes(np.array([0, 0, 1, 1]))) == 0.0
+
+
+def test_suppressed_records_cost_the_whole_domain() -> None:
+    """A record of stars costs m under GCP; under the others what publishing all values costs."""
+    suppressed = Classes(np.array([0, 0, 0, -1, -1]))
+    kept = 3 * (20 / 100 + 2 / 4)
+    assert loss(GCP(), classes=suppressed, suppression=True) == pytest.approx(kept + 2 * 4)
+    weights = table(age=6, job=3, town=0, year=1)
+    assert WeightedLoss().compile(weights).suppression_price == pytest.approx(1.0)
+    assert LiangGCP().compile(table()).suppression_price == pytest.approx(1 + 4 / 5 + 0 + 1)
+
+
+def test_gcp_ignores_weights() -> None:
+    """Only WeightedLoss reads the weights."""
+    assert loss(GCP(), table(age=0, job=99)) == loss(GCP())
+    assert loss(LiangGCP(), table(age=0, job=99)) == loss(LiangGCP())
+
+
+def test_weights_that_are_all_zero_are_refused() -> None:
+    """Nothing would be lost whatever is published; the message says what to do."""
+    nothing = table(age=0, job=0, town=0, year=0)
+    with pytest.raises(UnsupportedObjective, match="all attribute weights are 0") as caught:
+        Problem(nothing, 2, objective=WeightedLoss())
+    assert caught.value.remedy
+    assert Problem(nothing, 2).compiled.monotone
+
+
+def test_unknown_treatments_of_categories_are_refused() -> None:
+    """WeightedLoss knows two treatments and names them."""
+    with pytest.raises(InputError, match="'split'") as caught:
+        WeightedLoss("split")
+    assert caught.value.remedy == "Use whole or binary"
+
+
+def test_set_gcp_refuses_ranges_of_real_numbers() -> None:
+    """Real numbers in a range cannot be counted; published as a set they can."""
+    frame = pd.DataFrame({"pay": [1.5, 2.5, 2.5]})
+    with pytest.raises(UnsupportedObjective, match="counts the values of 'pay'") as caught:
+        SetGCP().compile(Microdata(frame, (Attribute("pay"),)))
+    assert "publish = 'set'" in (caught.value.remedy or "")
+    assert SetGCP().compile(Microdata(frame, (Attribute("pay", publish="set"),))).monotone
+
+
+def test_names_are_those_of_the_registry() -> None:
+    """Every built-in objective is found under its own name."""
+    assert {name: built.name for name, built in OBJECTIVES.items()} == {
+        name: name
+        for name in ("gcp", "set-gcp", "liang-gcp", "weighted-loss", "weighted-loss-binary")
+    }
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_one_function_one_number_everywhere(name: str, data: st.DataObject) -> None:
+    """NumPy, the variables of the Pyomo model, the published table and plain Python agree."""
+    case: Case = data.draw(cases(smallest=4, largest=6, losses=[name]))
+    problem = case.problem()
+    groups = data.draw(st.sampled_from(case.releases()))
+    solution = Solution.of(problem, Classes.from_groups(groups, case.n), method="test")
+    naive = case.release_loss(groups)
+    for number in (
+        solution.objective,
+        model_loss(problem, solution),
+        *(table_loss(problem, solution, layout) for layout in ("cells", "columns")),
+    ):
+        assert abs(number - naive) <= case.slack(naive)
+
+
+def model_loss(problem: Problem, solution: Solution) -> float:
+    """Return the loss that the variables of the model have."""
+    model = build(problem)
+    set_start(model, solution.assignment)
+    value: Any = pyo.value(model.loss)
+    return float(value)
+
+
+def table_loss(problem: Problem, solution: Solution, layout: str) -> float:
+    """Return the loss of the published table, read back cell by cell."""
+    release = publish(solution, layout=layout, keep_order=True)
+    return loss_of_table(problem, read_release(release.frame, release.manifest))

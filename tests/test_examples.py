@@ -1,0 +1,109 @@
+"""Tests that every example of the docstrings and of the documentation runs as it stands."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import anonymip
+from anonymip.cli.app import run
+from anonymip.methods import registry
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\$ )?(anonymip .*)$", re.MULTILINE)
+
+
+def docstring_examples() -> list[doctest.DocTest]:
+    """Return the examples of all modules of the package."""
+    walked = pkgutil.walk_packages(anonymip.__path__, "anonymip.")
+    names = ["anonymip", *(module.name for module in walked if module.name != "anonymip.__main__")]
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = [test for name in names for test in finder.find(importlib.import_module(name), name)]
+    return [test for test in found if test.examples]
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return language and content of the blocks of a page, in order."""
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def commands(block: str) -> list[list[str]]:
+    """Return the calls of the command line in a block, without ``anonymip`` itself."""
+    joined = block.replace("\\\n", " ")
+    return [shlex.split(line, comments=True)[1:] for line in COMMAND.findall(joined)]
+
+
+EXAMPLES = docstring_examples()
+RUNNABLE = [
+    page for page in PAGES if {"python", "console", "sh"} & {lang for lang, _ in blocks(page)}
+]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run examples in an empty folder, and forget the methods that they register."""
+    monkeypatch.chdir(tmp_path)
+    before = dict(registry._methods)
+    yield
+    registry._methods.clear()
+    registry._methods.update(before)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
+def test_docstring_examples(example: doctest.DocTest) -> None:
+    """What an example in a docstring prints is what the docstring says."""
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    printed: list[str] = []
+    runner.run(example, out=printed.append, clear_globs=False)
+    assert runner.tries == len(example.examples)
+    assert runner.failures == 0, "".join(printed)
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=[page.name for page in RUNNABLE])
+def test_pages(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The Python blocks of a page run in one namespace, and its commands end with exit code 0."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for language, content in blocks(page):
+        if language == "python":
+            exec(compile(content, page.name, "exec"), names)
+        elif language in ("console", "sh"):
+            for arguments in commands(content):
+                code = run(arguments)
+                assert code == 0, (arguments, capsys.readouterr().err)
+
+
+def test_the_main_functions_have_examples() -> None:
+    """The docstrings of the functions that most people call show how."""
+    names = {example.name for example in EXAMPLES}
+    assert {
+        "anonymip.publishing.anonymize",
+        "anonymip.solving.solve",
+        "anonymip.solving.lower_bound",
+        "anonymip.experiments.comparison.compare",
+        "anonymip.objectives.protocol.objective",
+        "anonymip.methods.registry.register_method",
+    } <= names
+
+
+def test_the_pages_show_both_ways() -> None:
+    """The README shows Python and the command line, and the blocks of every page are closed."""
+    languages = [language for language, _ in blocks(REPOSITORY / "README.md")]
+    assert {"python", "console"} <= set(languages)
+    for page in PAGES:
+        fences = page.read_text(encoding="utf-8").count("\n```")
+        assert fences == 2 * len(blocks(page)), page.name
+
+
+def test_commands_are_found() -> None:
+    """Commands are read with and without prompt, over several lines, and apart from output."""
+    block = "$ anonymip solve x.csv -q 'a b' \\\n    -k 3   # why\nloss 0.1\nanonymip methods\n"
+    assert commands(block) == [["solve", "x.csv", "-q", "a b", "-k", "3"], ["methods"]]

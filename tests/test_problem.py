@@ -1,0 +1,114 @@
+"""Tests of problems: validated once, when they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonymip import (
+    GCP,
+    Attribute,
+    EquivalenceClasses,
+    Hierarchy,
+    InputError,
+    Microdata,
+    Problem,
+    SetGCP,
+    UnsupportedObjective,
+    WeightedLoss,
+    load_instance,
+)
+
+DATA = load_instance("health-records")
+
+
+def test_the_defaults() -> None:
+    """Equivalence classes without suppression, and the global certainty penalty."""
+    problem = Problem(DATA, 3)
+    assert problem.recoding == EquivalenceClasses()
+    assert problem.objective == GCP()
+    assert (problem.n, problem.m) == (7, 3)
+    assert problem.compiled is problem.compiled
+
+
+@pytest.mark.parametrize(
+    ("k", "message", "remedy"),
+    [
+        (1, "k is 1", "at least 2"),
+        (0, "k is 0", "at least 2"),
+        (-3, "k is -3", "at least 2"),
+        (8, "k is 8, but the table has 7 records", "a smaller k or more records"),
+        (2.5, "k is 2.5", "whole number"),
+        (3.0, r"k is 3\.0", "whole number"),
+        ("3", "k is '3'", "whole number"),
+        (True, "k is True", "whole number"),
+        (None, "k is None", "whole number"),
+    ],
+)
+def test_k_is_a_whole_number_from_2_to_n(k: Any, message: str, remedy: str) -> None:
+    """The message says what k is and what it may be."""
+    with pytest.raises(InputError, match=message) as caught:
+        Problem(DATA, k)
+    assert remedy in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize("k", [2, 7, np.int64(3), np.int32(4)])
+def test_any_integer_type_is_accepted(k: int) -> None:
+    """Both limits belong to the range; NumPy's integers become Python's."""
+    problem = Problem(DATA, k)
+    assert problem.k == k
+    assert type(problem.k) is int
+
+
+def test_a_data_frame_is_no_microdata() -> None:
+    """The message says how to make microdata, or which function takes a frame."""
+    with pytest.raises(InputError, match="microdata is a DataFrame") as caught:
+        Problem(DATA.frame, 3)  # type: ignore[arg-type]
+    assert "anonymize()" in (caught.value.remedy or "")
+
+
+def test_a_plain_function_is_no_objective() -> None:
+    """The message names the decorator."""
+    with pytest.raises(InputError, match="objective is a function") as caught:
+        Problem(DATA, 3, objective=lambda record: 0)  # type: ignore[arg-type]
+    assert "@anonymip.objective" in (caught.value.remedy or "")
+
+
+def test_hierarchical_attributes_are_refused() -> None:
+    """No recoding of this version generalizes along hierarchies, and the message says so."""
+    tree = Hierarchy([("F", "*"), ("M", "*")])
+    data = Microdata(
+        pd.DataFrame({"sex": ["F", "M", "F"]}), (Attribute("sex", "hierarchical", hierarchy=tree),)
+    )
+    with pytest.raises(InputError, match="'sex' is hierarchical") as caught:
+        Problem(data, 2)
+    assert "Declare it categorical" in (caught.value.remedy or "")
+
+
+def test_objectives_that_do_not_fit_are_refused_at_once() -> None:
+    """The objective is traced when the problem is made, not when it is solved."""
+    data = Microdata(pd.DataFrame({"pay": [1.5, 2.5, 3.5]}), (Attribute("pay"),))
+    with pytest.raises(UnsupportedObjective, match="'pay'"):
+        Problem(data, 2, objective=SetGCP())
+
+
+@pytest.mark.parametrize("values", [[-1.5e308, 1.5e308], [0.0, 5e-324]])
+def test_domains_beyond_double_precision_are_refused(values: list[float]) -> None:
+    """A range whose width or its inverse overflows cannot be normalised."""
+    data = Microdata(pd.DataFrame({"pay": values}), (Attribute("pay"),))
+    with pytest.raises(InputError, match="column 'pay' is too wide or too narrow") as caught:
+        Problem(data, 2)
+    assert "Change the unit" in (caught.value.remedy or "")
+
+
+def test_replacing_parts_validates_anew() -> None:
+    """A changed problem is a new one; the old one stays."""
+    problem = Problem(DATA, 3)
+    weighted = problem.replace(k=2, objective=WeightedLoss())
+    assert (weighted.k, weighted.compiled.name) == (2, "weighted-loss")
+    assert (problem.k, problem.compiled.name) == (3, "gcp")
+    with pytest.raises(InputError, match="k is 1"):
+        problem.replace(k=1)

@@ -1,0 +1,317 @@
+"""Tests of the way from a solution to a release: cells, rows, manifest, and what is not told."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonymip import (
+    GCP,
+    Attribute,
+    EquivalenceClasses,
+    InputError,
+    LiangGCP,
+    Microdata,
+    Problem,
+    Solution,
+    VerificationFailed,
+    anonymize,
+    census,
+    load_instance,
+    publish,
+    solve,
+    verify,
+    versions,
+)
+from anonymip.publishing import refuse_layout
+
+
+def test_columns_come_in_the_order_of_the_table() -> None:
+    """Columns keep the order of the original, whatever the order of the roles."""
+    frame = pd.DataFrame(
+        {"s": list("uvuv"), "b": [1, 2, 3, 4], "v": list("wxyz"), "a": list("FFMM")}
+    )
+    published = anonymize(frame, ["a", "b"], 2, sensitive=["s"], keep=["v"], objective=LiangGCP())
+    assert list(published.frame) == ["s", "b", "v", "a"]
+    assert [column["name"] for column in published.manifest["columns"]] == ["s", "b", "v", "a"]
+    assert published.solution.objective == pytest.approx(4 / 3)
+
+
+@pytest.mark.parametrize("layout", ["rows", "", "Cells"])
+def test_unknown_layouts(layout: str) -> None:
+    """A layout that does not exist is refused, before anything is solved."""
+    data = load_instance("health-records")
+    with pytest.raises(InputError, match="cells or columns"):
+        refuse_layout(data, layout)
+    with pytest.raises(InputError, match="cells or columns"):
+        anonymize(pd.DataFrame({"a": [1, 2]}), ["a"], 2, layout=layout, method="no such method")
+
+
+@pytest.mark.parametrize("role", ["keep", "drop", "quasi-identifier"])
+def test_names_that_the_layout_needs(role: str) -> None:
+    """A column in the way of a new one is refused, even if it is not published itself."""
+    frame = pd.DataFrame({"a": [1, 2], "a_upper": ["x", "y"]})
+    roles: dict[str, Any] = {role: ["a_upper"]} if role != "quasi-identifier" else {}
+    names = ["a", "a_upper"] if role == "quasi-identifier" else ["a"]
+    with pytest.raises(InputError, match="'a_upper', which is taken"):
+        anonymize(frame, names, 2, layout="columns", **roles)
+
+
+def test_a_seeded_shuffle_moves_whole_rows() -> None:
+    """Rows are shuffled as a whole: every visit stays with its disease and its class."""
+    data = census(50, 3, 1)
+    frame = data.frame.assign(
+        visit=[f"{row:04d}" for row in range(50)], disease=[f"d{row % 7}" for row in range(50)]
+    )
+    tagged = Microdata(frame, data.attributes, sensitive=("disease",), keep=("visit",))
+    solution = solve(Problem(tagged, 5), "mondrian")
+    kept = publish(solution, keep_order=True).frame
+    shuffled = publish(solution, np.random.default_rng(1)).frame
+    again = publish(solution, np.random.default_rng(1)).frame
+    assert shuffled["visit"].tolist() != kept["visit"].tolist()
+    pd.testing.assert_frame_equal(shuffled, again)
+    restored = shuffled.sort_values("visit").reset_index(drop=True)
+    pd.testing.assert_frame_equal(restored, kept)
+    # Each class publishes exactly the diseases of its members.
+    labels = solution.assignment.labels
+    names = list(data.names)
+    by_cells = {tuple(cells): Counter(group) for cells, group in shuffled.groupby(names)["disease"]}
+    by_label = Counter(
+        frozenset(Counter(frame["disease"][labels == label]).items()) for label in set(labels)
+    )
+    assert Counter(frozenset(group.items()) for group in by_cells.values()) == by_label
+
+
+def test_shuffles_differ() -> None:
+    """Without a generator the order comes from the operating system, another each time."""
+    solution = solve(Problem(census(100, 3, 1), 5), "mondrian")
+    orders = {tuple(map(tuple, publish(solution).frame.to_numpy())) for _ in range(3)}
+    assert len(orders) == 3
+
+
+def test_the_index_does_not_leak() -> None:
+    """Row labels and attributes of the original frame stay behind."""
+    frame = pd.DataFrame({"age": [30, 31, 60, 61], "s": list("uvwx")}, index=list("abcd"))
+    frame.index.name = "person"
+    frame.attrs["owner"] = "clinic"
+    published = anonymize(frame, ["age"], 2, sensitive=["s"])
+    assert published.frame.index.equals(pd.RangeIndex(4))
+    assert published.frame.index.name is None
+    assert published.frame.attrs == {}
+    kept = anonymize(frame, ["age"], 2, sensitive=["s"], keep_order=True).frame
+    assert kept["s"].tolist() == list("uvwx")
+
+
+def test_categories_of_rows_left_out_do_not_leak() -> None:
+    """A categorical column does not carry the values of records that are not published."""
+    frame = pd.DataFrame({"age": [30, 31, None], "s": pd.Categorical(["u", "v", "secret"])})
+    published = anonymize(frame, ["age"], 2, sensitive=["s"], missing="drop")
+    assert sorted(published.frame["s"].astype(str)) == ["u", "v"]
+    assert isinstance(published.frame["s"].dtype, pd.CategoricalDtype)
+    assert published.frame["s"].dtype.categories.tolist() == ["u", "v"]
+
+
+def test_untouched_and_unpublished_columns() -> None:
+    """Kept columns come out letter by letter; dropped and undeclared ones do not come out."""
+    frame = pd.DataFrame(
+        {
+            "name": ["Ann", "Bob", "Cyd", "Dan"],
+            "age": [30, 31, 60, 61],
+            "zip": ["02138", "02139", "00501", "10001"],
+            "weight": [70.25, np.nan, 80.5, 81.0],
+            "town": ["x", "x", "y", "y"],
+        }
+    )
+    given = frame.copy()
+    published = anonymize(frame, ["age"], 2, keep=["zip", "weight"], drop=["name"], keep_order=True)
+    assert list(published.frame) == ["age", "zip", "weight"]
+    assert published.frame["zip"].tolist() == frame["zip"].tolist()
+    pd.testing.assert_series_equal(published.frame["weight"], frame["weight"])
+    pd.testing.assert_frame_equal(frame, given)
+
+
+def test_the_manifest_tells_no_value() -> None:
+    """No observed value, no end of an observed domain, and no seed stands in the manifest."""
+    frame = pd.DataFrame(
+        {
+            "age": [34177, 36177, 61177, 65177],
+            "sex": ["Fem", "Fem", "Mal", "Mal"],
+            "s": list("uvwx"),
+        }
+    )
+    published = anonymize(frame, ["age", "sex"], 2, sensitive=["s"], seed=987123)
+    text = json.dumps(published.manifest)
+    for value in ("34177", "36177", "61177", "65177", "Fem", "Mal", "987123", "seed"):
+        assert value not in text
+    assert [column.get("domain") for column in published.manifest["columns"]] == [None] * 3
+
+
+def test_the_manifest_says_what_was_promised() -> None:
+    """The manifest names k, loss, bound, gap, proof, method, solver, versions and columns."""
+    data = load_instance("health-records")
+    solution = solve(Problem(data, 3, objective=LiangGCP()), "equivalence-mip", solver="cbc")
+    manifest = publish(solution).manifest
+    assert manifest["format"] == "anonymip-release/1"
+    assert (manifest["k"], manifest["n"], manifest["m"]) == (3, 7, 3)
+    assert manifest["objective"] == {"name": "liang-gcp", "value": solution.objective}
+    assert manifest["ncp"] == solution.ncp
+    assert manifest["gcp"] == pytest.approx(solution.ncp / 21)
+    assert manifest["bound"]["proof"] == "solver"
+    assert manifest["status"] == "optimal"
+    assert manifest["gap"] == solution.gap
+    assert 0 <= manifest["gap"] <= 1e-6
+    assert manifest["solver"].startswith("CBC")
+    assert manifest["versions"] == versions()
+    assert [(column["name"], column["role"]) for column in manifest["columns"]] == [
+        ("Age", "quasi-identifier"),
+        ("Sex", "quasi-identifier"),
+        ("Zipcode", "quasi-identifier"),
+        ("Disease", "sensitive"),
+    ]
+    assert any("CBC" in text for text in manifest["assumed"])
+    assert not any("order" in text for text in manifest["assumed"])
+    kept = publish(solution, keep_order=True).manifest
+    assert kept["order"] == "kept"
+    assert any("order" in text for text in kept["assumed"])
+
+
+def test_declared_domains_are_told() -> None:
+    """A declared domain is no secret; it stands in the manifest, and the loss is measured on it."""
+    frame = pd.DataFrame({"age": [30, 40], "sex": ["F", "M"]})
+    published = anonymize(
+        frame,
+        [Attribute("age", domain=(0, 100)), Attribute("sex", "categorical", domain=list("FMX"))],
+        2,
+    )
+    domains = [column["domain"] for column in published.manifest["columns"]]
+    assert domains == [[0.0, 100.0], ["F", "M", "X"]]
+    assert published.manifest["ncp"] == pytest.approx(2 * (0.1 + 0.5))
+
+
+def test_the_example_of_three_lines() -> None:
+    """Four persons, two quasi-identifiers, k = 2: ranges, proof, and a verified release."""
+    people = pd.DataFrame({"age": [34, 36, 61, 65], "sex": ["F", "F", "M", "M"]})
+    published = anonymize(people, ["age", "sex"], k=2, keep_order=True)
+    assert str(published) == "loss 0.04839; proven optimal: no release can be below it"
+    assert published.frame["age"].tolist() == ["[34..36]", "[34..36]", "[61..65]", "[61..65]"]
+    assert published.verify().ok
+    assert str(published) in repr(published)
+    assert "proven optimal" in published._repr_html_()
+
+
+def test_arguments_reach_the_solver() -> None:
+    """Method, options, objective, recoding, limits and progress are those that were asked for."""
+    phases: list[str] = []
+    published = anonymize(
+        census(40, 3, 1).frame,
+        [*census(40, 3, 1).names],
+        4,
+        method="mondrian",
+        options={"strict": False},
+        objective=LiangGCP(),
+        recoding=EquivalenceClasses(True),
+        time_limit=60,
+        progress=lambda message: phases.append(message.phase),
+    )
+    solution = published.solution
+    assert (solution.method, dict(solution.options)) == ("mondrian", {"strict": False})
+    assert solution.problem.objective == LiangGCP()
+    assert solution.problem.recoding == EquivalenceClasses(True)
+    assert phases
+
+
+def test_an_attribute_may_have_any_name() -> None:
+    """A name with a colon is a name where an Attribute says so, and numbers can be names."""
+    frame = pd.DataFrame({"age:numeric": ["x", "y"], 7: [1, 2]})
+    published = anonymize(frame, [Attribute("age:numeric", "categorical"), "7"], 2)
+    assert published.frame.to_dict("list") == {"age:numeric": ["{x|y}"] * 2, "7": ["[1..2]"] * 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"quasi_identifiers": "age"}, "quasi_identifiers is one text"),
+        ({"sensitive": "disease"}, "sensitive is one text"),
+        ({"keep": "visit"}, "keep is one text"),
+        ({"drop": "name"}, "drop is one text"),
+        ({"frame": [[1, 2]]}, "frame is a list"),
+        ({"quasi_identifiers": []}, "no quasi-identifiers"),
+        ({"quasi_identifiers": ["nope"]}, "unknown column 'nope'"),
+        ({"k": 1}, "k is 1"),
+        ({"k": 3}, "k is 3"),
+        ({"missing": "skip"}, "'skip'"),
+        ({"method": "simplex"}, "unknown method 'simplex'"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], words: str) -> None:
+    """Each wrong argument is refused by name."""
+    usual: dict[str, Any] = {
+        "frame": pd.DataFrame({"age": [1, 2]}),
+        "quasi_identifiers": ["age"],
+        "k": 2,
+    }
+    with pytest.raises(InputError, match=words):
+        anonymize(**{**usual, **arguments})
+
+
+def narrow(lower: float, upper: float) -> str:
+    """Write a range that loses its upper end."""
+    return f"[{lower:g}..{(lower + upper) / 2:g}]"
+
+
+@pytest.mark.parametrize(
+    ("function", "faulty"),
+    [
+        ("_range", narrow),
+        ("_range", lambda lower, upper: f"[{lower:g}..{upper + 1:g}]"),
+        ("_range", lambda lower, upper: f"{lower:g}..{upper:g}"),
+        ("_text_set", lambda values: str(values[0])),
+        ("_text_set", lambda values: "{" + "|".join(map(str, values[::-1])) + "}"),
+        ("_number", lambda value: f"{value:.0f}"),
+    ],
+)
+def test_a_faulty_writer_publishes_nothing(
+    monkeypatch: pytest.MonkeyPatch, function: str, faulty: Any
+) -> None:
+    """Whatever a fault in the writer does to the cells, the verifier refuses the release."""
+    frame = pd.DataFrame({"age": [30.25, 40.5, 30.75, 40], "sex": ["F", "M", "M", "F"]})
+    assert anonymize(frame, ["age", "sex"], 4).verify().ok
+    monkeypatch.setattr(f"anonymip.publishing.{function}", faulty)
+    with pytest.raises(VerificationFailed, match="Nothing was published"):
+        anonymize(frame, ["age", "sex"], 4)
+
+
+def test_a_false_manifest_publishes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss in the manifest that the cells do not have is caught as well."""
+    monkeypatch.setattr(Solution, "ncp", property(lambda self: 0.5 * self.objective))
+    with pytest.raises(VerificationFailed, match="fails its verification"):
+        anonymize(pd.DataFrame({"age": [1, 2]}), ["age"], 2)
+
+
+def test_the_loss_is_that_of_the_published_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An objective other than the ncp is computed again from the cells, too."""
+    monkeypatch.setattr("anonymip.publishing.loss_of_table", lambda problem, table: 0.25)
+    with pytest.raises(VerificationFailed, match=r"loses 0\.25"):
+        anonymize(pd.DataFrame({"age": [1, 2]}), ["age"], 2, objective=LiangGCP())
+
+
+def test_verification_by_hand() -> None:
+    """Whoever has original, release and manifest can verify; another original does not fit."""
+    frame = pd.DataFrame({"age": [1, 2, 8, 9]})
+    published = anonymize(frame, ["age"], 2, objective=GCP())
+    assert verify(frame, published.frame, published.manifest).ok
+    assert not verify(frame + 1, published.frame, published.manifest).ok
+
+
+def test_versions_are_those_installed() -> None:
+    """The versions are read from what is installed."""
+    told = versions()
+    assert told["numpy"] == np.__version__
+    assert told["pandas"] == pd.__version__
+    assert told["highspy"] == metadata.version("highspy")

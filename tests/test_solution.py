@@ -1,0 +1,257 @@
+"""Tests of solutions: checked, recomputed, and never called optimal without a proof."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonymip import (
+    AnonymipError,
+    Attribute,
+    Bound,
+    Classes,
+    EquivalenceClasses,
+    InvalidAssignment,
+    Microdata,
+    Problem,
+    Solution,
+    Status,
+    Stopped,
+    WeightedLoss,
+    load_instance,
+)
+from anonymip.solution import bound_text
+from anonymip.tolerances import OPTIMALITY_ABSOLUTE, OPTIMALITY_RELATIVE
+from tests.random_problems import Case, cases
+
+PROBLEM = Problem(load_instance("health-records"), 3)
+OPTIMAL_CLASSES = Classes(np.array([0, 0, 0, 1, 1, 1, 1]))
+#: Table 1b of Liang & Samavi: 3 (2/31 + 990/33253) + 4 (5/31 + 225/33253).
+LOSS = 3 * (2 / 31 + 990 / 33253) + 4 * (5 / 31 + 225 / 33253)
+
+
+def solution(bound: float | None = None, **arguments: Any) -> Solution:
+    """Return a solution of the health records, with a bound of that value."""
+    proven = None if bound is None else Bound(bound, "prover", "argument")
+    return Solution.of(PROBLEM, OPTIMAL_CLASSES, method="heuristic", bound=proven, **arguments)
+
+
+def test_the_loss_is_recomputed_from_the_assignment() -> None:
+    """Nobody tells a solution its loss: it is that of what is published."""
+    found = solution()
+    assert found.objective == pytest.approx(LOSS, rel=1e-12)
+    assert found.ncp == found.objective
+    assert found.gcp == pytest.approx(LOSS / 21)
+    assert found.description.upper[0, 0] == 37
+
+
+@given(cases(), st.data())
+def test_the_loss_is_that_of_plain_python(case: Case, data: st.DataObject) -> None:
+    """For random releases of random tables the recomputed loss is the naive one."""
+    groups = data.draw(st.sampled_from(case.releases()))
+    found = Solution.of(case.problem(), Classes.from_groups(groups, case.n), method="test")
+    naive = case.release_loss(groups)
+    assert abs(found.objective - naive) <= case.slack(naive)
+
+
+def test_the_ncp_does_not_depend_on_the_objective() -> None:
+    """Whatever was minimised, the unweighted penalty can be compared."""
+    weighted = PROBLEM.replace(objective=WeightedLoss())
+    found = Solution.of(weighted, OPTIMAL_CLASSES, method="test")
+    assert found.objective == pytest.approx(LOSS / 3)
+    assert found.ncp == pytest.approx(LOSS)
+    assert found.gcp == pytest.approx(LOSS / 21)
+    assert found.scale == 1.0
+
+
+def test_assignments_that_break_a_rule_are_no_solutions() -> None:
+    """The recoding checks before a solution exists."""
+    with pytest.raises(InvalidAssignment, match="fewer than k = 3"):
+        Solution.of(PROBLEM, Classes(np.array([0, 0, 1, 1, 1, 1, 1])), method="test")
+
+
+@pytest.mark.parametrize("stopped", Stopped)
+@pytest.mark.parametrize("bound", [None, 0.5, LOSS, LOSS * (1 - OPTIMALITY_RELATIVE / 2)])
+def test_optimal_means_that_the_bound_closes_the_gap(stopped: Stopped, bound: float | None) -> None:
+    """Whatever a method claims, the status is optimal exactly if optimality is proven."""
+    found = solution(bound, stopped=stopped)
+    proven = bound is not None and bound > 0.5
+    assert found.is_optimal == proven
+    assert (found.status.stopped is Stopped.OPTIMAL) == proven
+    assert ("optimal" in str(found.status)) == proven
+    assert ("optimal" in found.summary()) == proven
+    assert ("optimal" in found.sentence()) == proven
+    assert ("optimal" in repr(found)) == proven
+    assert found.status.solution
+    assert found.status.bound == (bound is not None)
+
+
+@pytest.mark.parametrize("stopped", Stopped)
+def test_no_status_but_one_contains_the_word(stopped: Stopped) -> None:
+    """A reader who searches results for the word finds proven ones only."""
+    text = str(Status(stopped, solution=True, bound=True))
+    assert ("optimal" in text) == (stopped is Stopped.OPTIMAL)
+
+
+@pytest.mark.parametrize("stopped", [Stopped.TIME, Stopped.INTERRUPT, Stopped.HEURISTIC])
+def test_other_reasons_are_kept(stopped: Stopped) -> None:
+    """Why a method stopped stays in the status as long as nothing is proven."""
+    assert solution(0.5, stopped=stopped).status.stopped is stopped
+
+
+def test_a_bound_above_the_loss_is_an_error_of_the_program() -> None:
+    """A disproved bound never reaches a user as a proof."""
+    with pytest.raises(AnonymipError, match=r"bound .* of prover exceeds the loss") as caught:
+        solution(LOSS + 1e-3)
+    assert caught.value.exit_code == 4
+    with pytest.raises(AnonymipError, match="exceeds the loss"):
+        solution().with_bound(Bound(LOSS * 2, "prover", "solver"))
+
+
+def test_a_bound_above_the_loss_by_rounding_is_cut_to_it() -> None:
+    """Within the tolerance of a solver bound and loss are equal, and the gap is 0."""
+    found = solution(LOSS + OPTIMALITY_ABSOLUTE / 2)
+    assert found.bound is not None
+    assert found.bound.value == found.objective
+    assert found.gap == 0.0
+    assert found.is_optimal
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_an_unknown_bound_is_no_number(value: float) -> None:
+    """Infinite and undefined bounds are refused: unknown is None."""
+    with pytest.raises(AnonymipError, match="bound of prover") as caught:
+        Bound(value, "prover", "argument")
+    assert "None" in (caught.value.remedy or "")
+
+
+def test_the_better_bound_is_kept() -> None:
+    """A weaker bound changes nothing, a stronger one replaces the former."""
+    found = solution(0.5)
+    assert found.with_bound(Bound(0.1, "other", "argument")).bound == found.bound
+    stronger = found.with_bound(Bound(LOSS, "other", "solver"))
+    assert stronger.bound is not None
+    assert stronger.bound.method == "other"
+    assert stronger.is_optimal
+    assert not found.is_optimal
+
+
+def test_an_optimal_solution_stays_optimal_with_a_weaker_bound() -> None:
+    """Learning less cannot undo a proof."""
+    assert solution(LOSS).with_bound(Bound(0.1, "other", "argument")).is_optimal
+
+
+def test_the_gap() -> None:
+    """(objective - bound) / objective; 0 if they are equal; None if the bound is unknown."""
+    assert solution().gap is None
+    assert solution(LOSS / 2).gap == pytest.approx(0.5)
+    exact = solution()
+    assert exact.with_bound(Bound(exact.objective, "prover", "argument")).gap == 0.0
+    assert solution(-LOSS).gap == pytest.approx(2.0)
+
+
+def test_the_gap_of_a_loss_of_zero() -> None:
+    """A loss of zero has the gap 0 with a bound of 0, and none with a negative bound."""
+    data = Microdata(pd.DataFrame({"x": [1, 1, 2, 2]}), (Attribute("x"),))
+    classes = Classes(np.array([0, 0, 1, 1]))
+    found = Solution.of(Problem(data, 2), classes, method="test")
+    assert found.objective == 0.0
+    assert found.with_bound(Bound(0.0, "prover", "argument")).gap == 0.0
+    assert found.with_bound(Bound(-1.0, "prover", "argument")).gap is None
+
+
+def test_sentences_scale_bound_and_loss_alike() -> None:
+    """People read the mean penalty of a cell, and its bound on the same scale."""
+    assert solution().sentence() == f"loss {LOSS / 21:.4g}; no lower bound is known"
+    text = solution(0.5).sentence()
+    assert text.startswith(f"loss {LOSS / 21:.4g}; no release can be below 0.0238; gap ")
+    assert solution(LOSS).sentence() == (
+        f"loss {LOSS / 21:.4g}; proven optimal: no release can be below it"
+    )
+
+
+@given(st.floats(min_value=1e-250, max_value=1e250), st.sampled_from([1, -1]), st.integers(2, 8))
+def test_printed_bounds_are_never_rounded_up(size: float, sign: int, digits: int) -> None:
+    """A bound that is printed holds as printed, and loses less than one digit."""
+    value = sign * size
+    printed = float(bound_text(value, digits))
+    assert printed <= value * (1 + sign * 1e-14)
+    assert printed >= value - size * 10.0 ** (2 - digits)
+
+
+def test_summaries_hold_what_was_asked_and_found() -> None:
+    """Problem, method, status, solver, sizes, bound and remarks appear."""
+    found = solution(0.5, seconds=1.25, solver="highs 1.0", trace=("a remark",))
+    text = found.summary()
+    for part in (
+        "k = 3, n = 7, m = 3",
+        "objective gcp = ",
+        "method heuristic (heuristic), 1.25 s",
+        "highs 1.0",
+        "2 classes of 3 to 4 records",
+        "prover (proof: argument)",
+        "a remark",
+    ):
+        assert part in text
+    assert "suppressed" not in text
+
+
+def test_summaries_count_suppressed_records() -> None:
+    """Records of stars are mentioned; a release of nothing else has no class sizes."""
+    problem = PROBLEM.replace(recoding=EquivalenceClasses(suppression=True))
+    some = Solution.of(problem, Classes(np.array([0, 0, 0, -1, 1, 1, 1])), method="test")
+    assert "2 classes of 3 to 3 records, 1 suppressed" in some.summary()
+    none = Solution.of(problem, Classes(np.full(7, -1)), method="test")
+    assert "classes" not in none.summary()
+
+
+def test_notebooks_see_the_summary_escaped() -> None:
+    """The representation for notebooks is HTML in which no text is taken for a tag."""
+    markup = solution(trace=("a < b",))._repr_html_()
+    assert "a &lt; b" in markup
+    assert "k = 3" in markup
+
+
+def test_frames_show_what_is_published() -> None:
+    """One row a record: class, ends of ranges, values of sets."""
+    frame = solution().to_frame()
+    assert frame.columns.tolist() == [
+        "class",
+        "Age_lower",
+        "Age_upper",
+        "Sex",
+        "Zipcode_lower",
+        "Zipcode_upper",
+    ]
+    assert frame["class"].tolist() == [0, 0, 0, 1, 1, 1, 1]
+    assert frame.iloc[0].tolist() == [0, 35, 37, ("F",), 22071, 23061]
+    assert frame.iloc[6].tolist() == [1, 61, 66, ("M",), 55099, 55324]
+
+
+def test_frames_mark_suppressed_records() -> None:
+    """A record of stars has the class -1, no ends and no values."""
+    problem = PROBLEM.replace(recoding=EquivalenceClasses(suppression=True))
+    found = Solution.of(problem, Classes(np.array([0, 0, 0, -1, 1, 1, 1])), method="test")
+    row = found.to_frame().iloc[3]
+    assert (row["class"], row["Sex"]) == (-1, ())
+    assert math.isnan(row["Age_lower"])
+
+
+def test_solutions_are_frozen() -> None:
+    """Nothing about a checked solution can be changed afterwards, its options neither."""
+    options: dict[str, object] = {"order": "snake"}
+    found = solution(options=options)
+    options["order"] = "hilbert"
+    assert found.options == {"order": "snake"}
+    with pytest.raises(TypeError):
+        found.options["order"] = "hilbert"  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        found.objective = 0.0  # type: ignore[misc]
+    assert replace(found, seed=3).seed == 3

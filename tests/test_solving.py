@@ -1,0 +1,209 @@
+"""solve() and lower_bound(): settings, bounds, and distrust of what methods return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anonymip import (
+    AnonymipError,
+    Bound,
+    Classes,
+    EquivalenceClasses,
+    InputError,
+    InvalidAssignment,
+    NoSolution,
+    Problem,
+    Progress,
+    Solution,
+    SolverUnavailable,
+    Status,
+    Stopped,
+    census,
+    load_instance,
+    lower_bound,
+    nearest_neighbour_bound,
+    register_method,
+    solve,
+)
+from anonymip.methods import registry
+
+
+@pytest.fixture
+def health() -> Problem:
+    """Return the health records, k = 3."""
+    return Problem(load_instance("health-records"), 3)
+
+
+@pytest.fixture
+def liar() -> Iterator[Callable[[Callable[[Problem], Any]], None]]:
+    """Return a function that registers what the method "liar" returns."""
+    before = dict(registry._methods)
+
+    def register(answer: Callable[[Problem], Any]) -> None:
+        @register_method("liar")
+        def method(problem: Problem, *, budget: Any = None, seed: int = 0) -> Any:
+            return answer(problem)
+
+    yield register
+    registry._methods.clear()
+    registry._methods.update(before)
+
+
+def one_class(problem: Problem) -> Solution:
+    """Return the trivial release."""
+    labels = np.zeros(problem.n, np.int32)
+    return Solution.of(problem, Classes(labels), method="liar")
+
+
+def too_small(problem: Problem) -> Solution:
+    """Return a solution with a class below k, made without the check."""
+    labels = np.arange(problem.n, dtype=np.int32)
+    return replace(one_class(problem), assignment=Classes(labels))
+
+
+LIES: dict[str, tuple[Callable[[Problem], Any], type[Exception], str]] = {
+    "nothing": (lambda p: None, AnonymipError, "did not return a Solution"),
+    "labels": (lambda p: np.zeros(p.n, int), AnonymipError, "did not return a Solution"),
+    "another problem": (
+        lambda p: one_class(p.replace(k=2)),
+        AnonymipError,
+        "of the problem it was given",
+    ),
+    "too low a loss": (
+        lambda p: replace(one_class(p), objective=0.5),
+        AnonymipError,
+        r"claims loss 0\.5 \(heuristic\), but its assignment has loss 21",
+    ),
+    "too high a loss": (
+        lambda p: replace(one_class(p), objective=22.0),
+        AnonymipError,
+        "claims loss 22",
+    ),
+    "optimality": (
+        lambda p: replace(one_class(p), status=Status(Stopped.OPTIMAL, True, True)),
+        AnonymipError,
+        r"\(optimal\), but its assignment has loss 21\.0 \(heuristic\)",
+    ),
+    "a bound above the loss": (
+        lambda p: replace(one_class(p), bound=Bound(30.0, "dream", "argument")),
+        AnonymipError,
+        "bound 30.0 of dream exceeds the loss",
+    ),
+    "classes below k": (too_small, InvalidAssignment, "fewer than k = 3"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lying_methods_are_caught(
+    health: Problem, liar: Callable[[Callable[[Problem], Any]], None], lie: str
+) -> None:
+    """Whatever a method registered from outside claims, it is checked before it is believed."""
+    answer, error, message = LIES[lie]
+    liar(answer)
+    with pytest.raises(error, match=message):
+        solve(health, "liar")
+
+
+def test_honest_method_passes(
+    health: Problem, liar: Callable[[Callable[[Problem], Any]], None]
+) -> None:
+    """The same method passes if it tells the truth."""
+    liar(one_class)
+    assert solve(health, "liar").objective == 21.0
+
+
+def test_heuristics_get_the_nearest_neighbour_bound(health: Problem) -> None:
+    """A bound comes with every answer, unless it is not wanted."""
+    solution = solve(health, "mondrian")
+    bound = nearest_neighbour_bound(health)
+    assert solution.bound is not None
+    assert bound is not None
+    assert solution.bound.value == bound.value
+    assert solution.gap == pytest.approx((solution.objective - bound.value) / solution.objective)
+    assert solve(health, "mondrian", bound=False).bound is None
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_solver_settings_are_handed_on(health: Problem, solver: str, tmp_path: Path) -> None:
+    """Solver, log and seed reach the solver."""
+    log = tmp_path / "solver.log"
+    solution = solve(health, "equivalence-mip", solver=solver, log=log, seed=7)
+    assert solution.is_optimal
+    assert solution.seed == 7
+    assert str(solution.solver).lower().startswith(solver)
+    assert log.read_text(encoding="utf-8")
+
+
+def test_unknown_solver_is_refused(health: Problem) -> None:
+    """The message lists the solvers."""
+    with pytest.raises((InputError, SolverUnavailable), match="highs, cbc"):
+        solve(health, "equivalence-mip", solver="simplex")
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, float("nan")])
+def test_time_limits_that_are_no_limits_are_refused(health: Problem, limit: float) -> None:
+    """Zero, negative and undefined limits are input errors."""
+    with pytest.raises(InputError, match="Give a positive number of seconds"):
+        solve(health, "mondrian", time_limit=limit)
+
+
+@pytest.mark.parametrize("gap", [-0.1, float("nan")])
+def test_gaps_that_are_no_gaps_are_refused(health: Problem, gap: float) -> None:
+    """Negative and undefined gaps are input errors."""
+    with pytest.raises(InputError, match="relative_gap"):
+        solve(health, "equivalence-mip", gap=gap)
+
+
+def test_tiny_time_limit_still_answers() -> None:
+    """A billionth of a second is over at once: a valid release with status time limit."""
+    problem = Problem(census(300, 5, seed=0), 4)
+    for method in ("greedy-search", "k-member", "ordered-cut", "mondrian", "initial"):
+        solution = solve(problem, method, time_limit=1e-9)
+        assert solution.status.stopped is Stopped.TIME
+        assert solution.assignment.sizes.min() >= 4
+        assert solution.bound is not None
+        assert solution.bound.value <= solution.objective
+
+
+def test_tiny_time_limit_without_start_is_no_solution(health: Problem) -> None:
+    """Without a start the exact method says that it found nothing."""
+    with pytest.raises(NoSolution, match="found no solution"):
+        solve(
+            health,
+            "equivalence-mip",
+            time_limit=1e-9,
+            options={"warm_start": "none"},
+        )
+
+
+def test_progress_is_told() -> None:
+    """The listener hears phases with work done and in all, from the calling thread."""
+    heard: list[Progress] = []
+    solve(Problem(census(400, 5, seed=0), 3), "greedy-search", progress=heard.append)
+    phases = {message.phase for message in heard}
+    assert {"growing classes", "nearest-neighbour bound"} <= phases
+    assert all(m.done <= m.total for m in heard if m.done is not None and m.total is not None)
+
+
+def test_lower_bound_alone(health: Problem) -> None:
+    """The bound without a solution is the one that solutions get."""
+    alone, known = lower_bound(health), nearest_neighbour_bound(health)
+    assert alone is not None
+    assert known is not None
+    assert alone.value == known.value
+    assert alone.proof == "argument"
+
+
+def test_suppression_never_costs_more(health: Problem) -> None:
+    """With more allowed the optimum does not rise, and the gap stays proven."""
+    freer = health.replace(recoding=EquivalenceClasses(suppression=True))
+    with_stars, without = solve(freer), solve(health)
+    assert with_stars.is_optimal
+    assert without.is_optimal
+    assert with_stars.objective <= without.objective + 1e-9
