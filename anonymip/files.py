@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from anonymip.errors import InputError
+
+#: What the system says when a disk or a quota is full.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -21,11 +25,19 @@ def replacing(*targets: Path) -> Iterator[tuple[Path, ...]]:
     Raises
     ------
     InputError
-        If a folder is missing or may not be written to.
+        If a folder is missing or may not be written to, or the disk is full.
     """
     with ExitStack() as stack:
         temporary = tuple(_temporary(target, stack) for target in targets)
-        yield temporary
+        try:
+            yield temporary
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise InputError(
+                f"cannot write {targets[0]}: {error.strerror}",
+                remedy="Free some space, or write elsewhere; nothing was changed",
+            ) from error
         for source, target in zip(temporary, targets, strict=True):
             os.replace(source, target)
 

@@ -129,3 +129,13 @@ def test_unwritable_outputs_are_refused(tmp_path: Path) -> None:
     """Missing folders are found before the work, not after it."""
     with pytest.raises(InputError, match="cannot write"):
         refuse_outputs([tmp_path / "absent" / "a.csv"], [])
+
+
+def test_a_full_disk_is_the_users_to_mend(tmp_path: Path) -> None:
+    """Without room the old file stays, and the message says what to do."""
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+    with pytest.raises(InputError, match="Free some space"), replacing(target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]

@@ -100,6 +100,10 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
                         remedy="Check the separator, and that every line has the same number of "
                         "cells",
                     )
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be read: {error.strerror}", remedy="Check its permissions"
+        ) from None
     except (UnicodeDecodeError, LookupError):
         raise InputError(
             f"{file} is not text in the encoding {table.encoding}",

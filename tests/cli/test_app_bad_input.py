@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,6 +116,25 @@ def test_a_folder_without_permission(shell: Any, monkeypatch: pytest.MonkeyPatch
     told = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv")
     assert told.code == 2
     assert "cannot write release.csv: Permission denied" in told.err
+
+
+def test_a_table_without_permission(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that the user may not read is bad input, for the solver and for the verifier."""
+    shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv")
+    opened = Path.open
+
+    def refuse(self: Path, *arguments: Any, **settings: Any) -> Any:
+        if self.name == "people.csv":
+            raise PermissionError(13, "Permission denied")
+        return opened(self, *arguments, **settings)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    for told in (
+        shell("solve", "people.csv", "--schema", "roles.toml", "-k", 3),
+        shell("verify", "people.csv", "release.csv"),
+    ):
+        assert told.code == 2
+        assert "people.csv cannot be read: Permission denied" in told.err
 
 
 def test_constant_columns_cost_nothing(shell: Any) -> None:

@@ -172,7 +172,9 @@ def test_a_release_that_fails_is_not_published(shell: Any, monkeypatch: pytest.M
     """A writer with a fault is caught by the verifier: exit code 1, nothing written."""
     shell.write("release.csv", "old")
     before = shell.files()
-    monkeypatch.setattr("anonymip.publishing._range", lambda lower, upper: f"[{lower:g}..1e9]")
+    monkeypatch.setattr(
+        "anonymip.publishing.cells._range", lambda lower, upper: f"[{lower:g}..1e9]"
+    )
     told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
     assert told.code == 1
     assert "Nothing was published" in told.err

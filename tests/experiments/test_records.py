@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -56,5 +57,5 @@ def test_groups_of_the_original_rows() -> None:
     frame = pd.DataFrame({"age": ["1", "?", "2", "900", "3"]})
     data = Microdata(frame, (Attribute("age"),), table=TableFormat(missing=("?",), policy="drop"))
     problem = Problem(data, 2, EquivalenceClasses(True))
-    solution = Solution.of(problem, Classes([0, 0, -1, 0]), method="by hand")
+    solution = Solution.of(problem, Classes(np.array([0, 0, -1, 0], np.int32)), method="by hand")
     assert solution_record(solution, "table")["groups"] == [0, None, 0, -1, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 
 from anonymip import (
@@ -99,7 +100,7 @@ def test_the_page_is_complete_in_itself() -> None:
 def test_all_records_suppressed() -> None:
     """A release without classes has a page that says so instead of a picture."""
     problem = release(suppression=True).solution.problem
-    nothing = publish(Solution.of(problem, Classes([-1] * 4), method="by hand"))
+    nothing = publish(Solution.of(problem, Classes(np.full(4, -1, np.int32)), method="by hand"))
     page = html_report(nothing, "people.csv")
     assert "All records are suppressed." in page
     assert "svg" not in Elements(page).opened

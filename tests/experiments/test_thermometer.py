@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
@@ -31,7 +32,7 @@ def test_losses_stand_where_they_are() -> None:
     """Each method has one mark per k, at its loss per cell."""
     table = compared(exact=True)
     (axes,) = thermometer(table).axes
-    marks = [float(line.get_ydata()[0]) for line in axes.lines]  # type: ignore[index]
+    marks = [float(np.asarray(line.get_ydata())[0]) for line in axes.lines]
     assert marks == [row.solution.gcp for row in table.rows]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["k = 2", "k = 3"]
     assert axes.get_ylim()[0] == 0

@@ -59,7 +59,10 @@ def test_tree_is_rebuilt_without_changing_the_result(heuristic: Callable[..., So
 def exact_tables(draw: st.DrawFn) -> tuple[Column, ...]:
     """Draw tables whose losses are multiples of 1/64, so that ties are ties in any order."""
     n = draw(st.integers(4, 14))
-    values = st.lists(st.integers(0, 64), min_size=n, max_size=n).map(tuple)
+    step = draw(st.sampled_from([1, 8, 32]))
+    values = st.lists(st.integers(0, 64 // step), min_size=n, max_size=n).map(
+        lambda steps: tuple(step * value for value in steps)
+    )
     return tuple(
         Column(draw(values), domain=(0, 64), integer=True) for _ in range(draw(st.integers(1, 3)))
     )

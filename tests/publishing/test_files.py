@@ -121,7 +121,7 @@ def test_old_files_stay_if_writing_fails(tmp_path: Path, monkeypatch: pytest.Mon
 
     published = release()
     monkeypatch.setattr(pd.DataFrame, "to_csv", fill)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(InputError, match="No space"):
         published.write(table)
     assert (table.read_bytes(), manifest.read_bytes()) == before
     assert len(list(tmp_path.iterdir())) == 2
@@ -165,7 +165,7 @@ def test_nasty_tables_are_published_truly(
 ) -> None:
     """Whatever texts and numbers a table holds, its release verifies and covers every record."""
     n = data.draw(st.sampled_from([4, 9]), label="n")
-    columns = {
+    columns: dict[str, list[Any]] = {
         name: data.draw(st.lists(strategy, min_size=n, max_size=n), label=name)
         for name, strategy in (("t", TEXTS), ("x", NUMBERS), ("s", TEXTS), ("v", TEXTS))
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -282,7 +283,7 @@ def test_a_faulty_writer_publishes_nothing(
     """Whatever a fault in the writer does to the cells, the verifier refuses the release."""
     frame = pd.DataFrame({"age": [30.25, 40.5, 30.75, 40], "sex": ["F", "M", "M", "F"]})
     assert anonymize(frame, ["age", "sex"], 4).verify().ok
-    monkeypatch.setattr(f"anonymip.publishing.{function}", faulty)
+    monkeypatch.setattr(f"anonymip.publishing.cells.{function}", faulty)
     with pytest.raises(VerificationFailed, match="Nothing was published"):
         anonymize(frame, ["age", "sex"], 4)
 
@@ -296,7 +297,7 @@ def test_a_false_manifest_publishes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_loss_is_that_of_the_published_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """An objective other than the ncp is computed again from the cells, too."""
-    monkeypatch.setattr("anonymip.publishing.loss_of_table", lambda problem, table: 0.25)
+    monkeypatch.setattr("anonymip.publishing.checking.loss_of_table", lambda problem, table: 0.25)
     with pytest.raises(VerificationFailed, match=r"loses 0\.25"):
         anonymize(pd.DataFrame({"age": [1, 2]}), ["age"], 2, objective=LiangGCP())
 
@@ -315,3 +316,20 @@ def test_versions_are_those_installed() -> None:
     assert told["numpy"] == np.__version__
     assert told["pandas"] == pd.__version__
     assert told["highspy"] == metadata.version("highspy")
+
+
+def test_only_a_verified_release_says_so(tmp_path: Path) -> None:
+    """`publish` alone promises no verification; what is written or anonymized has had it."""
+    solution = solve(Problem(load_instance("health-records"), 3))
+    release = publish(solution)
+    said = "read back and verified"
+    assert not any(said in text for text in release.manifest["checked"])
+    _, manifest = release.write(tmp_path / "release.csv")
+    written = json.loads(manifest.read_text(encoding="utf-8"))["checked"]
+    assert sum(said in text for text in written) == 1
+    frame = pd.DataFrame({"age": [1, 2, 5, 7]})
+    whole = anonymize(frame, ["age"], 2)
+    assert sum(said in text for text in whole.manifest["checked"]) == 1
+    _, manifest = whole.write(tmp_path / "whole.csv")
+    written = json.loads(manifest.read_text(encoding="utf-8"))["checked"]
+    assert sum(said in text for text in written) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -35,7 +36,7 @@ def release_of(
         table=TableFormat(missing=()),
     )
     problem = Problem(data, 2, EquivalenceClasses(True))
-    solution = Solution.of(problem, Classes(labels), method="by hand")
+    solution = Solution.of(problem, Classes(np.array(labels, np.int32)), method="by hand")
     return publish(solution, **{"keep_order": True, **settings})
 
 

@@ -1,0 +1,16 @@
+"""From a solution to a verified release: the generalized table and its manifest."""
+
+from anonymip.publishing.anonymization import anonymize
+from anonymip.publishing.checking import loss_of_table
+from anonymip.publishing.manifest import manifest_path, versions
+from anonymip.publishing.release import Release, publish, refuse_layout
+
+__all__ = [
+    "Release",
+    "anonymize",
+    "loss_of_table",
+    "manifest_path",
+    "publish",
+    "refuse_layout",
+    "versions",
+]

@@ -1,0 +1,132 @@
+"""The whole way in one call: a data frame goes in, a verified release comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from anonymip.budget import Progress
+from anonymip.errors import InputError
+from anonymip.instances import Attribute, Microdata, Schema, TableFormat
+from anonymip.objectives import GCP, Objective
+from anonymip.problem import Problem
+from anonymip.publishing.checking import read_back
+from anonymip.publishing.manifest import as_verified
+from anonymip.publishing.release import Release, publish, refuse_layout
+from anonymip.recodings import EquivalenceClasses
+from anonymip.solving import solve
+
+
+def anonymize(
+    frame: pd.DataFrame,
+    quasi_identifiers: Sequence[str | Attribute],
+    k: int,
+    *,
+    sensitive: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    missing: str = "error",
+    recoding: EquivalenceClasses | None = None,
+    objective: Objective | None = None,
+    method: str = "auto",
+    layout: str = "cells",
+    keep_order: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> Release:
+    """Return a k-anonymous release of a table: solved, published, read back and verified.
+
+    Parameters
+    ----------
+    frame
+        One row per person.
+    quasi_identifiers
+        Columns that an adversary may know: ``"age"``, ``"zip:categorical"``, or an
+        :class:`Attribute`. A name without kind is numeric if all its values are numbers.
+    k
+        Records that must look alike.
+    sensitive, keep
+        Columns published untouched.
+    drop
+        Columns left out; others without a role are left out too, unless they are nearly unique,
+        which is an error.
+    missing
+        Policy for missing quasi-identifiers: ``"error"``, ``"drop"`` or ``"category"``.
+    recoding
+        Default: equivalence classes.
+    objective
+        What is lost; default: the global certainty penalty.
+    method
+        Name of a method.
+    layout, keep_order
+        See :func:`publish`.
+    progress, **settings
+        See :func:`solve`: ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``, ``options``.
+
+    Raises
+    ------
+    InputError
+        If table or arguments are wrong; the message says what to do.
+    NoSolution
+        If nothing was found within the limits.
+    VerificationFailed
+        If the release does not survive its verification; nothing is returned then.
+
+    Examples
+    --------
+    >>> import pandas as pd, anonymip
+    >>> people = pd.DataFrame({"age": [34, 36, 61, 65], "sex": ["F", "F", "M", "M"]})
+    >>> release = anonymip.anonymize(people, ["age", "sex"], k=2, keep_order=True)
+    >>> print(release)
+    loss 0.04839; proven optimal: no release can be below it
+    >>> release.frame["age"].tolist()
+    ['[34..36]', '[34..36]', '[61..65]', '[61..65]']
+    """
+    microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
+    refuse_layout(microdata, layout)
+    problem = Problem(
+        microdata, k, recoding or EquivalenceClasses(), GCP() if objective is None else objective
+    )
+    solution = solve(problem, method, progress=progress, **settings)
+    release = publish(solution, layout=layout, keep_order=keep_order)
+    read_back(solution, release.frame, release.manifest, None)
+    return Release(release.frame, as_verified(release.manifest), solution, verified=True)
+
+
+def _microdata(
+    frame: pd.DataFrame,
+    quasi_identifiers: Sequence[str | Attribute],
+    sensitive: Sequence[str],
+    keep: Sequence[str],
+    drop: Sequence[str],
+    missing: str,
+) -> Microdata:
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"frame is a {type(frame).__name__}", remedy="Give a pandas DataFrame")
+    lists = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "keep": keep}
+    for argument, names in {**lists, "drop": drop}.items():
+        if isinstance(names, str):
+            raise InputError(
+                f"{argument} is one text", remedy='Give a list, such as ["age", "sex"]'
+            )
+    known = {
+        given.name: _parameters(given)
+        for given in quasi_identifiers
+        if isinstance(given, Attribute)
+    }
+    declared = [
+        given.name if isinstance(given, Attribute) else str(given) for given in quasi_identifiers
+    ]
+    schema = Schema(known, table=TableFormat(missing=())).with_roles(
+        declared, sensitive, keep, drop, missing
+    )
+    return schema.apply(frame)
+
+
+def _parameters(attribute: Attribute) -> dict[str, Any]:
+    return {
+        name: getattr(attribute, name)
+        for name in ("kind", "domain", "weight", "integer", "hierarchy", "publish")
+    }

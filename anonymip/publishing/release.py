@@ -1,0 +1,202 @@
+"""A release: the table to publish and its manifest."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from anonymip.errors import InputError
+from anonymip.files import replacing
+from anonymip.instances import Microdata
+from anonymip.privacy import Verification, verify
+from anonymip.publishing.cells import end_names, published_columns
+from anonymip.publishing.checking import read_back
+from anonymip.publishing.manifest import (
+    as_verified,
+    describe_attribute,
+    make_manifest,
+    manifest_path,
+)
+from anonymip.solution import Solution
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What is published, and what stays behind it.
+
+    Parameters
+    ----------
+    frame
+        The table: quasi-identifiers generalized, sensitive and kept columns untouched.
+    manifest
+        What the release promises, without any value of the original.
+    solution
+        Where it comes from; it refers to the original and is not published.
+    verified
+        Whether `frame` has been read back and verified.
+    """
+
+    frame: pd.DataFrame
+    manifest: dict[str, Any]
+    solution: Solution
+    verified: bool = False
+
+    def write(
+        self, path: str | Path, *, original: str | Path | pd.DataFrame | None = None
+    ) -> tuple[Path, Path]:
+        """Write table and manifest, read both back, verify them; return their paths.
+
+        They appear whole and verified or not at all; the table is CSV, or Parquet by its ending.
+
+        Parameters
+        ----------
+        path
+            Of the table; the manifest lies beside it.
+        original
+            File or frame to verify against; None means the table that was solved.
+
+        Raises
+        ------
+        InputError
+            If the folder is missing or may not be written to.
+        VerificationFailed
+            If what was written does not survive its verification.
+        """
+        table = Path(path)
+        manifest = manifest_path(table)
+        with replacing(table, manifest) as (new_table, new_manifest):
+            if table.suffix.lower() in (".parquet", ".pq"):
+                self.frame.to_parquet(new_table, index=False)
+            else:
+                form = self.manifest["table"]
+                self.frame.to_csv(
+                    new_table,
+                    index=False,
+                    sep=form["separator"],
+                    encoding=form["encoding"],
+                    lineterminator="\n",
+                    quoting=_quoting(self.frame),
+                )
+            new_manifest.write_text(
+                _json(self.manifest if self.verified else as_verified(self.manifest)),
+                encoding="utf-8",
+            )
+            # Promised before it is done: without it nothing is put in place.
+            read_back(self.solution, new_table, new_manifest, original)
+        return table, manifest
+
+    def verify(self) -> Verification:
+        """Read the release back and check it by code that had no part in making it."""
+        microdata = self.solution.problem.microdata
+        return verify(microdata.original, self.frame, self.manifest)
+
+    def __str__(self) -> str:
+        return self.solution.sentence()
+
+    def __repr__(self) -> str:
+        return f"<Release: {self.solution.sentence()}>"
+
+    def _repr_html_(self) -> str:
+        return self.solution._repr_html_()
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _quoting(frame: pd.DataFrame) -> Literal[0, 1]:
+    """Quote every cell if one holds a carriage return, which pandas does not quote by itself."""
+    texts = frame.select_dtypes(exclude="number").astype(str)
+    returns = any(texts[name].str.contains("\r", regex=False).any() for name in texts)
+    return csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+
+
+def publish(
+    solution: Solution,
+    rng: np.random.Generator | None = None,
+    *,
+    layout: str = "cells",
+    keep_order: bool = False,
+) -> Release:
+    """Return the release of a solution.
+
+    Parameters
+    ----------
+    solution
+        What to publish.
+    rng
+        Shuffles the rows; None takes randomness from the operating system. A seeded generator is
+        for tests: who knows the seed can undo the shuffle.
+    layout
+        ``"cells"``: a cell shows its range, ``[35..37]``. ``"columns"``: lower and upper ends
+        stand in columns of their own.
+    keep_order
+        Whether rows keep the order of the original. Then whoever knows that order knows which
+        class each person is in.
+
+    Raises
+    ------
+    InputError
+        If the layout is unknown or its column names are taken.
+    """
+    microdata = solution.problem.microdata
+    refuse_layout(microdata, layout)
+    columns: dict[str, Any] = {}
+    roles = {
+        **dict.fromkeys(microdata.sensitive, "sensitive"),
+        **dict.fromkeys(microdata.keep, "keep"),
+    }
+    positions = {attribute.name: a for a, attribute in enumerate(microdata.attributes)}
+    described: list[dict[str, Any]] = []
+    for name in map(str, microdata.frame.columns):
+        if name in positions:
+            a = positions[name]
+            described.append(describe_attribute(microdata.attributes[a]))
+            columns.update(published_columns(solution, a, layout))
+        elif name in roles:
+            described.append({"name": name, "role": roles[name]})
+            columns[name] = _without_unused_categories(microdata.frame[name])
+    frame = pd.DataFrame(columns)
+    if not keep_order:
+        rng = np.random.default_rng() if rng is None else rng
+        frame = frame.iloc[rng.permutation(len(frame))]
+    return Release(
+        frame.reset_index(drop=True),
+        make_manifest(solution, described, layout, keep_order),
+        solution,
+    )
+
+
+def _without_unused_categories(column: pd.Series) -> pd.Series:
+    """Forget the categories of records that were left out; pandas and Parquet would keep them."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_unused_categories()
+    return column
+
+
+def refuse_layout(microdata: Microdata, layout: str) -> None:
+    """Refuse a layout that cannot be written, before any time is spent on solving.
+
+    Raises
+    ------
+    InputError
+        If the layout is unknown or its column names are taken.
+    """
+    if layout not in ("cells", "columns"):
+        raise InputError(f"unknown layout {layout!r}", remedy="Use cells or columns")
+    if layout == "cells":
+        return
+    taken = set(map(str, microdata.frame.columns))
+    for attribute in microdata.attributes:
+        ends = set(end_names(attribute)) if attribute.publish == "range" else set()
+        if taken & ends:
+            raise InputError(
+                f"layout columns needs the column name {min(taken & ends)!r}, which is taken",
+                remedy="Rename that column, or use layout cells",
+            )
