@@ -137,7 +137,11 @@ def _demo_release(folder: Path) -> None:
     data = load_instance("health-records")
     say(out, "1. Seven health records, k = 3, solved to proven optimality by two solvers\n")
     problem = Problem(data, k=3)
-    solutions = [solve(problem, "equivalence-mip", solver=name) for name in ("highs", "cbc")]
+    with showing_progress() as progress:
+        solutions = [
+            solve(problem, "equivalence-mip", solver=name, progress=progress)
+            for name in ("highs", "cbc")
+        ]
     for solution in solutions:
         say(out, f"{solution.solver}: {solution.sentence()} (ncp {solution.ncp:.6f})")
     release = publish(solutions[0])
@@ -150,15 +154,15 @@ def _demo_release(folder: Path) -> None:
 
 def _demo_comparison(folder: Path) -> None:
     say(out, "\n2. Heuristics against the optimum (7 records), and against a proven bound\n")
-    small = compare(
-        Problem(load_instance("health-records"), k=2),
-        [2, 3],
-        instance="health-records",
-        exact=True,
-    )
-    print_table(out, COLUMNS, small.texts())
+    small_problem = Problem(load_instance("health-records"), k=2)
     name = "census:1000,8,1"
-    large = compare(Problem(load_instance(name), k=3), [3, 10], instance=name)
+    large_problem = Problem(load_instance(name), k=3)
+    with showing_progress() as progress:
+        small = compare(
+            small_problem, [2, 3], instance="health-records", exact=True, progress=progress
+        )
+        large = compare(large_problem, [3, 10], instance=name, progress=progress)
+    print_table(out, COLUMNS, small.texts())
     say(out, f"\n{name}: 1,000 generated census records, 8 attributes\n")
     print_table(out, COLUMNS, large.texts())
     write_text(

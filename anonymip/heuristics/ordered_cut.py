@@ -29,8 +29,9 @@ def ordered_cut(
 ) -> Solution:
     """Cut an order into consecutive classes of k to 2k - 1 records with the least loss [1]_.
 
-    The best of all such cuts, by dynamic programming. For one numeric attribute it is the optimum
-    of the problem.
+    The best of all such cuts, by dynamic programming. Even for one numeric attribute it need not be
+    the optimum of the problem, as it is for squared errors: of 0, 1, 1, 1, 2 with k = 2 the best
+    classes {0, 2}, {1, 1, 1} lose 4, every cut loses 5 or more.
 
     Parameters
     ----------

@@ -16,7 +16,8 @@ from anonymip.kernels import kernel
 from anonymip.objectives.class_loss import ClassState, KernelRows, joined_loss
 from anonymip.objectives.tables import LossTables
 
-_LEAF_ROWS = 12
+#: Small leaves: a box is about as cheap to look at as a row.
+_LEAF_ROWS = 4
 
 
 class BoxTree(NamedTuple):
@@ -105,24 +106,27 @@ def _fit_box(tree: BoxTree, rows: KernelRows, node: int) -> None:
             high = max(high, value)
         tree.range_min[node, r] = low
         tree.range_max[node, r] = high
-    for s in range(rows.set_codes.shape[1]):
-        small = rows.set_codes[tree.items[begin], s]
+    _fit_codes(tree, node, rows.set_codes, tree.set_min, tree.set_max)
+    _fit_codes(tree, node, rows.pair_codes, tree.pair_min, tree.pair_max)
+
+
+@kernel
+def _fit_codes(
+    tree: BoxTree,
+    node: int,
+    codes: NDArray[np.int32],
+    smallest: NDArray[np.int32],
+    largest: NDArray[np.int32],
+) -> None:
+    for column in range(codes.shape[1]):
+        small = codes[tree.items[tree.begin[node]], column]
         large = small
-        for at in range(begin, end):
-            code = rows.set_codes[tree.items[at], s]
+        for at in range(tree.begin[node], tree.end[node]):
+            code = codes[tree.items[at], column]
             small = min(small, code)
             large = max(large, code)
-        tree.set_min[node, s] = small
-        tree.set_max[node, s] = large
-    for p in range(rows.pair_codes.shape[1]):
-        small = rows.pair_codes[tree.items[begin], p]
-        large = small
-        for at in range(begin, end):
-            code = rows.pair_codes[tree.items[at], p]
-            small = min(small, code)
-            large = max(large, code)
-        tree.pair_min[node, p] = small
-        tree.pair_max[node, p] = large
+        smallest[node, column] = small
+        largest[node, column] = large
 
 
 @kernel
