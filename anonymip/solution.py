@@ -17,7 +17,7 @@ from anonymip.errors import AnonymipError
 from anonymip.objectives import GCP
 from anonymip.problem import Problem
 from anonymip.status import Status, Stopped
-from anonymip.tolerances import closes_gap
+from anonymip.tolerances import closes_gap, contradicts
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Solution:
             If the bound exceeds the loss, which disproves the bound.
         """
         if bound.value > self.objective:
-            if not closes_gap(bound.value, self.objective):
+            if contradicts(self.objective, bound.value):
                 raise AnonymipError(
                     f"bound {bound.value!r} of {bound.method} exceeds the loss {self.objective!r} "
                     f"of {self.method}",

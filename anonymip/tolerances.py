@@ -13,8 +13,13 @@ LOSS_ABSOLUTE = 1e-9
 
 #: A bound this close to the objective (relative) proves optimality: solvers stop within it.
 OPTIMALITY_RELATIVE = 1e-6
-#: The same in absolute terms.
-OPTIMALITY_ABSOLUTE = 1e-6
+#: The same in absolute terms: rounding only, since a loss may be small as a whole.
+OPTIMALITY_ABSOLUTE = 1e-12
+
+#: What a solver claims and what its point gives agree up to this, for costs of order 1.
+CLAIM_ABSOLUTE = 1e-6
+#: A bound may exceed an objective by this much through rounding; more disproves it.
+CONTRADICTION_ABSOLUTE = 1e-7
 
 #: A point of a solver may violate a row by this much, scaled by the row's largest coefficient.
 FEASIBILITY = 1e-5
@@ -26,6 +31,12 @@ def same_loss(first: float, second: float) -> bool:
     """Return whether two computations of one loss agree."""
     scale = max(abs(first), abs(second))
     return abs(first - second) <= max(LOSS_ABSOLUTE, LOSS_RELATIVE * scale)
+
+
+def contradicts(objective: float, bound: float) -> bool:
+    """Return whether `bound` lies above `objective` (minimised) by more than rounding."""
+    slack = max(CONTRADICTION_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
+    return bound - objective > slack
 
 
 def closes_gap(objective: float, bound: float) -> bool:

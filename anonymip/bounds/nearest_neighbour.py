@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from anonymip.budget import Budget
 from anonymip.kernels import Stopwatch, kernel
+from anonymip.objectives import CellBatch
 from anonymip.objectives.box_tree import BoxTree, box_bound, build_tree, new_tree
 from anonymip.objectives.class_loss import (
     ClassState,
@@ -81,7 +82,7 @@ def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], NDArr
     state = new_state(tables, 2)
     tree = new_tree(tables, len(types.counts))
     build_tree(tree, tables, rows, types.counts)
-    terms = np.zeros(len(types.counts))
+    terms, own = np.zeros(len(types.counts)), np.zeros(len(types.counts))
     cursor = np.zeros(1, np.int64)
     losses, counts = np.empty(k + 1), np.empty(k + 1, np.int64)
     stack, bounds = np.empty(256, np.int64), np.empty(256)
@@ -96,6 +97,7 @@ def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], NDArr
                 types.counts,
                 k,
                 terms,
+                own,
                 cursor,
                 amount,
                 losses,
@@ -108,17 +110,17 @@ def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], NDArr
     stopped: Stopped | None = run_in_steps(
         step, len(terms), budget, "nearest-neighbour bound", first=100
     )
-    _fill_with_own_loss(tables, rows, state, terms, int(cursor[0]))
-    return terms, types.counts, stopped is None
+    # The kernels add up terms that may cancel but for rounding. Of them only the increase over the
+    # record's own loss is taken, which is exactly 0 for identical rows.
+    increase = np.where(np.arange(len(terms)) < cursor[0], terms - own, 0.0)
+    return _own_losses(problem, types.first) + increase, types.counts, stopped is None
 
 
-@kernel
-def _fill_with_own_loss(
-    tables: LossTables, rows: KernelRows, state: ClassState, terms: NDArray[np.float64], begin: int
-) -> None:
-    for row in range(begin, len(terms)):
-        open_class(rows, state, row)
-        terms[row] = record_loss(tables, state)
+def _own_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the losses of publishing the given rows exactly, by the objective's own function."""
+    ends = problem.microdata.values[rows]
+    ones = np.ones(ends.shape)
+    return problem.compiled.record_losses(CellBatch(ends, ends, ones, ones == 0))
 
 
 @kernel
@@ -130,6 +132,7 @@ def _bound_step(
     multiplicity: NDArray[np.int64],
     k: int,
     terms: NDArray[np.float64],
+    own: NDArray[np.float64],
     cursor: NDArray[np.int64],
     amount: int,
     losses: NDArray[np.float64],
@@ -140,6 +143,7 @@ def _bound_step(
     """Compute the terms of up to `amount` further types."""
     for row in range(cursor[0], min(cursor[0] + amount, len(terms))):
         open_class(rows, state, row)
+        own[row] = record_loss(tables, state)
         terms[row] = _kth_loss(
             tables, rows, tree, state, multiplicity, k, losses, counts, stack, stack_bounds
         )

@@ -19,7 +19,7 @@ from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, SolverResult, solve_model
 from anonymip.status import Stopped
-from anonymip.tolerances import closes_gap
+from anonymip.tolerances import contradicts
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -180,7 +180,7 @@ def _read_result(
 def _compare_losses(result: SolverResult, found: Solution) -> None:
     """Refuse an objective below the loss of the classes that the model's binaries mean."""
     claimed = result.objective
-    if claimed is not None and not closes_gap(found.objective, claimed):
+    if claimed is not None and contradicts(claimed, found.objective):
         raise SolverError(
             f"{result.solver} returns objective {claimed!r}, but the classes it names lose "
             f"{found.objective!r}",

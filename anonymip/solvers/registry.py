@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from anonymip.budget import Budget
+from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, NoSolution, SolverError, SolverUnavailable
 from anonymip.solvers.interface import (
     Availability,
@@ -22,7 +22,7 @@ from anonymip.solvers.interface import (
 )
 from anonymip.solvers.standard_form import StandardForm, compile_standard_form
 from anonymip.status import Stopped
-from anonymip.tolerances import OPTIMALITY_ABSOLUTE, OPTIMALITY_RELATIVE, closes_gap
+from anonymip.tolerances import CLAIM_ABSOLUTE, OPTIMALITY_RELATIVE, closes_gap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,12 +135,52 @@ def solve_model(
         form = compile_standard_form(model)
     except NoSolution:
         return SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, adapter.name)
-    result = _solve_form(form, model, adapter, options, start, budget)
-    result = check_result(form, result)
+    result = _solve_scaled(form, model, adapter, options, start, budget)
     if result.values is not None:
         for variable, value in zip(form.variables, result.values.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
     return result
+
+
+def _solve_scaled(
+    form: StandardForm,
+    model: ConcreteModel,
+    adapter: Solver,
+    options: SolverOptions,
+    start: bool,
+    budget: Budget,
+) -> SolverResult:
+    """Solve with costs of order 1, check the answer there, and give it in the model's unit.
+
+    Tolerances of solvers are absolute: to costs of 1e-9 they are blind, and would call anything
+    optimal.
+    """
+    factor = form.cost_factor()
+    if factor == 1.0:
+        return check_result(form, _solve_form(form, model, adapter, options, start, budget))
+    scaled = replace(form, cost=factor * form.cost, offset=factor * form.offset)
+    listener = budget.progress
+    if listener is not None:
+        tell = listener
+        budget = replace(budget, progress=lambda message: tell(_unscaled(message, factor)))
+    result = check_result(scaled, _solve_form(scaled, model, adapter, options, start, budget))
+    return replace(
+        result,
+        objective=None if result.values is None else form.objective(result.values),
+        bound=_divided(result.bound, factor),
+    )
+
+
+def _unscaled(message: Progress, factor: float) -> Progress:
+    return replace(
+        message,
+        incumbent=_divided(message.incumbent, factor),
+        bound=_divided(message.bound, factor),
+    )
+
+
+def _divided(value: float | None, factor: float) -> float | None:
+    return None if value is None else value / factor
 
 
 def _solve_form(
@@ -223,7 +263,7 @@ def _with_checked_numbers(
     """Recompute the objective of the rounded point, compare the claims, settle the status."""
     objective = form.objective(values)
     moved = float(np.abs(form.cost) @ np.abs(values - raw))
-    slack = max(OPTIMALITY_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective)) + moved
+    slack = max(CLAIM_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective)) + moved
     claimed = result.objective
     finished = result.stopped not in _LIMITS
     if finished and claimed is not None and not abs(claimed - objective) <= slack:

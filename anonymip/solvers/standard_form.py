@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+#: Effects on the cost that the absolute tolerances of solvers suit.
+_SMALLEST_EFFECT, _LARGEST_EFFECT = 1e-2, 1e6
+
+
 @dataclass(frozen=True, eq=False)
 class StandardForm:
     """A linear model in matrix form.
@@ -72,6 +76,18 @@ class StandardForm:
     def objective(self, values: NDArray[np.float64]) -> float:
         """Return the objective of a point, shape (variables,), in the sense of the model."""
         return self.in_model_sense(float(self.cost @ values) + self.offset)
+
+    def cost_factor(self) -> float:
+        """Return the power of two that brings the largest effect of a variable on the cost to 1.
+
+        It is 1 where effects are of ordinary size already, or none is known.
+        """
+        span = self.upper - self.lower
+        effects = np.abs(self.cost) * np.where(np.isfinite(span), span, 1.0)
+        largest = float(effects.max(initial=0.0))
+        if largest == 0.0 or _SMALLEST_EFFECT <= largest <= _LARGEST_EFFECT:
+            return 1.0
+        return float(2.0 ** -np.rint(np.log2(largest)))
 
     def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the point with integer variables rounded where they lie within tolerance."""

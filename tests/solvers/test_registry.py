@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 import pytest
 from numpy.typing import NDArray
 
-from anonymip.budget import Budget
+from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, SolverError, SolverUnavailable
 from anonymip.solvers import (
     Availability,
@@ -231,3 +231,29 @@ def test_names_and_versions() -> None:
         assert found.licensed
         assert found.version is not None
         assert found.reason is None
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e9])
+def test_the_unit_of_the_cost_changes_nothing(solver: str, unit: float) -> None:
+    """Objective and bound come back in the model's unit, and optima stay optima."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(6), domain=pyo.Binary)
+    weights = [3.0, 5.0, 7.0, 11.0, 13.0, 17.0]
+    model.cover = pyo.Constraint(expr=sum(w * model.x[i] for i, w in enumerate(weights)) >= 29)
+    model.cost = pyo.Objective(
+        expr=unit * (2 + sum((w + 0.5) * model.x[i] for i, w in enumerate(weights)))
+    )
+    told: list[Progress] = []
+    result = solve_model(model, solver, budget=Budget(progress=told.append))
+    best = min(
+        2 + sum(w + 0.5 for i, w in enumerate(weights) if mask >> i & 1)
+        for mask in range(64)
+        if sum(w for i, w in enumerate(weights) if mask >> i & 1) >= 29
+    )
+    assert result.stopped is Stopped.OPTIMAL
+    assert result.objective == pytest.approx(unit * best, rel=1e-9)
+    assert result.bound == pytest.approx(unit * best, rel=1e-6)
+    for message in told:
+        if message.incumbent is not None:
+            assert message.incumbent >= unit * best * (1 - 1e-6)
