@@ -26,6 +26,8 @@ class Progress:
         Work done and work in all, in units of the phase; None if unknown.
     incumbent, bound
         Best objective and best proven bound so far, in units of the objective; None if unknown.
+    remaining
+        Seconds until the deadline; None without one.
     """
 
     phase: str
@@ -33,6 +35,7 @@ class Progress:
     total: int | None = None
     incumbent: float | None = None
     bound: float | None = None
+    remaining: float | None = None
 
 
 @dataclass
@@ -100,7 +103,7 @@ class Budget:
     ) -> None:
         """Tell the listener, if there is one."""
         if self.progress is not None:
-            self.progress(Progress(phase, done, total, incumbent, bound))
+            self.progress(Progress(phase, done, total, incumbent, bound, self.remaining()))
 
     @contextmanager
     def catching_interrupts(self) -> Iterator[None]:

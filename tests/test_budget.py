@@ -115,3 +115,13 @@ def test_other_threads_catch_nothing() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_reports_tell_the_time_left() -> None:
+    """With a deadline a listener learns how much time is left; without one, nothing."""
+    told: list[Progress] = []
+    Budget.of(100, told.append).report("working")
+    Budget.of(None, told.append).report("working")
+    assert told[0].remaining is not None
+    assert 0 < told[0].remaining <= 100
+    assert told[1].remaining is None

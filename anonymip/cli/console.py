@@ -111,4 +111,6 @@ def _found(message: Message) -> str:
     if message.incumbent and message.bound is not None:
         gap = (message.incumbent - message.bound) / abs(message.incumbent)
         parts.append(f"gap {100 * gap:.1f} %")
+    if message.remaining is not None:
+        parts.append(f"{message.remaining:.0f} s left")
     return ", ".join(parts)
