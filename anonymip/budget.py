@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -70,11 +71,33 @@ class Budget:
         """
         if time_limit is None:
             return cls(progress=progress)
-        if not time_limit > 0:
+        try:
+            seconds = float(time_limit)
+        except (TypeError, ValueError):
+            seconds = math.nan
+        if not 0 < seconds < math.inf:
             raise InputError(
-                f"time_limit is {time_limit:g} seconds", remedy="Give a positive number of seconds"
+                f"time_limit is {time_limit!r} seconds", remedy="Give a positive number of seconds"
             )
-        return cls(time.monotonic() + time_limit, progress)
+        return cls(time.monotonic() + seconds, progress)
+
+    def renewed(self, time_limit: float | None) -> Budget:
+        """Return a budget with its own time limit and the same listener and interrupt."""
+        fresh = Budget.of(time_limit, self.progress)
+        fresh._interrupted = self._interrupted
+        return fresh
+
+    def share(self, fraction: float) -> Budget:
+        """Return a budget with a fraction of the time left, the same listener and interrupt."""
+        left = self.remaining()
+        part = Budget(None if left is None else time.monotonic() + fraction * left, self.progress)
+        part._interrupted = self._interrupted
+        return part
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user asked to stop."""
+        return self._interrupted.is_set()
 
     def interrupt(self) -> None:
         """Ask the computation to stop at its next opportunity."""

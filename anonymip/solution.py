@@ -167,13 +167,7 @@ class Solution:
     @property
     def gap(self) -> float | None:
         """(objective - bound) / |objective|; 0 if they are equal, None without a bound."""
-        if self.bound is None:
-            return None
-        if self.objective == self.bound.value:
-            return 0.0
-        if self.objective == 0:
-            return None
-        return (self.objective - self.bound.value) / abs(self.objective)
+        return relative_gap(self.objective, self.bound)
 
     @property
     def is_optimal(self) -> bool:
@@ -267,6 +261,15 @@ def _status(objective: float, bound: Bound | None, stopped: Stopped) -> Status:
     if stopped is Stopped.OPTIMAL:
         stopped = Stopped.GAP
     return Status(stopped, solution=True, bound=bound is not None)
+
+
+def relative_gap(objective: float, bound: Bound | None) -> float | None:
+    """Return (objective - bound) / |objective|; 0 if they are equal, None if undefined."""
+    if bound is None:
+        return None
+    if objective == bound.value:
+        return 0.0
+    return None if objective == 0 else (objective - bound.value) / abs(objective)
 
 
 def bound_text(value: float, digits: int = 4) -> str:

@@ -8,12 +8,16 @@ from typing import Any
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.budget import Budget, Progress
-from anonymip.errors import AnonymipError
+from anonymip.errors import AnonymipError, InputError
 from anonymip.kernels import announcing_compilation
 from anonymip.methods import find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
+from anonymip.solvers import SolverOptions, solver_names
 from anonymip.tolerances import same_loss
+
+#: Share of a time limit that a heuristic may use; the rest is for its bound.
+_SHARE_OF_METHOD = 0.75
 
 
 def solve(
@@ -30,6 +34,7 @@ def solve(
     options: Mapping[str, object] | None = None,
     bound: bool = True,
     progress: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
 ) -> Solution:
     """Return a solution of the problem with a proven lower bound.
 
@@ -53,6 +58,9 @@ def solve(
         Whether to compute a lower bound where the method itself proves none.
     progress
         Told about the computation.
+    budget
+        Takes the place of `time_limit` and `progress`, for callers that stop several computations
+        together.
 
     Raises
     ------
@@ -84,12 +92,17 @@ def solve(
         "solver_options": solver_options,
     }
     taken = {name: value for name, value in settings.items() if name in spec.takes}
-    budget = Budget.of(time_limit, progress)
+    SolverOptions(relative_gap=gap, threads=threads, seed=seed)
+    if solver not in solver_names():
+        raise InputError(f"unknown solver {solver!r}", remedy=f"Use {', '.join(solver_names())}")
+    budget = Budget.of(time_limit, progress) if budget is None else budget
+    report = budget.report
     with (
         budget.catching_interrupts(),
-        announcing_compilation(lambda: budget.report("compiling, first run only")),
+        announcing_compilation(lambda: report("compiling, first run only")),
     ):
-        solution: Solution = spec.load()(problem, budget=budget, seed=seed, **taken, **own)
+        share = budget.share(_SHARE_OF_METHOD) if bound and spec.role != "exact" else budget
+        solution: Solution = spec.load()(problem, budget=share, seed=seed, **taken, **own)
         _refuse_foreign(solution, problem, method)
         # A solver's bound may miss a loss of 0 by rounding, which has no relative gap.
         if bound and (not solution.is_optimal or solution.gap is None):

@@ -18,8 +18,11 @@ OPTIMALITY_ABSOLUTE = 1e-12
 
 #: What a solver claims and what its point gives agree up to this, for costs of order 1.
 CLAIM_ABSOLUTE = 1e-6
-#: A bound may exceed an objective by this much through rounding; more disproves it.
-CONTRADICTION_ABSOLUTE = 1e-7
+#: Points of solvers may break rows by their tolerances, and so may their bounds be off, by this
+#: share of the largest effect of one cell on the loss.
+SOLVER_RESOLUTION = 1e-5
+#: Losses below this share of the largest effect are too fine for a solver's word to prove.
+FINE_LOSS = 1e-2
 
 #: A point of a solver may violate a row by this much, scaled by the row's largest coefficient.
 FEASIBILITY = 1e-5
@@ -35,7 +38,7 @@ def same_loss(first: float, second: float) -> bool:
 
 def contradicts(objective: float, bound: float) -> bool:
     """Return whether `bound` lies above `objective` (minimised) by more than rounding."""
-    slack = max(CONTRADICTION_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
+    slack = max(OPTIMALITY_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
     return bound - objective > slack
 
 

@@ -13,6 +13,7 @@ import pytest
 from anonymip import (
     AnonymipError,
     Bound,
+    Budget,
     Classes,
     EquivalenceClasses,
     InputError,
@@ -207,3 +208,44 @@ def test_suppression_never_costs_more(health: Problem) -> None:
     assert with_stars.is_optimal
     assert without.is_optimal
     assert with_stars.objective <= without.objective + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"gap": -1.0}, "gap is -1"),
+        ({"threads": 0}, "threads is 0"),
+        ({"solver": "nonsense"}, "unknown solver 'nonsense'"),
+        ({"time_limit": float("inf")}, "time_limit is inf"),
+        ({"time_limit": "soon"}, "time_limit is 'soon'"),
+    ],
+)
+@pytest.mark.parametrize("method", ["k-member", "equivalence-mip"])
+def test_wrong_settings_are_refused_by_every_method(
+    method: str, settings: dict[str, Any], message: str
+) -> None:
+    """Settings that a method does not read are checked all the same."""
+    problem = Problem(load_instance("health-records"), 3)
+    with pytest.raises(InputError, match=message):
+        solve(problem, method, **settings)
+
+
+def test_a_time_limit_leaves_time_for_the_bound() -> None:
+    """Heuristics get a share of the time, so that their answer has a bound that says something."""
+    told: list[float] = []
+
+    @register_method("watchful", source="test")
+    def watchful(problem: Problem, *, budget: Budget, seed: int) -> Solution:
+        told.append(budget.remaining() or 0.0)
+        return Solution.of(problem, Classes(np.zeros(problem.n, int)), method="watchful")
+
+    problem = Problem(load_instance("health-records"), 3)
+    try:
+        assert solve(problem, "watchful", time_limit=100).bound is not None
+        solve(problem, "watchful", time_limit=100, bound=False)
+    finally:
+        registry._methods.pop("watchful")
+    assert told[0] <= 80
+    assert 90 <= told[1] <= 100

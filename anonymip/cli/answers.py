@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from anonymip.cli import arguments as given
-from anonymip.cli.console import human, print_table, say, showing_progress, write_json, write_text
+from anonymip.cli.console import (
+    err,
+    human,
+    print_table,
+    say,
+    showing_progress,
+    write_json,
+    write_text,
+)
 from anonymip.experiments import bound_record, solution_record
 from anonymip.experiments import compare as compare_methods
 from anonymip.experiments.comparison import COLUMNS
@@ -137,6 +145,8 @@ def compare(
         write_text(comparison.to_markdown(), markdown)
     write_json([solution_record(row.solution, instance) for row in comparison.rows], json)
     print_table(human(json), COLUMNS, comparison.texts())
+    if not comparison.complete:
+        say(err, "interrupted: the methods and values of k that are missing were not run")
 
 
 def bound(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ from anonymip.experiments.thermometer import save_figure, thermometer
 from anonymip.instances import load_instance
 from anonymip.privacy import verify as verify_release
 from anonymip.problem import Problem
-from anonymip.publishing import manifest_path, publish, refuse_layout
+from anonymip.publishing import as_verified, manifest_path, publish, refuse_layout
 from anonymip.solving import solve
 
 
@@ -87,10 +88,21 @@ def anonymize(
         )
     release = publish(solution, layout=layout, keep_order=keep_order)
     release.write(output, original=given.table_file(instance))
+    release = replace(release, manifest=as_verified(release.manifest), verified=True)
     if report is not None:
         write_text(html_report(release, instance), report)
     write_json([solution_record(solution, instance)], json)
     console = human(json)
+    kinds = ", ".join(f"{attribute.name} {attribute.kind}" for attribute in data.attributes)
+    say(console, f"quasi-identifiers: {kinds}")
+    left_out = len(data.original) - data.n
+    if left_out:
+        say(console, f"{left_out} records with missing values are left out")
+    elif missing is not None and not data.has_missing:
+        say(
+            console,
+            "no values are missing: which texts mean so is said in the schema ([table] missing)",
+        )
     if data.undeclared:
         say(console, f"columns without a role are not published: {', '.join(data.undeclared)}")
     say(console, solution.summary())

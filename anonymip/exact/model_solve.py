@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonymip.assignments import Assignment
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.heuristics.greedy_search import greedy_search
@@ -15,14 +16,18 @@ from anonymip.heuristics.k_member import k_member
 from anonymip.heuristics.ordered_cut import ordered_cut
 from anonymip.kernels import Stopwatch
 from anonymip.models import build, read, set_start
+from anonymip.models.equivalence import bigm_size
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, SolverResult, solve_model
 from anonymip.status import Stopped
-from anonymip.tolerances import contradicts
+from anonymip.tolerances import FINE_LOSS, SOLVER_RESOLUTION, contradicts
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
+
+#: Building and handing over a constraint takes at least this long.
+SECONDS_A_CONSTRAINT = 1.5e-5
 
 _STARTS: dict[str, Callable[..., Solution]] = {
     "initial": initial,
@@ -97,36 +102,49 @@ def equivalence_mip(
         log=log,
         solver_options=dict(solver_options or {}),
     )
-    budget.report("building the model")
-    model = build(problem, formulation, integer_ends=integer_ends)
+    described: dict[str, object] = {
+        "formulation": formulation,
+        "integer_ends": integer_ends,
+        "warm_start": warm_start,
+        "gap": gap,
+        **({"solver_options": dict(solver_options)} if solver_options else {}),
+    }
     begun = None if start is None else Solution.of(problem, start, method="start")
     if begun is None:
-        begun = _warm_start(problem, warm_start, seed)
+        begun = _warm_start(problem, warm_start, seed, budget)
+    remaining = budget.remaining()
+    if begun is not None and remaining is not None:
+        needed = SECONDS_A_CONSTRAINT * bigm_size(problem)
+        if needed > remaining:
+            return Solution.of(
+                problem,
+                begun.assignment,
+                method="equivalence-mip",
+                stopped=Stopped.TIME,
+                options=described,
+                seconds=watch.seconds,
+                seed=seed,
+                trace=("the model takes longer to build than there is time: the start is kept",),
+            )
+    budget.report("building the model")
+    model = build(problem, formulation, integer_ends=integer_ends)
     if begun is not None:
         set_start(model, begun.assignment)
     result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-    return _read_result(
-        problem,
-        model,
-        result,
-        begun,
-        {"formulation": formulation, "integer_ends": integer_ends, "warm_start": warm_start},
-        watch,
-        seed,
-    )
+    return _read_result(problem, model, result, begun, described, watch, seed)
 
 
-def _warm_start(problem: Problem, name: str, seed: int) -> Solution | None:
+def _warm_start(problem: Problem, name: str, seed: int, budget: Budget) -> Solution | None:
     if name == "none":
         return None
     if name == "best":
-        found = [heuristic(problem, seed=seed) for heuristic in _STARTS.values()]
+        found = [heuristic(problem, seed=seed, budget=budget) for heuristic in _STARTS.values()]
         return min(found, key=lambda solution: solution.objective)
     if name not in _STARTS:
         raise InputError(
             f"unknown warm start {name!r}", remedy=f"Use best, none, {', '.join(_STARTS)}"
         )
-    return _STARTS[name](problem, seed=seed)
+    return _STARTS[name](problem, seed=seed, budget=budget)
 
 
 def _read_result(
@@ -143,18 +161,13 @@ def _read_result(
         raise SolverError(
             f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
         )
-    bound = None
-    if result.bound is not None:
-        method = f"{options['formulation']} with {result.solver}"
-        bound = Bound(result.bound, method, "solver", result.seconds)
-    assignment = None if result.values is None else read(model)
     trace = []
     if result.start_accepted is not None:
         trace.append(f"warm start {'accepted' if result.start_accepted else 'not used'}")
     found = begun
-    if assignment is not None:
-        found = Solution.of(problem, assignment, method="equivalence-mip")
-        _compare_losses(result, found)
+    if result.values is not None:
+        found = Solution.of(problem, read(model), method="equivalence-mip")
+        _compare_losses(problem, result, found)
         if begun is not None and begun.objective < found.objective:
             found = begun
             trace.append("the start is better than what the solver returned")
@@ -163,7 +176,14 @@ def _read_result(
             f"{result.solver} found no solution before it stopped ({result.stopped.value})",
             remedy="Give it more time, or a warm start",
         )
-    return Solution.of(
+    bound = None
+    if result.bound is not None:
+        value, remarks = _trusted_bound(problem, result.bound, found.objective, options)
+        trace += remarks
+        if value is not None:
+            method = f"{options['formulation']} with {result.solver}"
+            bound = Bound(value, method, "solver", result.seconds)
+    solution = Solution.of(
         problem,
         found.assignment,
         method="equivalence-mip",
@@ -175,12 +195,61 @@ def _read_result(
         trace=tuple(trace),
         solver=result.solver,
     )
+    # Where the solver's word is not enough, plain arithmetic may be: for a loss of 0 it always is.
+    own = None if solution.is_optimal else nearest_neighbour_bound(problem)
+    return solution if own is None else solution.with_bound(own)
 
 
-def _compare_losses(result: SolverResult, found: Solution) -> None:
-    """Refuse an objective below the loss of the classes that the model's binaries mean."""
+def _trusted_bound(
+    problem: Problem, claimed: float, objective: float, options: dict[str, object]
+) -> tuple[float | None, list[str]]:
+    """Return what of a solver's bound can be relied on, and remarks.
+
+    A solver keeps rows up to its tolerances, and the big-M rows turn these into a loss of
+    `SOLVER_RESOLUTION` times the largest effect of one cell. Ordinary losses are far above that;
+    a finer one is not proven by a solver's word.
+    """
+    if options.get("solver_options"):
+        return None, ["the solver ran with options of its own: its bound is not relied on"]
+    resolution = SOLVER_RESOLUTION * largest_effect(problem)
+    excess = claimed - objective
+    if excess > resolution:
+        return None, ["the solver's bound lies above a solution that was found: it is not used"]
+    if abs(objective) < FINE_LOSS * largest_effect(problem):
+        return claimed - resolution, [
+            "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
+        ]
+    return objective - excess if excess > 0 else claimed, []
+
+
+def largest_effect(problem: Problem) -> float:
+    """Return the most that one cell of the table can add to the loss of a record."""
+    tables, microdata = problem.compiled.tables, problem.microdata
+    effects = [0.0]
+    for r, column in enumerate(tables.range_columns):
+        levels = microdata.levels[column].astype(float)
+        slope = max(abs(tables.range_low[r]), abs(tables.range_high[r]))
+        effects.append(float(slope * (levels[-1] - levels[0])))
+    for s in range(len(tables.set_columns)):
+        first = tables.set_start[s] + 1
+        losses = tables.set_losses[first : first + tables.set_sizes[s]]
+        effects.append(float(losses.max() - losses.min()))
+    for p in range(len(tables.pair_columns)):
+        first, size = tables.pair_start[p], tables.pair_sizes[p]
+        losses = tables.pair_losses[first : first + size * size]
+        effects.append(float(losses.max() - losses.min()))
+    return max(effects)
+
+
+def _compare_losses(problem: Problem, result: SolverResult, found: Solution) -> None:
+    """Refuse an objective far below the loss of the classes that the model's binaries mean.
+
+    The tolerances of all cells may add up; beyond them the model or the solver is wrong.
+    """
+    cells = problem.n * problem.m
+    slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(problem)
     claimed = result.objective
-    if claimed is not None and contradicts(claimed, found.objective):
+    if claimed is not None and contradicts(claimed + slack, found.objective):
         raise SolverError(
             f"{result.solver} returns objective {claimed!r}, but the classes it names lose "
             f"{found.objective!r}",
@@ -207,4 +276,8 @@ def adopt(problem: Problem, model: ConcreteModel) -> Solution:
     InvalidAssignment
         If the solution breaks a rule of the recoding.
     """
+    if getattr(model, "formulation", None) is None:
+        raise InputError(
+            "the model was not made by anonymip.build", remedy="Change and solve a built model"
+        )
     return Solution.of(problem, read(model), method="adopted")

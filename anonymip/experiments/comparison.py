@@ -15,7 +15,6 @@ from anonymip.methods import METHODS, find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solving import solve
-from anonymip.status import Stopped
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,13 @@ class Comparison:
         Name of the table.
     rows
         One per k and method.
+    complete
+        Whether all methods were run; not if the user stopped the comparison.
     """
 
     instance: str
     rows: tuple[ComparisonRow, ...]
+    complete: bool = True
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a table: loss, gap and what it is to, seconds, class sizes."""
@@ -137,24 +139,21 @@ def compare(
     for name in names:
         find_method(name).refuse_unfit(problem)
     rows: list[ComparisonRow] = []
-    for asked in [problem.replace(k=k) for k in ks]:
-        found: list[Solution] = []
-        interrupted = False
-        for name in names:
-            solution = solve(
-                asked, name, options=given.get(name), bound=False, progress=progress, **settings
-            )
-            found.append(solution)
-            interrupted = solution.status.stopped is Stopped.INTERRUPT
-            if interrupted:
-                break
-        budget = Budget.of(settings.get("time_limit"), progress)
-        with budget.catching_interrupts():
-            bound = nearest_neighbour_bound(asked, budget=budget)
-        rows += _measured(found, bound)
-        if interrupted:
-            break
-    return Comparison(instance, tuple(rows))
+    limit = settings.pop("time_limit", None)
+    whole = Budget.of(None, progress)
+    with whole.catching_interrupts():
+        for asked in [problem.replace(k=k) for k in ks]:
+            found: list[Solution] = []
+            for name in names:
+                if whole.is_interrupted:
+                    break
+                run = whole.renewed(limit)
+                own = given.get(name)
+                found.append(solve(asked, name, options=own, bound=False, budget=run, **settings))
+            if found:
+                bound = nearest_neighbour_bound(asked, budget=whole.renewed(limit))
+                rows += _measured(found, bound)
+    return Comparison(instance, tuple(rows), complete=len(rows) == len(ks) * len(names))
 
 
 def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Real
 
 import numpy as np
@@ -19,6 +20,22 @@ from anonymip.instances.attribute import Attribute
 _FIRST_INEXACT = 2.0**53
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _CODE = re.compile(r"[+-]?0\d", re.ASCII)
+
+
+def unknown_column(name: str, role: str, columns: Sequence[str]) -> InputError:
+    """Return the error for a column that a table does not have.
+
+    Names that are not alike are shown on request only: without a header line they are values.
+    """
+    alike = get_close_matches(name, columns, n=3)
+    remedy = f"Did you mean {', '.join(map(repr, alike))}?" if alike else "Check its name"
+    if len(columns) == 1:
+        remedy = "The table has one column only: is its separator declared ([table] separator)?"
+    return InputError(
+        f"unknown column {name!r} ({role}) of a table with {len(columns)} columns",
+        remedy=remedy,
+        value=", ".join(columns),
+    )
 
 
 def is_number_text(text: str) -> bool:

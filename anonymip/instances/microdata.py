@@ -18,6 +18,7 @@ from anonymip.instances.columns import (
     missing_rows,
     numeric_column,
     text_column,
+    unknown_column,
 )
 
 #: An undeclared column with at least this share of distinct values looks like an identifier.
@@ -200,6 +201,13 @@ class Microdata:
         absent = [missing_rows(self.original[name], self.table.missing) for name in self.names]
         return np.flatnonzero(~np.logical_or.reduce(absent))
 
+    @property
+    def has_missing(self) -> bool:
+        """Whether the original misses values of quasi-identifiers."""
+        return any(
+            missing_rows(self.original[name], self.table.missing).any() for name in self.names
+        )
+
     def domain_bounds(self, attribute: int) -> tuple[float, float]:
         """Return lowest and highest permissible value of a numeric attribute."""
         domain = self.attributes[attribute].domain
@@ -272,7 +280,7 @@ def _check_columns(data: Microdata) -> None:
     repeated = sorted({name for name in present if present.count(name) > 1})
     if repeated:
         raise InputError(
-            f"duplicate column names: {', '.join(repeated)}", remedy="Rename the columns"
+            "duplicate column names", remedy="Rename the columns", value=", ".join(repeated)
         )
     if not data.attributes:
         raise InputError(
@@ -293,10 +301,7 @@ def _check_columns(data: Microdata) -> None:
     ):
         for name in names:
             if name not in present:
-                raise InputError(
-                    f"unknown column {name!r} ({role})",
-                    remedy=f"The table has: {', '.join(present)}",
-                )
+                raise unknown_column(name, role, present)
             if name in roles:
                 raise InputError(
                     f"column {name!r} is {roles[name]} and {role}", remedy="Give it one role"

@@ -124,7 +124,9 @@ def _names(file: Path, table: TableFormat, first: list[str]) -> list[str]:
     if len(set(names)) < len(names):
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise InputError(
-            f"{file}: duplicate column names: {', '.join(repeated)}", remedy="Rename the columns"
+            f"{file}: duplicate column names",
+            remedy="Rename the columns, or say in the schema that there is no header",
+            value=", ".join(repeated),
         )
     if len(names) != len(first):
         raise InputError(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
-from anonymip.instances.columns import all_whole, looks_numeric
+from anonymip.instances.columns import all_whole, looks_numeric, unknown_column
 from anonymip.instances.hierarchy import read_hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
 from anonymip.instances.readers import read_table
@@ -114,10 +114,7 @@ class Schema:
         attributes = []
         for name, known in self.attributes.items():
             if name not in frame.columns:
-                raise InputError(
-                    f"unknown column {name!r} (quasi-identifier)",
-                    remedy=f"The table has: {', '.join(frame.columns)}",
-                )
+                raise unknown_column(name, "quasi-identifier", list(frame.columns))
             # Of columns with one name the first: Microdata refuses them with a message of its own.
             column = frame.iloc[:, list(frame.columns).index(name)]
             attributes.append(_resolve(name, known, column, self.table.missing))

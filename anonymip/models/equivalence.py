@@ -98,6 +98,19 @@ def build_bigm(problem: Problem, *, integer_ends: bool = True) -> pyo.ConcreteMo
     return model
 
 
+def bigm_size(problem: Problem) -> int:
+    """Return about how many constraints, and binaries for curved losses, the model has."""
+    tables, microdata, n = problem.compiled.tables, problem.microdata, problem.n
+    ranges = {int(a) for a in (*tables.range_columns, *tables.pair_columns)}
+    values = sum(len(microdata.levels[a]) for a in tables.set_columns)
+    choices = 0
+    for a in tables.pair_columns:
+        codes = microdata.codes[:, a].astype(np.int64)
+        choices += int(((codes + 1) * (len(microdata.levels[a]) - codes)).sum())
+    pairs = n * (n - 1) // 2
+    return pairs * (4 * len(ranges) + 2 * values + 3) + choices
+
+
 def _context(problem: Problem, integer_ends: bool) -> Context:
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(
@@ -113,13 +126,11 @@ def _context(problem: Problem, integer_ends: bool) -> Context:
     tables = problem.compiled.tables
     ranges = tuple(sorted({int(a) for a in (*tables.range_columns, *tables.pair_columns)}))
     sets = tuple(int(a) for a in tables.set_columns)
-    pairs = problem.n * (problem.n - 1) // 2
-    values = sum(len(problem.microdata.levels[a]) for a in sets)
-    rows = pairs * (4 * len(ranges) + 2 * values)
-    if rows > LARGEST_MODEL:
+    size = bigm_size(problem)
+    if size > LARGEST_MODEL:
         raise InputError(
-            f"the big-M model of {problem.n} records has {rows:,} constraints; the limit is "
-            f"{LARGEST_MODEL:,}",
+            f"the big-M model of {problem.n} records has about {size:,} constraints and choices; "
+            f"the limit is {LARGEST_MODEL:,}",
             remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",
         )
     return Context(problem, ranges, sets, integer_ends, Scaling.of(problem.microdata))

@@ -15,8 +15,6 @@ _SAME_LOSS = 1e-9
 _ROUNDING = 1e-12
 #: Solvers stop within this, relatively; a closer bound proves optimality.
 _CLOSED_GAP = 1e-6
-#: A bound above the objective by less than this, or the relative difference, is rounding.
-_BOUND_ROUNDING = 1e-7
 #: Objectives whose value is the sum of the normalised penalties.
 _NCP_OBJECTIVES = ("gcp", "ncp")
 
@@ -79,7 +77,7 @@ def optimality_problems(manifest: Manifest) -> list[str]:
     problems: list[str] = []
     value, bound, gap = manifest.objective, manifest.bound, manifest.gap
     slack = max(_ROUNDING, _CLOSED_GAP * abs(value))
-    if bound is not None and bound > value + max(_BOUND_ROUNDING, slack):
+    if bound is not None and bound > value + slack:
         problems.append(f"The bound {bound:.10g} lies above the objective value {value:.10g}.")
     expected = relative_gap(value, bound)
     if (gap is None) != (expected is None):

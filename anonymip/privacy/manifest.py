@@ -78,6 +78,7 @@ class Manifest:
     tokens: tuple[str, ...]
     label: str
     has_seed: bool
+    unknown_keys: int
 
     @property
     def quasi_identifiers(self) -> tuple[Column, ...]:
@@ -129,6 +130,35 @@ class Schema:
             return "quasi-identifier"
         roles = {"sensitive": self.sensitive, "keep": self.keep, "drop": self.drop}
         return next((role for role, names in roles.items() if name in names), None)
+
+
+#: All keys that a manifest may have.
+_KEYS = frozenset(
+    (
+        "format",
+        "recoding",
+        "k",
+        "n",
+        "m",
+        "objective",
+        "ncp",
+        "gcp",
+        "bound",
+        "gap",
+        "status",
+        "method",
+        "options",
+        "solver",
+        "versions",
+        "columns",
+        "table",
+        "order",
+        "suppressed",
+        "checked",
+        "assumed",
+        "seed",
+    )
+)
 
 
 def read_manifest(
@@ -274,8 +304,13 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         policy=_one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
         tokens=_token_list(missing),
         label=_get(missing, "label", str, "table.missing."),
-        has_seed="seed" in document,
+        has_seed=_names_seed(document) or _names_seed(document.get("options")),
+        unknown_keys=len(set(document) - _KEYS),
     )
+
+
+def _names_seed(given: object) -> bool:
+    return isinstance(given, Mapping) and any("seed" in str(key).lower() for key in given)
 
 
 def _column(entry: object) -> Column:

@@ -163,6 +163,16 @@ def header_problems(table: TextTable, manifest: Manifest, known: Collection[str]
     return problems
 
 
+def baggage_problems(table: TextTable) -> list[str]:
+    """Return what a release carries beside its table."""
+    problems = []
+    if table.has_labels:
+        problems.append("The rows of the release carry labels beside its columns.")
+    if table.has_notes:
+        problems.append("The release carries notes beside its table.")
+    return problems
+
+
 def parse_release(table: TextTable, manifest: Manifest) -> tuple[PublishedTable | None, list[str]]:
     """Read all cells; returns no table if a cell breaks the grammar, and why."""
     columns = manifest.quasi_identifiers
@@ -209,7 +219,13 @@ def _cell_texts(released: TextColumn, column: Column) -> NDArray[np.object_]:
         return released.texts
     values, index = distinct(released.texts)
     spelled = np.empty(len(values), dtype=object)
-    spelled[:] = [number_text(float(value)) if value else "" for value in values]
+    # A minus zero would tell rows of a class apart: it is left for the grammar to refuse.
+    spelled[:] = [
+        ("-0" if value.startswith("-0") and float(value) == 0 else number_text(float(value)))
+        if value
+        else ""
+        for value in values
+    ]
     return spelled[index]
 
 

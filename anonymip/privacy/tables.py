@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 import csv
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +47,24 @@ class TextColumn:
 
 @dataclass(frozen=True, eq=False)
 class TextTable:
-    """A table of n rows whose columns are texts, by name in the order of the source."""
+    """A table of n rows whose columns are texts, by name in the order of the source.
+
+    Parameters
+    ----------
+    columns
+        The columns.
+    rows
+        Number of rows.
+    has_labels
+        Whether a data frame has row labels other than 0, 1, ..., n - 1.
+    has_notes
+        Whether a data frame or a Parquet file carries notes of pandas beside the table.
+    """
 
     columns: dict[str, TextColumn]
     rows: int
+    has_labels: bool = False
+    has_notes: bool = False
 
 
 def read_table(
@@ -86,7 +101,7 @@ def read_table(
         raise InputError(f"there is no file {path}", remedy="Check the path")
     if path.suffix.lower() in _PARQUET:
         try:
-            return _from_frame(pd.read_parquet(path))
+            return _read_parquet(path)
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{path} is not a readable Parquet file", remedy="Check the file"
@@ -117,11 +132,27 @@ def aligned(
     return _respelled_numbers(original.texts, single), _respelled_numbers(released.texts, single)
 
 
+def _read_parquet(path: Path) -> TextTable:
+    """Return a Parquet file; columns that pandas makes an index of are told as labels."""
+    from pyarrow import parquet
+
+    metadata = parquet.read_schema(path).metadata or {}
+    notes = json.loads(metadata.get(b"pandas", b"{}"))
+    named = [label for label in notes.get("index_columns", []) if isinstance(label, str)]
+    table = _from_frame(pd.read_parquet(path))
+    return replace(
+        table,
+        has_labels=table.has_labels or bool(named),
+        has_notes=table.has_notes or bool(notes.get("attributes")),
+    )
+
+
 def _from_frame(frame: pd.DataFrame) -> TextTable:
     names = [str(name) for name in frame.columns]
     _refuse_repeated(names)
     columns = {name: _text_column(frame.iloc[:, place]) for place, name in enumerate(names)}
-    return TextTable(columns, len(frame))
+    plain = frame.index.equals(pd.RangeIndex(len(frame))) and frame.index.name is None
+    return TextTable(columns, len(frame), has_labels=not plain, has_notes=bool(frame.attrs))
 
 
 def _text_column(series: pd.Series) -> TextColumn:

@@ -25,7 +25,12 @@ from anonymip.privacy.claims import (
 )
 from anonymip.privacy.manifest import Manifest, Schema, read_manifest, read_schema
 from anonymip.privacy.original import Original, domain_problems, encode_original
-from anonymip.privacy.published import PublishedTable, header_problems, parse_release
+from anonymip.privacy.published import (
+    PublishedTable,
+    baggage_problems,
+    header_problems,
+    parse_release,
+)
 from anonymip.privacy.tables import MalformedTable, TextTable, read_table
 from anonymip.privacy.truth import range_problems, truth_problems
 
@@ -198,8 +203,10 @@ def verify(
         _check_classes(findings, findings.published, k)
         _check_content(findings, findings.published, records)
     findings.note(
-        "Bound, gap and status agree with the objective value.", optimality_problems(claims)
+        "Bound, gap and status agree with each other and with the objective value.",
+        optimality_problems(claims),
     )
+    findings.note("Not checked: that the bound holds; that is for its proof to show.")
     return _result(findings)
 
 
@@ -210,8 +217,11 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
         problems.append("The manifest claims a k below 2.")
     if manifest.has_seed:
         problems.append("The manifest contains a seed, which may undo the shuffle.")
+    if manifest.unknown_keys:
+        problems.append(f"The manifest has {manifest.unknown_keys} keys of no known meaning.")
     findings.note("The manifest claims a k of at least 2 and reveals no seed.", problems)
     if schema is None:
+        findings.note("Not checked: the roles of the columns, since no schema was given.")
         return
     problems = []
     for column in manifest.columns:
@@ -235,6 +245,7 @@ def _check_release(
         header_problems(table, manifest, declared),
     ):
         return
+    findings.note("The release carries nothing beside its table.", baggage_problems(table))
     problems = []
     if table.rows != manifest.n:
         problems.append(f"The manifest claims {manifest.n} rows; the release has {table.rows}.")

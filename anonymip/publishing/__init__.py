@@ -2,12 +2,13 @@
 
 from anonymip.publishing.anonymization import anonymize
 from anonymip.publishing.checking import loss_of_table
-from anonymip.publishing.manifest import manifest_path, versions
+from anonymip.publishing.manifest import as_verified, manifest_path, versions
 from anonymip.publishing.release import Release, publish, refuse_layout
 
 __all__ = [
     "Release",
     "anonymize",
+    "as_verified",
     "loss_of_table",
     "manifest_path",
     "publish",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from anonymip import __version__
 from anonymip.instances import Attribute
-from anonymip.solution import Solution
+from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
 FORMAT = "anonymip-release/1"
 
@@ -56,7 +57,7 @@ def make_manifest(
         As in :func:`anonymip.publish`.
     """
     problem, table = solution.problem, solution.problem.microdata.table
-    bound = solution.bound
+    bound = _published_bound(solution)
     return {
         "format": FORMAT,
         "recoding": problem.recoding.name,
@@ -69,7 +70,7 @@ def make_manifest(
         "bound": None
         if bound is None
         else {"value": bound.value, "method": bound.method, "proof": bound.proof},
-        "gap": solution.gap,
+        "gap": relative_gap(solution.objective, bound),
         "status": str(solution.status),
         "method": solution.method,
         "options": dict(solution.options),
@@ -94,6 +95,13 @@ def make_manifest(
         ],
         "assumed": _assumptions(solution, keep_order),
     }
+
+
+def _published_bound(solution: Solution) -> Bound | None:
+    """Return the bound with 4 digits: all digits are a function of the original values."""
+    if solution.bound is None or solution.is_optimal:
+        return solution.bound
+    return replace(solution.bound, value=float(bound_text(solution.bound.value)))
 
 
 def _assumptions(solution: Solution, keep_order: bool) -> list[str]:

@@ -72,7 +72,7 @@ class Release:
         manifest = manifest_path(table)
         with replacing(table, manifest) as (new_table, new_manifest):
             if table.suffix.lower() in (".parquet", ".pq"):
-                self.frame.to_parquet(new_table, index=False)
+                _write_parquet(self.frame, new_table)
             else:
                 form = self.manifest["table"]
                 self.frame.to_csv(
@@ -104,6 +104,18 @@ class Release:
 
     def _repr_html_(self) -> str:
         return self.solution._repr_html_()
+
+
+def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    try:
+        frame.to_parquet(path, index=False)
+    except (ValueError, TypeError, OverflowError) as error:
+        # The error's own text quotes values.
+        raise InputError(
+            f"the table cannot be written as Parquet ({type(error).__name__}): a column mixes "
+            "types or holds numbers too large",
+            remedy="Write CSV, or give each column one type",
+        ) from error
 
 
 def _json(document: dict[str, Any]) -> str:
@@ -143,10 +155,12 @@ def publish(
     Raises
     ------
     InputError
-        If the layout is unknown or its column names are taken.
+        If the layout is unknown or its column names are taken, or if records are suppressed and a
+        domain is not declared.
     """
     microdata = solution.problem.microdata
     refuse_layout(microdata, layout)
+    _refuse_telling_domains(solution)
     columns: dict[str, Any] = {}
     roles = {
         **dict.fromkeys(microdata.sensitive, "sensitive"),
@@ -174,10 +188,28 @@ def publish(
 
 
 def _without_unused_categories(column: pd.Series) -> pd.Series:
-    """Forget the categories of records that were left out; pandas and Parquet would keep them."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.remove_unused_categories()
-    return column
+    """Forget what a categorical column knows beyond its values.
+
+    pandas and Parquet would keep the categories of records that were left out, and their order,
+    which may be that of the original's rows.
+    """
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    used = column.cat.remove_unused_categories()
+    if used.cat.ordered:
+        return used
+    return used.cat.reorder_categories(sorted(used.cat.categories, key=str))
+
+
+def _refuse_telling_domains(solution: Solution) -> None:
+    """Refuse suppressed records whose values the published loss would give away."""
+    observed = [a.name for a in solution.problem.microdata.attributes if a.domain is None]
+    if solution.assignment.suppressed and observed:
+        raise InputError(
+            "records are suppressed, and the loss would tell how far out they lie: the domain of "
+            f"{', '.join(map(repr, observed))} is what was observed",
+            remedy="Declare the domain in the schema, or do not allow suppression",
+        )
 
 
 def refuse_layout(microdata: Microdata, layout: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -93,6 +94,8 @@ class SolverOptions:
             )
         # A copy: the caller's mapping may change later, a frozen object must not.
         object.__setattr__(self, "solver_options", dict(self.solver_options))
+        object.__setattr__(self, "threads", int(self.threads))
+        object.__setattr__(self, "seed", int(self.seed))
 
 
 def _require(holds: bool, argument: str, value: object, remedy: str) -> None:
@@ -101,7 +104,7 @@ def _require(holds: bool, argument: str, value: object, remedy: str) -> None:
 
 
 def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, eq=False)

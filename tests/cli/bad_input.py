@@ -37,7 +37,7 @@ SOLVING = ("solve", "compare", "anonymize")
 #: One value of k, good for all tables here.
 K = ("-k", "2")
 CASES = (
-    Case("unknown column", ("'nope'", "quasi-identifier", "age, sex, zip"), ("-q", "nope", *K)),
+    Case("unknown column", ("'nope'", "quasi-identifier", "Check its name"), ("-q", "nope", *K)),
     Case("unknown sensitive", ("'nope'", "sensitive"), (*AGE_SEX, "--sensitive", "nope", *K)),
     Case("unknown kept column", ("'nope'", "keep"), (*AGE_SEX, "--keep", "nope", *K)),
     Case("unknown dropped column", ("'nope'", "drop"), (*AGE_SEX, "--drop", "nope", *K)),
@@ -146,7 +146,7 @@ CASES = (
         (*K, "--objective", "weighted-loss"),
         files=schema("[attributes.age]", "weight = 0", "[attributes.sex]", "weight = 0.0"),
     ),
-    Case("duplicate column names", ("duplicate", "sex"), table="age,sex,sex\n1,F,F\n2,M,M\n"),
+    Case("duplicate column names", ("duplicate", "Rename"), table="age,sex,sex\n1,F,F\n2,M,M\n"),
     Case("empty table", ("no rows", "at least k"), table="age,sex,zip\n"),
     Case("empty file", ("people.csv", "empty"), table=""),
     Case("too many cells", ("people.csv", "3"), table=PEOPLE + "5,F,01,9\n"),

@@ -121,10 +121,12 @@ def test_an_objective_of_ones_own(shell: Any) -> None:
 def test_suppressed_records_are_stars(shell: Any) -> None:
     """A suppressed record keeps its row: all stars, and its sensitive value."""
     shell.write("far.csv", "age,disease\n1,flu\n2,gout\n1000,flu\n")
-    told = shell(
-        *("anonymize", "far.csv", "-q", "age", "--sensitive", "disease", "-k", 2),
-        *("--suppression", "-o", "release.csv"),
-    )
+    asked = ("anonymize", "far.csv", "-q", "age", "--sensitive", "disease", "-k", 2)
+    told = shell(*asked, "--suppression", "-o", "release.csv")
+    assert told.code == 2
+    assert "Declare the domain" in told.err
+    shell.write("far.toml", "[attributes.age]\ndomain = [1, 1000]\n")
+    told = shell(*asked, "--suppression", "-o", "release.csv")
     assert told.code == 0
     assert sorted(read(shell, "release.csv")["age"]) == ["*", "[1..2]", "[1..2]"]
     assert json.loads(shell.read("release.csv.manifest.json"))["suppressed"] == 1

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from anonymip import Attribute, Microdata, Problem, nearest_neighbour_bound, solve
+from anonymip import (
+    Attribute,
+    InputError,
+    Microdata,
+    Problem,
+    Stopped,
+    build,
+    load_instance,
+    nearest_neighbour_bound,
+    objective,
+    solve,
+)
 
 # Six values in pairs far apart, in a declared domain so wide that all losses are tiny.
 PROBLEM = Problem(
@@ -47,3 +59,80 @@ def test_identical_rows_have_a_bound_of_exactly_zero() -> None:
     assert bound is not None
     assert bound.value == 0.0
     assert solve(problem, "greedy-search").is_optimal
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+@pytest.mark.parametrize("scale", [1e-6, 1e-7, 1e-8])
+def test_a_loss_finer_than_the_solvers_tolerances_is_not_called_optimal(
+    solver: str, scale: float
+) -> None:
+    """Beside a column that can be kept whole, the rest is below what a solver resolves."""
+    frame = pd.DataFrame(
+        {
+            "a": [0] * 4 + [1] * 3,
+            "b": [837, 261, 109, 298, 413, 814, 451],
+            "c": [91, 334, 600, 813, 728, 992, 187],
+        }
+    )
+    loss = objective(lambda r: r.spread["a"] + scale * (r.spread["b"] + r.spread["c"]))
+    attributes = tuple(Attribute(name) for name in "abc")
+    problem = Problem(Microdata(frame, attributes), 2, objective=loss)
+    for start in ("none", "initial"):
+        found = solve(problem, "equivalence-mip", solver=solver, options={"warm_start": start})
+        assert not found.is_optimal
+        assert found.bound is not None
+        assert found.bound.value < found.objective
+        assert any("finer than the solver's tolerances" in remark for remark in found.trace)
+
+
+def test_tight_clusters_in_a_wide_column_are_solved() -> None:
+    """Tolerances that add up over wide columns cost the proof, not the solution."""
+    times = [1700000000 + i * 7 % 13 for i in range(5)] + [
+        1731536000 + i * 5 % 11 for i in range(5)
+    ]
+    places = [20.001, 20.003, 20.002, 20.007, 20.004]
+    places += [9000.002, 9000.004, 9000.001, 9000.009, 9000.003]
+    frame = pd.DataFrame({"time": times, "place": places})
+    problem = Problem(Microdata(frame, (Attribute("time"), Attribute("place"))), 2)
+    for solver in ("highs", "cbc"):
+        found = solve(problem, "equivalence-mip", solver=solver)
+        assert found.objective <= 5e-6
+        assert found.bound is not None
+        assert found.bound.value <= found.objective
+
+
+def test_options_of_the_solver_itself_prove_nothing() -> None:
+    """An option that makes a solver stop early must not make its answer a proof."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.integers(0, 50, 10), "b": rng.integers(0, 50, 10)})
+    problem = Problem(Microdata(frame, (Attribute("a"), Attribute("b"))), 3)
+    proven = solve(problem, "equivalence-mip")
+    assert proven.is_optimal
+    for solver, own in (("cbc", {"increment": "5"}), ("highs", {"objective_bound": 1.0})):
+        found = solve(
+            problem,
+            "equivalence-mip",
+            solver=solver,
+            solver_options=own,
+            options={"warm_start": "initial"},
+        )
+        assert found.is_optimal <= (found.objective <= proven.objective * (1 + 1e-6))
+        assert found.options["solver_options"] == own
+        assert any("not relied on" in remark for remark in found.trace)
+
+
+def test_a_model_too_slow_to_build_leaves_the_start() -> None:
+    """A time limit below the time of building gives the warm start and says so."""
+    problem = Problem(load_instance("census:120,4,1"), 5)
+    found = solve(problem, "equivalence-mip", time_limit=0.4)
+    assert found.status.stopped in (Stopped.TIME, Stopped.OPTIMAL)
+    assert any("longer to build" in remark for remark in found.trace)
+
+
+def test_curved_losses_count_in_the_size_of_a_model() -> None:
+    """Binaries that choose among ranges are counted before they fill the memory."""
+    frame = pd.DataFrame({"a": np.arange(400.0) ** 2})
+    curved = objective(lambda r: r.width["a"] ** 2)
+    problem = Problem(Microdata(frame, (Attribute("a"),)), 2, objective=curved)
+    with pytest.raises(InputError, match="constraints and choices"):
+        build(problem)

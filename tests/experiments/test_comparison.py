@@ -13,6 +13,7 @@ from anonymip import (
     METHODS,
     Attribute,
     Bound,
+    Budget,
     Classes,
     InputError,
     Microdata,
@@ -214,3 +215,22 @@ def test_a_time_limit_holds_for_each_run() -> None:
     assert {row.against for row in table.rows} == {"bound"}
     assert table.rows[1].solution.status.stopped.value == "time-limit"
     assert not any(row.solution.is_optimal for row in table.rows)
+
+
+def test_an_interrupted_comparison_says_so() -> None:
+    """Ctrl-C ends the whole comparison, also if the running method ends by itself."""
+
+    @register_method("impatient", source="test")
+    def impatient(problem: Problem, *, budget: Budget, seed: int) -> Solution:
+        budget.interrupt()
+        return Solution.of(problem, Classes(np.zeros(problem.n, int)), method="impatient")
+
+    problem = Problem(load_instance("health-records"), 3)
+    try:
+        found = compare(problem, [2, 3], ["impatient", "mondrian"])
+    finally:
+        registry._methods.pop("impatient")
+    assert not found.complete
+    assert [row.solution.method for row in found.rows] == ["impatient"]
+    assert found.rows[0].solution.bound is not None
+    assert compare(problem, [3], ["mondrian"]).complete

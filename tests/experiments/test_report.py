@@ -52,7 +52,12 @@ def release(name: str = "age", *, suppression: bool = False) -> Release:
         {name: [34177, 36177, 61177, 65177], "sex": list("FFMM"), "disease": ["Morbus X"] * 4}
     )
     data = Microdata(
-        frame, (Attribute(name), Attribute("sex", "categorical")), sensitive=("disease",)
+        frame,
+        (
+            Attribute(name, domain=(34177, 65177)),
+            Attribute("sex", "categorical", domain=("F", "M")),
+        ),
+        sensitive=("disease",),
     )
     return publish(solve(Problem(data, 2, EquivalenceClasses(suppression))))
 

@@ -181,10 +181,10 @@ def test_numeric_columns_with_text_name_column_and_row() -> None:
 
 
 def test_unknown_columns_are_refused() -> None:
-    """The message lists what the table has."""
+    """The columns of the table are values to the message: a file may have no header."""
     with pytest.raises(InputError, match="unknown column 'AGE'") as caught:
         Schema({"AGE": {}}).apply(FRAME)
-    assert caught.value.remedy == "The table has: age, zip, pay, sex"
+    assert caught.value.value == "age, zip, pay, sex"
 
 
 def test_frames_with_odd_column_names_are_accepted_or_refused_clearly() -> None:
@@ -192,7 +192,7 @@ def test_frames_with_odd_column_names_are_accepted_or_refused_clearly() -> None:
     numbered = FRAME.set_axis([0, 1, 2, 3], axis=1)
     assert Schema({"0": {}}, drop=("1", "2")).apply(numbered).names == ("0",)
     repeated = FRAME.set_axis(["age", "age", "pay", "sex"], axis=1)
-    with pytest.raises(InputError, match="duplicate column names: age"):
+    with pytest.raises(InputError, match="duplicate column names"):
         Schema({"age": {}}).apply(repeated)
 
 

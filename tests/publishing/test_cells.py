@@ -99,7 +99,7 @@ def test_suppressed_rows_are_stars() -> None:
     """A suppressed record is a star in every quasi-identifier and keeps its other columns."""
     published = release_of(
         {"a": [1, 2, 99], "b": ["x", "x", "y"], "visit": ["01", "02", "03"]},
-        [Attribute("a"), Attribute("b", "categorical")],
+        [Attribute("a", domain=(0, 100)), Attribute("b", "categorical", domain=("x", "y"))],
         [0, 0, -1],
     )
     assert published.frame.iloc[2].tolist() == ["*", "*", "03"]
@@ -111,7 +111,11 @@ def test_layout_columns() -> None:
     """Ends of ranges get columns of their own, in the place of the attribute; sets do not."""
     published = release_of(
         {"b": ["x", "y", "x"], "a": [1.5, 2, 99], "c": [3, 4, 5]},
-        [Attribute("a"), Attribute("b", "categorical"), Attribute("c", publish="set")],
+        [
+            Attribute("a", domain=(0, 100)),
+            Attribute("b", "categorical", domain=("x", "y")),
+            Attribute("c", domain=(0, 9), publish="set"),
+        ],
         [0, 0, -1],
         layout="columns",
     )

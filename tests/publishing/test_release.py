@@ -333,3 +333,41 @@ def test_only_a_verified_release_says_so(tmp_path: Path) -> None:
     _, manifest = whole.write(tmp_path / "whole.csv")
     written = json.loads(manifest.read_text(encoding="utf-8"))["checked"]
     assert sum(said in text for text in written) == 1
+
+
+def test_the_published_bound_has_few_digits() -> None:
+    """All digits of a bound depend on values inside the classes; a few say how good it is."""
+    problem = Problem(load_instance("census:200,8,1"), 5)
+    solution = solve(problem, "mondrian")
+    manifest = publish(solution).manifest
+    assert solution.bound is not None
+    value = manifest["bound"]["value"]
+    assert value == float(f"{value:.4g}")
+    assert solution.bound.value * 0.999 <= value <= solution.bound.value
+    assert manifest["gap"] == pytest.approx(1 - value / solution.objective)
+    assert publish(solution).verify().ok
+
+
+def test_categories_do_not_tell_the_order_of_the_original() -> None:
+    """Unordered categories are sorted; ordered ones mean something and stay."""
+    values = ["c", "a", "b", "a"]
+    frame = pd.DataFrame(
+        {
+            "age": [1, 2, 5, 7],
+            "ill": pd.Categorical(values, categories=["c", "a", "b", "unused"]),
+            "grade": pd.Categorical(values, categories=["c", "a", "b"], ordered=True),
+        }
+    )
+    release = anonymize(frame, ["age"], 2, sensitive=["ill", "grade"])
+    assert release.frame["ill"].cat.categories.tolist() == ["a", "b", "c"]
+    assert release.frame["grade"].cat.categories.tolist() == ["c", "a", "b"]
+
+
+def test_what_parquet_cannot_hold_is_a_clear_error(tmp_path: Path) -> None:
+    """A column of mixed types is the caller's to mend; nothing is written."""
+    frame = pd.DataFrame({"age": [1, 2], "note": pd.Series([1, "x"], dtype=object)})
+    release = anonymize(frame, ["age"], 2, keep=["note"])
+    with pytest.raises(InputError, match="cannot be written as Parquet"):
+        release.write(tmp_path / "release.parquet")
+    assert list(tmp_path.iterdir()) == []
+    release.write(tmp_path / "release.csv")
