@@ -7,14 +7,39 @@ Compilation is timed so that reported seconds can leave it out.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+
+
+def _separate_cache() -> None:
+    """Give every state of a checkout's sources a cache of its own.
+
+    numba notices a change in a kernel's own file, but not in the file of a helper that the kernel
+    calls, and would answer with the old code. An installed package changes as a whole.
+    """
+    package = Path(__file__).resolve().parent
+    checkout = package.parent
+    if os.environ.get("NUMBA_CACHE_DIR") or not (checkout / "pyproject.toml").is_file():
+        return
+    if not os.access(checkout, os.W_OK):
+        return
+    digest = hashlib.sha256()
+    for source in sorted(package.rglob("*.py")):
+        digest.update(source.read_bytes())
+    folder = checkout / ".numba-cache" / digest.hexdigest()[:16]
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+
+
+_separate_cache()
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
 
+import anonymip
 from anonymip.kernels import Stopwatch, announcing_compilation, compile_seconds, kernel
 
 _SERIAL = itertools.count()
@@ -127,3 +133,32 @@ def test_the_compiled_and_the_plain_function_agree() -> None:
     values = np.random.default_rng(0).normal(size=1000) * 10.0 ** np.arange(1000).clip(0, 200)
     plain: Callable[[Any], float] = halves.py_func  # type: ignore[attr-defined]
     assert halves(values) == plain(values)
+
+
+def test_every_state_of_a_checkout_has_a_cache_of_its_own(tmp_path: Path) -> None:
+    """A change in any file of a checkout leaves the kernels compiled before it behind."""
+    shutil.copytree(Path(anonymip.__file__).parent, tmp_path / "anonymip")
+    (tmp_path / "pyproject.toml").touch()
+    show = "import anonymip.kernels, numba; print(numba.config.CACHE_DIR)"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def folder() -> str:
+        told = subprocess.run(
+            [sys.executable, "-c", show],
+            env=environment,
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return told.stdout.strip()
+
+    before = folder()
+    assert before.startswith(str(tmp_path / ".numba-cache"))
+    assert folder() == before
+    helper = tmp_path / "anonymip" / "objectives" / "class_loss.py"
+    helper.write_text(helper.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+    assert folder() != before
+    (tmp_path / "pyproject.toml").unlink()
+    assert folder() == ""
