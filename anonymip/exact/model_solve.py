@@ -15,8 +15,7 @@ from anonymip.heuristics.initial import initial
 from anonymip.heuristics.k_member import k_member
 from anonymip.heuristics.ordered_cut import ordered_cut
 from anonymip.kernels import Stopwatch
-from anonymip.models import build, read, set_start
-from anonymip.models.equivalence import bigm_size
+from anonymip.models import build, model_size, read, set_start
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, SolverResult, solve_model
@@ -109,12 +108,14 @@ def equivalence_mip(
         "gap": gap,
         **({"solver_options": dict(solver_options)} if solver_options else {}),
     }
+    # What cannot be modelled is refused before heuristics spend time on a start.
+    size = model_size(problem, formulation)
     begun = None if start is None else Solution.of(problem, start, method="start")
     if begun is None:
         begun = _warm_start(problem, warm_start, seed, budget)
     remaining = budget.remaining()
     if begun is not None and remaining is not None:
-        needed = SECONDS_A_CONSTRAINT * bigm_size(problem)
+        needed = SECONDS_A_CONSTRAINT * size
         if needed > remaining:
             return Solution.of(
                 problem,

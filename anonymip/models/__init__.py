@@ -1,5 +1,5 @@
 """Declarative Pyomo formulations: built here, solved elsewhere."""
 
-from anonymip.models.formulations import FORMULATIONS, build, read, set_start
+from anonymip.models.formulations import FORMULATIONS, build, model_size, read, set_start
 
-__all__ = ["FORMULATIONS", "build", "read", "set_start"]
+__all__ = ["FORMULATIONS", "build", "model_size", "read", "set_start"]

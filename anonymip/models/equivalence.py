@@ -99,19 +99,15 @@ def build_bigm(problem: Problem, *, integer_ends: bool = True) -> pyo.ConcreteMo
 
 
 def bigm_size(problem: Problem) -> int:
-    """Return about how many constraints, and binaries for curved losses, the model has."""
-    tables, microdata, n = problem.compiled.tables, problem.microdata, problem.n
-    ranges = {int(a) for a in (*tables.range_columns, *tables.pair_columns)}
-    values = sum(len(microdata.levels[a]) for a in tables.set_columns)
-    choices = 0
-    for a in tables.pair_columns:
-        codes = microdata.codes[:, a].astype(np.int64)
-        choices += int(((codes + 1) * (len(microdata.levels[a]) - codes)).sum())
-    pairs = n * (n - 1) // 2
-    return pairs * (4 * len(ranges) + 2 * values + 3) + choices
+    """Return about how many constraints, and binaries for curved losses, the model has.
 
-
-def _context(problem: Problem, integer_ends: bool) -> Context:
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective is not proven monotone.
+    InputError
+        If the recoding is another one, or the model would be too large.
+    """
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(
             f"the equivalence model does not model the recoding {problem.recoding.name}",
@@ -123,16 +119,29 @@ def _context(problem: Problem, integer_ends: bool) -> Context:
             f"fall in {problem.compiled.decreasing!r} when a cell covers more",
             remedy="Heuristics accept it: ordered-cut, greedy-search, k-member, mondrian",
         )
-    tables = problem.compiled.tables
-    ranges = tuple(sorted({int(a) for a in (*tables.range_columns, *tables.pair_columns)}))
-    sets = tuple(int(a) for a in tables.set_columns)
-    size = bigm_size(problem)
+    tables, microdata, n = problem.compiled.tables, problem.microdata, problem.n
+    ranges = {int(a) for a in (*tables.range_columns, *tables.pair_columns)}
+    values = sum(len(microdata.levels[a]) for a in tables.set_columns)
+    choices = 0
+    for a in tables.pair_columns:
+        codes = microdata.codes[:, a].astype(np.int64)
+        choices += int(((codes + 1) * (len(microdata.levels[a]) - codes)).sum())
+    pairs = n * (n - 1) // 2
+    size = pairs * (4 * len(ranges) + 2 * values + 3) + choices
     if size > LARGEST_MODEL:
         raise InputError(
-            f"the big-M model of {problem.n} records has about {size:,} constraints and choices; "
+            f"the big-M model of {n} records has about {size:,} constraints and choices; "
             f"the limit is {LARGEST_MODEL:,}",
             remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",
         )
+    return size
+
+
+def _context(problem: Problem, integer_ends: bool) -> Context:
+    bigm_size(problem)
+    tables = problem.compiled.tables
+    ranges = tuple(sorted({int(a) for a in (*tables.range_columns, *tables.pair_columns)}))
+    sets = tuple(int(a) for a in tables.set_columns)
     return Context(problem, ranges, sets, integer_ends, Scaling.of(problem.microdata))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Formulation:
-    """Where the three functions of a formulation are found, as ``module:function``.
+    """Where the functions of a formulation are found, as ``module:function``.
 
     Parameters
     ----------
@@ -25,12 +25,13 @@ class Formulation:
         Name of the formulation.
     recoding
         Name of the recoding it models.
-    build, set_start, read
-        Its functions.
+    size, build, set_start, read
+        Its functions; the first refuses what the formulation does not model.
     """
 
     name: str
     recoding: str
+    size: str
     build: str
     set_start: str
     read: str
@@ -42,6 +43,7 @@ FORMULATIONS = MappingProxyType(
         "bigm": Formulation(
             "bigm",
             "classes",
+            "anonymip.models.equivalence:bigm_size",
             "anonymip.models.equivalence:build_bigm",
             "anonymip.models.equivalence:set_start_bigm",
             "anonymip.models.equivalence:read_bigm",
@@ -53,6 +55,26 @@ FORMULATIONS = MappingProxyType(
 def _function(target: str) -> Any:
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def _find(formulation: str) -> Formulation:
+    if formulation not in FORMULATIONS:
+        raise InputError(
+            f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(FORMULATIONS)}"
+        )
+    return FORMULATIONS[formulation]
+
+
+def model_size(problem: Problem, formulation: str = "bigm") -> int:
+    """Return about how many constraints the model would have, without building it.
+
+    Raises
+    ------
+    InputError
+        If there is no such formulation, or it does not fit recoding, objective or size.
+    """
+    size: int = _function(_find(formulation).size)(problem)
+    return size
 
 
 def build(problem: Problem, formulation: str = "bigm", **choices: Any) -> ConcreteModel:
@@ -72,11 +94,7 @@ def build(problem: Problem, formulation: str = "bigm", **choices: Any) -> Concre
     InputError
         If there is no such formulation, or it does not fit recoding, objective or size.
     """
-    if formulation not in FORMULATIONS:
-        raise InputError(
-            f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(FORMULATIONS)}"
-        )
-    model = _function(FORMULATIONS[formulation].build)(problem, **choices)
+    model = _function(_find(formulation).build)(problem, **choices)
     model.formulation = formulation
     return model
 

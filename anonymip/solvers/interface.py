@@ -45,6 +45,8 @@ class SolverOptions:
         File that receives the solver's own log, overwritten; None for no log.
     solver_options
         Handed to the solver as they are, after all others; names it does not know are refused.
+        Some make a solver stop early and call the point optimal: with any of them its word on
+        optimality is the caller's to judge.
 
     Raises
     ------

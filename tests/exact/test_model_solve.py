@@ -280,3 +280,20 @@ def test_adopt_refuses_models_without_solution(health: Problem) -> None:
     """Nothing is adopted from a model that was not solved."""
     with pytest.raises(InputError, match="no values to read"):
         adopt(health, build(health))
+
+
+def test_what_cannot_be_modelled_is_refused_before_a_start_is_sought(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A table too large, a falling loss or an unknown formulation costs no time of heuristics."""
+
+    def unexpected(*arguments: Any) -> None:
+        raise AssertionError("a heuristic was run")
+
+    monkeypatch.setattr(model_solve, "_warm_start", unexpected)
+    with pytest.raises(InputError, match="constraints and choices"):
+        equivalence_mip(Problem(census(2000, 8, 1), 5), budget=Budget.of(0.1))
+    with pytest.raises(UnsupportedObjective, match="monotone"):
+        equivalence_mip(Problem(load_instance("health-records"), 3, objective=FALLING.objective))
+    with pytest.raises(InputError, match="unknown formulation"):
+        equivalence_mip(Problem(load_instance("health-records"), 3), formulation="nonsense")
