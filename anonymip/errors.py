@@ -68,6 +68,10 @@ class InvalidAssignment(AnonymipError):
         self.record = record
         self.reason = reason
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Pickle would otherwise call the class with the text alone.
+        return type(self), (self.record, self.reason), self.__dict__
+
 
 class SolverError(AnonymipError):
     """A solver failed, or returned something that does not survive a check."""

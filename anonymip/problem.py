@@ -8,10 +8,14 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
-from anonymip.errors import InputError
+import numpy as np
+
+from anonymip.assignments import Classes
+from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives import GCP, CompiledObjective, Objective
-from anonymip.recodings import EquivalenceClasses, Recoding
+from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective
+from anonymip.recodings import Diversity, EquivalenceClasses, Limit, Recoding
+from anonymip.recodings.limits import refuse_unfit
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,17 +32,24 @@ class Problem:
         Which releases are allowed.
     objective
         What is lost; the sum over the records is minimised.
+    diversity
+        What every class must hold of the sensitive columns; None asks for nothing.
+    limits
+        Generalizations that are forbidden: caps on attributes, values that must stay apart.
 
     Raises
     ------
     InputError
-        If k does not fit the table, or the objective cannot be used on it.
+        If k does not fit the table, the objective cannot be used on it, no release can have the
+        diversity, or a limit names what the table does not have.
     """
 
     microdata: Microdata
     k: int
     recoding: Recoding = field(default_factory=EquivalenceClasses)
-    objective: Objective = field(default_factory=GCP)
+    objective: Objective | MembersObjective = field(default_factory=GCP)
+    diversity: Diversity | None = None
+    limits: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.microdata, Microdata):
@@ -59,19 +70,47 @@ class Problem:
                 f"k is {self.k}, but the table has {self.microdata.n} records",
                 remedy="Give a smaller k or more records",
             )
-        for attribute in self.microdata.attributes:
-            if attribute.kind == "hierarchical":
-                raise InputError(
-                    f"attribute {attribute.name!r} is hierarchical, which no recoding of this "
-                    "version generalizes",
-                    remedy="Declare it categorical: its values are then published as sets",
-                )
-        if not isinstance(self.objective, Objective):
+        if not isinstance(self.objective, Objective | MembersObjective):
             raise InputError(
                 f"objective is a {type(self.objective).__name__}",
                 remedy="Decorate the function with @anonymip.objective",
             )
         _ = self.compiled
+        self._check_suppression()
+        self._check_diversity()
+        object.__setattr__(self, "limits", tuple(self.limits))
+        refuse_unfit(self.microdata, self.limits)
+
+    def _check_suppression(self) -> None:
+        if getattr(self.recoding, "suppression", False) and np.isnan(
+            self.compiled.suppression_price
+        ):
+            raise UnsupportedObjective(
+                f"objective {self.objective.name!r} has no loss of a suppressed record",
+                remedy="Do not allow suppression, or give the objective a suppression_price",
+            )
+
+    def _check_diversity(self) -> None:
+        diversity = self.diversity
+        if diversity is None:
+            return
+        if not isinstance(diversity, Diversity):
+            raise InputError(
+                f"diversity is a {type(diversity).__name__}", remedy="Give Diversity(l=2)"
+            )
+        if not self.microdata.sensitive:
+            raise InputError(
+                "a diversity needs sensitive columns, and the table has none",
+                remedy="Name them with --sensitive, or in the schema",
+            )
+        if getattr(self.recoding, "suppression", False):
+            return
+        whole = Classes(np.zeros(self.microdata.n, np.int64))
+        if diversity.violation(self.microdata.sensitive_codes, whole) is not None:
+            raise InputError(
+                f"no release can have the {diversity}: the whole table has it not",
+                remedy="Ask for less, allow suppression, or choose other sensitive columns",
+            )
 
     @cached_property
     def compiled(self) -> CompiledObjective:

@@ -122,7 +122,7 @@ class Solution:
             If the bound exceeds the loss, which disproves the bound.
         """
         problem.recoding.check(problem, assignment)
-        loss = problem.compiled.total(problem.recoding.describe(problem, assignment))
+        loss = problem.compiled.total(problem.recoding.describe(problem, assignment), assignment)
         bare = cls(
             problem,
             assignment,
@@ -230,7 +230,8 @@ class Solution:
         """Return what is published, one row per original record, for analysis.
 
         Columns: ``class`` (-1 suppressed); per numeric attribute ``<name>_lower`` and
-        ``<name>_upper``; per attribute published as a set a tuple of its values.
+        ``<name>_upper``; per attribute published as a set a tuple of its values; per hierarchical
+        attribute the label of its node, None if suppressed.
         """
         microdata, cells = self.problem.microdata, self.description
         columns: dict[str, Any] = {"class": self.assignment.labels}
@@ -238,6 +239,10 @@ class Solution:
             if attribute.publish == "range":
                 columns[f"{attribute.name}_lower"] = cells.lower[:, a]
                 columns[f"{attribute.name}_upper"] = cells.upper[:, a]
+            elif attribute.hierarchy is not None:
+                labels = (*attribute.hierarchy.tree.labels, None)
+                shown = np.where(cells.suppressed[:, a], -1, cells.nodes[:, a])
+                columns[attribute.name] = pd.Series([labels[node] for node in shown], dtype=object)
             else:
                 level = microdata.levels[a]
                 columns[attribute.name] = pd.Series(

@@ -6,8 +6,10 @@ hide behind the same error here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -30,6 +32,8 @@ class Column:
         Whether the numbers are whole.
     weight
         Importance.
+    paths
+        Generalization hierarchy: for each permissible value its path to the root.
     """
 
     values: tuple[Any, ...]
@@ -38,6 +42,14 @@ class Column:
     as_set: bool = False
     integer: bool = False
     weight: float = 1.0
+    paths: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Name of the attribute's kind."""
+        if self.paths:
+            return "hierarchical"
+        return "numeric" if self.numeric else "categorical"
 
 
 class Cell(NamedTuple):
@@ -55,6 +67,8 @@ class Cell(NamedTuple):
         Published range over the domain's; 0 where there is none.
     starred
         Whether the cell is suppressed.
+    level, height
+        Of the published node and of the root of a hierarchy; 0 where there is none.
     """
 
     numeric: bool
@@ -65,6 +79,8 @@ class Cell(NamedTuple):
     distinct: int | None
     width: float
     starred: bool
+    level: int = 0
+    height: int = 0
 
     @property
     def spread(self) -> float:
@@ -93,7 +109,9 @@ def starred(column: Column) -> Cell:
     cell = _cell(column, column.values)
     lower, upper = _ends(column)
     count = None if cell.distinct is None else cell.size
-    return cell._replace(lower=lower, upper=upper, distinct=count, width=1.0, starred=True)
+    return cell._replace(
+        lower=lower, upper=upper, distinct=count, width=1.0, starred=True, level=cell.height
+    )
 
 
 def _ends(column: Column) -> tuple[float, float]:
@@ -103,7 +121,22 @@ def _ends(column: Column) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def node(column: Column, covered: Sequence[Any]) -> str:
+    """Return the lowest label that lies on the paths of all covered values."""
+    paths = {path[0]: path for path in column.paths}
+    return next(
+        label for label in paths[covered[0]] if all(label in paths[value] for value in covered)
+    )
+
+
+def level_of(column: Column, label: str) -> int:
+    """Return the lowest level at which all values below a node agree."""
+    return max(path.index(label) for path in column.paths if label in path)
+
+
 def _size(column: Column) -> int:
+    if column.paths:
+        return len(column.paths)
     low, high = _ends(column)
     if column.numeric and column.integer and (column.domain is not None or not column.as_set):
         return int(high - low) + 1
@@ -113,13 +146,20 @@ def _size(column: Column) -> int:
 
 
 def _cell(column: Column, covered: Sequence[Any]) -> Cell:
+    count: int | None
     size, (low, high) = _size(column), _ends(column)
+    if column.paths:
+        label = node(column, covered)
+        count = sum(label in path for path in column.paths)
+        height = level_of(column, column.paths[0][-1])
+        level = level_of(column, label)
+        return Cell(False, column.weight, size, 0.0, 0.0, count, 0.0, False, level, height)
     if not column.numeric:
         return Cell(False, column.weight, size, 0.0, 0.0, len(set(covered)), 0.0, False)
     lower, upper = float(min(covered)), float(max(covered))
     width = (upper - lower) / (high - low) if high > low else 0.0
     if column.as_set:
-        count: int | None = len(set(covered))
+        count = len(set(covered))
     else:
         count = int(upper - lower) + 1 if column.integer else None
     return Cell(True, column.weight, size, lower, upper, count, width, False)
@@ -176,6 +216,70 @@ def record_loss(table: Table, loss: NaiveLoss, records: Sequence[int]) -> float:
     return loss([published(column, records) for column in table])
 
 
+def hierarchy_loss(cells: Sequence[Cell]) -> float:
+    """Return Aggarwal's loss: levels over height; without a hierarchy one level."""
+    return sum(
+        cell.level / cell.height if cell.height else float(cell.spread > 0) for cell in cells
+    )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a class must obey beside its size.
+
+    Parameters
+    ----------
+    sensitive
+        Columns of sensitive values.
+    l, distinct
+        No value in more than 1/l of a class; so many values at least.
+    caps
+        Attribute and the most its cell may cover: range, number of values, or level.
+    apart
+        Attribute and two values that no cell may cover both.
+    """
+
+    sensitive: tuple[tuple[Any, ...], ...] = ()
+    l: Fraction = Fraction(1)  # noqa: E741
+    distinct: int = 1
+    caps: tuple[tuple[int, float], ...] = ()
+    apart: tuple[tuple[int, Any, Any], ...] = ()
+
+    def met_by(self, table: Table, records: Sequence[int]) -> bool:
+        """Return whether a class obeys all rules."""
+        for values in self.sensitive:
+            held = [values[record] for record in records]
+            if len(set(held)) < self.distinct:
+                return False
+            if any(held.count(value) * self.l > len(held) for value in held):
+                return False
+        for a, most in self.caps:
+            if _covered(table[a], records) > most:
+                return False
+        return not any(_covers(table[a], records, one, two) for a, one, two in self.apart)
+
+
+def _covered(column: Column, records: Sequence[int]) -> float:
+    cell = published(column, records)
+    if column.paths:
+        return cell.level
+    if column.as_set or not column.numeric:
+        assert cell.distinct is not None
+        return cell.distinct
+    return cell.upper - cell.lower
+
+
+def _covers(column: Column, records: Sequence[int], one: Any, two: Any) -> bool:
+    held = [column.values[record] for record in records]
+    if column.paths:
+        label = node(column, held)
+        below = {path[0] for path in column.paths if label in path}
+        return one in below and two in below
+    if column.as_set or not column.numeric:
+        return one in held and two in held
+    return min(held) <= min(one, two) and max(held) >= max(one, two)
+
+
 def release_loss(table: Table, loss: NaiveLoss, groups: Groups) -> float:
     """Return the loss of a release; the records in no group are suppressed."""
     suppressed = len(table[0].values) - sum(map(len, groups))
@@ -208,21 +312,52 @@ def _partitions(rest: tuple[int, ...], k: int, suppression: bool) -> Iterator[Gr
                 yield ((first, *companions), *groups)
 
 
-def optimum(table: Table, k: int, loss: NaiveLoss, suppression: bool = False) -> float:
-    """Return the least loss of all releases."""
+def optimum(
+    table: Table,
+    k: int,
+    loss: NaiveLoss,
+    suppression: bool = False,
+    rules: Rules | None = None,
+    worst: bool = False,
+) -> float:
+    """Return the least loss of all releases; infinite if none obeys the rules.
+
+    Parameters
+    ----------
+    worst
+        Whether the largest loss of a record counts, instead of the sum.
+    """
     n = len(table[0].values)
     known: dict[tuple[int, ...], float] = {}
     price = loss([starred(column) for column in table]) if suppression else 0.0
 
     def group_loss(group: tuple[int, ...]) -> float:
         if group not in known:
-            known[group] = len(group) * record_loss(table, loss, group)
+            allowed = rules is None or rules.met_by(table, group)
+            times = 1 if worst else len(group)
+            known[group] = times * record_loss(table, loss, group) if allowed else math.inf
         return known[group]
 
-    return min(
-        sum(map(group_loss, groups)) + price * (n - sum(map(len, groups)))
-        for groups in partitions(n, k, suppression)
-    )
+    def total(groups: Groups) -> float:
+        losses = [group_loss(group) for group in groups]
+        losses += [price] * (n - sum(map(len, groups)))
+        return max(losses) if worst else sum(losses)
+
+    return min(map(total, partitions(n, k, suppression)))
+
+
+def least_cost_of_classes(
+    n: int, k: int, cost: Callable[[tuple[int, ...]], float], rules: Rules, table: Table
+) -> float:
+    """Return the least sum of class costs over all partitions that obey the rules."""
+    known: dict[tuple[int, ...], float] = {}
+
+    def group_cost(group: tuple[int, ...]) -> float:
+        if group not in known:
+            known[group] = cost(group) if rules.met_by(table, group) else math.inf
+        return known[group]
+
+    return min(sum(map(group_cost, groups)) for groups in partitions(n, k))
 
 
 def consecutive_cuts(order: Sequence[int], k: int) -> Iterator[Groups]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
@@ -15,9 +16,16 @@ from hypothesis import strategies as st
 
 from anonymip import (
     GCP,
+    Apart,
     Attribute,
+    Bottleneck,
+    Cap,
     Classes,
+    Diversity,
     EquivalenceClasses,
+    Hierarchy,
+    HierarchyLoss,
+    LeafLoss,
     LiangGCP,
     Microdata,
     Objective,
@@ -27,7 +35,7 @@ from anonymip import (
     objective,
 )
 from tests import brute_force
-from tests.brute_force import Cell, Column, Groups, NaiveLoss
+from tests.brute_force import Cell, Column, Groups, NaiveLoss, Rules, starred
 
 
 @objective
@@ -97,8 +105,39 @@ LOSSES = {
     "weighted-binary": Loss(WeightedLoss("binary"), brute_force.weighted_loss_binary),
     "leaning": Loss(leaning, naive_leaning),
     "curved": Loss(curved, naive_curved),
+    "hierarchy": Loss(HierarchyLoss(), brute_force.hierarchy_loss),
+    "leaf": Loss(LeafLoss(), brute_force.gcp),
 }
 FALLING = Loss(falling, naive_falling)
+
+
+@objective(monotone=True)
+def product(record: Any) -> Any:
+    """Charge what several attributes lose together: general, declared monotone."""
+    total: Any = 1.0
+    for name in record.attributes:
+        total = total * (0.5 + record.spread[name])
+    return total
+
+
+def naive_product(cells: Sequence[Cell]) -> float:
+    """Return the same as `product`."""
+    return math.prod(0.5 + cell.spread for cell in cells)
+
+
+@objective
+def swinging(record: Any) -> Any:
+    """Charge what several attributes lose together, up and down: general, not monotone."""
+    return np.cos(3.0 * sum(record.spread[name] for name in record.attributes)) + 1.0
+
+
+def naive_swinging(cells: Sequence[Cell]) -> float:
+    """Return the same as `swinging`."""
+    return math.cos(3.0 * sum(cell.spread for cell in cells)) + 1.0
+
+
+PRODUCT = Loss(product, naive_product)
+SWINGING = Loss(swinging, naive_swinging)
 
 
 @dataclass(frozen=True)
@@ -115,12 +154,18 @@ class Case:
         The objective.
     suppression
         Whether records may be suppressed.
+    rules
+        Diversity and limits; None for none.
+    worst
+        Whether the largest loss of a record counts, instead of the sum.
     """
 
     columns: tuple[Column, ...]
     k: int
     loss: Loss
     suppression: bool = False
+    rules: Rules | None = None
+    worst: bool = False
 
     @property
     def n(self) -> int:
@@ -130,18 +175,40 @@ class Case:
     def problem(self) -> Problem:
         """Return the problem for the package."""
         recoding = EquivalenceClasses(suppression=self.suppression)
-        return Problem(microdata(self.columns), self.k, recoding, self.loss.objective)
+        rules = Rules() if self.rules is None else self.rules
+        data = microdata(self.columns, rules.sensitive)
+        lost = Bottleneck(self.loss.objective) if self.worst else self.loss.objective
+        diversity = None
+        if rules.l > 1 or rules.distinct > 1:
+            diversity = Diversity(l=float(rules.l), distinct=rules.distinct)
+        limits: list[Cap | Apart] = [Cap(data.names[a], most) for a, most in rules.caps]
+        limits += [Apart(data.names[a], one, other) for a, one, other in rules.apart]
+        return Problem(data, self.k, recoding, lost, diversity, tuple(limits))
 
     def optimum(self) -> float:
-        """Return the optimum by enumeration."""
-        return brute_force.optimum(self.columns, self.k, self.loss.naive, self.suppression)
+        """Return the optimum by enumeration; infinite if no release obeys the rules."""
+        return brute_force.optimum(
+            self.columns, self.k, self.loss.naive, self.suppression, self.rules, self.worst
+        )
 
     def releases(self) -> list[Groups]:
         """Return all releases that are allowed."""
-        return list(brute_force.partitions(self.n, self.k, self.suppression))
+        rules = Rules() if self.rules is None else self.rules
+        return [
+            groups
+            for groups in brute_force.partitions(self.n, self.k, self.suppression)
+            if all(rules.met_by(self.columns, group) for group in groups)
+        ]
 
     def release_loss(self, groups: Groups) -> float:
         """Return the loss of a release."""
+        if self.worst:
+            losses = [
+                brute_force.record_loss(self.columns, self.loss.naive, group) for group in groups
+            ]
+            if sum(map(len, groups)) < self.n:
+                losses.append(self.loss.naive([starred(column) for column in self.columns]))
+            return max(losses)
         return brute_force.release_loss(self.columns, self.loss.naive, groups)
 
     def slack(self, value: float) -> float:
@@ -149,24 +216,29 @@ class Case:
         return 1e-9 * max(1.0, abs(value))
 
 
-def microdata(columns: Sequence[Column]) -> Microdata:
-    """Return a table for the package; its attributes are a, b, c, ..."""
+def microdata(columns: Sequence[Column], sensitive: Sequence[Sequence[Any]] = ()) -> Microdata:
+    """Return a table for the package; its attributes are a, b, c, ..., sensitive ones s0, ..."""
     names = [chr(ord("a") + at) for at in range(len(columns))]
     attributes = [
         Attribute(
             name,
-            "numeric" if column.numeric else "categorical",
+            column.kind,  # type: ignore[arg-type]
             column.domain,
             weight=column.weight,
             integer=column.integer,
-            publish="set" if column.as_set else None,
+            hierarchy=Hierarchy(column.paths) if column.paths else None,
+            publish="set" if column.as_set and not column.paths else None,
         )
         for name, column in zip(names, columns, strict=True)
     ]
     frame = pd.DataFrame(
-        {name: list(column.values) for name, column in zip(names, columns, strict=True)}
+        {
+            **{name: list(column.values) for name, column in zip(names, columns, strict=True)},
+            **{f"s{at}": list(values) for at, values in enumerate(sensitive)},
+        }
     )
-    return Microdata(frame, tuple(attributes))
+    roles = tuple(f"s{at}" for at in range(len(sensitive)))
+    return Microdata(frame, tuple(attributes), sensitive=roles)
 
 
 def groups_of(classes: Classes) -> Groups:
@@ -222,6 +294,29 @@ def categorical_columns(draw: st.DrawFn, n: int) -> Column:
     return Column(values, numeric=False, domain=domain, as_set=True, weight=draw(_WEIGHTS))
 
 
+#: Hierarchies of every shape: balanced, flat, uneven, padded, with values that no record has.
+TREES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "balanced": (("p", "pq", "*"), ("q", "pq", "*"), ("r", "rs", "*"), ("s", "rs", "*")),
+    "flat": (("p", "*"), ("q", "*"), ("r", "*")),
+    "uneven": (("p", "*"), ("q", "qr", "qrs", "*"), ("r", "qr", "qrs", "*"), ("s", "qrs", "*")),
+    "padded": (
+        ("p", "X", "X", "*"),
+        ("q", "Y", "X", "*"),
+        ("r", "Y", "X", "*"),
+        ("s", "s", "s", "*"),
+    ),
+    "chain": (("p", "P", "*"), ("q", "P", "*")),
+}
+
+
+@st.composite
+def hierarchical_columns(draw: st.DrawFn, n: int) -> Column:
+    """Draw a hierarchical column whose paths come in any order."""
+    paths = draw(st.permutations(TREES[draw(st.sampled_from(sorted(TREES)))]))
+    values = draw(_listed(st.sampled_from(sorted(path[0] for path in paths)), n))
+    return Column(values, False, as_set=True, weight=draw(_WEIGHTS), paths=tuple(paths))
+
+
 @st.composite
 def tables(
     draw: st.DrawFn, smallest: int = 4, largest: int = 7, attributes: int = 3
@@ -230,9 +325,9 @@ def tables(
     n = draw(st.integers(smallest, largest))
     repeats = draw(st.integers(0, 3)) == 0
     drawn = (n + 1) // 2 if repeats else n
+    kinds = (numeric_columns, categorical_columns, hierarchical_columns)
     columns = tuple(
-        draw(numeric_columns(drawn) if draw(st.booleans()) else categorical_columns(drawn))
-        for _ in range(draw(st.integers(1, attributes)))
+        draw(draw(st.sampled_from(kinds))(drawn)) for _ in range(draw(st.integers(1, attributes)))
     )
     return tuple(_repeated(column, n) for column in columns)
 
@@ -272,6 +367,60 @@ def cases(
     loss = LOSSES[draw(st.sampled_from(fitting))]
     allowed = draw(st.booleans()) if suppression is None else suppression
     return Case(columns, k, loss, allowed)
+
+
+@st.composite
+def rules(draw: st.DrawFn, columns: Sequence[Column]) -> Rules:
+    """Draw a diversity, limits, or both; they may be impossible to meet."""
+    n = len(columns[0].values)
+    sensitive: tuple[tuple[str, ...], ...] = ()
+    l, distinct = Fraction(1), 1  # noqa: E741
+    kind = draw(st.sampled_from(["diversity", "limits", "both"]))
+    if kind != "limits":
+        count = draw(st.integers(1, 2))
+        sensitive = tuple(draw(_listed(st.sampled_from("xyz"), n)) for _ in range(count))
+        l = draw(st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2)]))  # noqa: E741
+        distinct = draw(st.integers(2 if l == 1 else 1, 2))
+    caps: list[tuple[int, float]] = []
+    apart: list[tuple[int, Any, Any]] = []
+    if kind != "diversity":
+        for a in draw(st.sets(st.integers(0, len(columns) - 1), min_size=1, max_size=2)):
+            column = columns[a]
+            permissible = sorted(path[0] for path in column.paths) or sorted(set(column.values))
+            if len(permissible) > 1 and draw(st.booleans()):
+                one, other = draw(st.permutations(permissible))[:2]
+                apart.append((a, one, other))
+            elif column.numeric and not column.as_set:
+                width = float(max(column.values)) - float(min(column.values))
+                caps.append((a, draw(st.sampled_from([0.5, 0.9])) * width))
+            else:
+                caps.append((a, draw(st.integers(1, 3))))
+    return Rules(sensitive, l, distinct, tuple(caps), tuple(apart))
+
+
+@st.composite
+def ruled_cases(
+    draw: st.DrawFn,
+    smallest: int = 4,
+    largest: int = 7,
+    attributes: int = 3,
+    losses: Sequence[str] = tuple(LOSSES),
+) -> Case:
+    """Draw a case with diversity or limits, or one of the largest loss, that has a release."""
+    case = draw(cases(smallest, largest, attributes, losses))
+    drawn = draw(st.one_of(st.none(), rules(case.columns)))
+    ruled = replace(case, rules=drawn, worst=drawn is None or draw(st.booleans()))
+    assume(ruled.optimum() < math.inf)
+    assume(_table_is_diverse(ruled))
+    return ruled
+
+
+def _table_is_diverse(case: Case) -> bool:
+    """Return whether a problem is accepted: what the whole table lacks, no release can have."""
+    if case.rules is None or case.suppression:
+        return True
+    only = replace(case.rules, caps=(), apart=())
+    return only.met_by(case.columns, range(case.n))
 
 
 def larger_microdata(seed: int, n: int) -> Microdata:

@@ -11,6 +11,7 @@ import pytest
 from anonymip import (
     GCP,
     Attribute,
+    Classes,
     EquivalenceClasses,
     Hierarchy,
     InputError,
@@ -77,15 +78,17 @@ def test_a_plain_function_is_no_objective() -> None:
     assert "@anonymip.objective" in (caught.value.remedy or "")
 
 
-def test_hierarchical_attributes_are_refused() -> None:
-    """No recoding of this version generalizes along hierarchies, and the message says so."""
-    tree = Hierarchy([("F", "*"), ("M", "*")])
+def test_hierarchical_attributes_are_published_as_nodes() -> None:
+    """The lowest node that covers a class is published, and GCP counts the values below it."""
+    tree = Hierarchy([("F", "known", "*"), ("M", "known", "*"), ("?", "?", "*")])
     data = Microdata(
         pd.DataFrame({"sex": ["F", "M", "F"]}), (Attribute("sex", "hierarchical", hierarchy=tree),)
     )
-    with pytest.raises(InputError, match="'sex' is hierarchical") as caught:
-        Problem(data, 2)
-    assert "Declare it categorical" in (caught.value.remedy or "")
+    problem = Problem(data, 3)
+    classes = Classes(np.zeros(3, np.int64))
+    description = problem.recoding.describe(problem, classes)
+    assert {tree.tree.labels[node] for node in description.nodes[:, 0]} == {"known"}
+    assert problem.compiled.total(description) == pytest.approx(3 * 1 / 2)
 
 
 def test_objectives_that_do_not_fit_are_refused_at_once() -> None:

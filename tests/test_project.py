@@ -41,7 +41,7 @@ HEAVY = {
 
 # From the ground up; the modules of one entry may import each other.
 ROOMS = (
-    ("errors", "tolerances", "status", "budget", "kernels", "stepping", "files"),
+    ("errors", "tolerances", "status", "budget", "kernels", "stepping", "files", "extensions"),
     ("instances",),
     ("assignments",),
     ("objectives",),
@@ -51,6 +51,7 @@ ROOMS = (
     ("graphs",),
     ("bounds",),
     ("heuristics",),
+    ("enumeration",),
     ("models",),
     ("solvers",),
     ("exact",),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
+from anonymip.instances.tree import Tree
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
 _NARROWEST, _WIDEST = 1e-300, 1e300
@@ -30,6 +31,8 @@ class Domains:
         (m,) float64.
     integer
         (m,) bool.
+    trees
+        (m,) hierarchies, None where the attribute has none.
     """
 
     names: tuple[str, ...]
@@ -40,6 +43,7 @@ class Domains:
     size: NDArray[np.int64]
     weight: NDArray[np.float64]
     integer: NDArray[np.bool_]
+    trees: tuple[Tree | None, ...]
 
     @classmethod
     def of(cls, microdata: Microdata) -> Domains:
@@ -72,6 +76,7 @@ class Domains:
             np.array([microdata.domain_size(a) for a in range(len(given))], np.int64),
             np.array([attribute.weight for attribute in given]),
             np.array([attribute.integer for attribute in given]),
+            tuple(a.hierarchy.tree if a.hierarchy is not None else None for a in given),
         )
 
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from anonymip.errors import InputError
+from anonymip.instances.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,11 @@ class Hierarchy:
     def parents(self) -> Mapping[str, str]:
         """Parent of every node but the root."""
         return MappingProxyType(self._parents)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The same as arrays."""
+        return Tree.of_paths(self.paths, self._parents)
 
     @property
     def height(self) -> int:

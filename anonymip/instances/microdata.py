@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -117,7 +117,7 @@ class Microdata:
     ----------
     levels : tuple of numpy.ndarray
         Sorted observed values of each attribute: float64 for numeric ones, else texts, in the order
-        of their numbers if all are numbers.
+        of the hierarchy's leaves, or of their numbers if all are numbers.
     codes : numpy.ndarray
         (n, m) int32, rank of each cell in the levels of its attribute.
     original : pandas.DataFrame
@@ -230,6 +230,25 @@ class Microdata:
         if given.domain is not None and not given.is_numeric:
             return len(given.domain)
         return len(self.levels[attribute])
+
+    def leaves(self, attribute: int) -> NDArray[np.int64]:
+        """Return (levels,) the leaves of the hierarchy that the observed values are."""
+        hierarchy = self.attributes[attribute].hierarchy
+        if hierarchy is None:
+            return np.full(len(self.levels[attribute]), -1)
+        return np.array([hierarchy.tree.place[str(text)] for text in self.levels[attribute]])
+
+    @cached_property
+    def sensitive_codes(self) -> NDArray[np.int32]:
+        """(n, columns) int32, sensitive values as codes; missing and empty ones are one value."""
+        codes = np.empty((self.n, len(self.sensitive)), np.int32)
+        for column, name in enumerate(self.sensitive):
+            values = self.frame[name]
+            # A release shows missing values as empty texts, whatever the table says for missing.
+            texts = values.astype(object).map(str).where(values.notna(), "")
+            codes[:, column] = pd.factorize(texts)[0]
+        codes.setflags(write=False)
+        return codes
 
     def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:
         """Return the distinct rows with multiplicities.
@@ -381,8 +400,8 @@ def _encode(
             texts = text_column(series, attribute)
             inverse, found = pd.factorize(texts)
             level = np.asarray(found, dtype=object)
-            coded = all(is_number_text(text) for text in level)
-            order = np.argsort([float(text) for text in level]) if coded else np.argsort(level)
+            coded = attribute.hierarchy is None and all(is_number_text(text) for text in level)
+            order = _order_of_levels(level, attribute, coded)
             rank = np.empty(len(order), np.int64)
             rank[order] = np.arange(len(order))
             inverse, level = rank[inverse], level[order]
@@ -396,3 +415,11 @@ def _encode(
     codes.setflags(write=False)
     values.setflags(write=False)
     return tuple(levels), codes, values
+
+
+def _order_of_levels(level: NDArray[Any], attribute: Attribute, coded: bool) -> NDArray[np.int64]:
+    """Return the order of observed texts: of the tree, of their numbers, or alphabetical."""
+    if attribute.hierarchy is not None:
+        # What a node covers is then a range of ranks.
+        return np.argsort([attribute.hierarchy.tree.place[text] for text in level])
+    return np.argsort([float(text) for text in level]) if coded else np.argsort(level)

@@ -13,6 +13,7 @@ import pandas as pd
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.generators import census
+from anonymip.instances.hierarchy import Hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
 from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema, read_schema
@@ -125,6 +126,72 @@ def aggarwal_table() -> Microdata:
             Attribute("Zip Code", integer=True),
         ),
         sensitive=("Disease",),
+    )
+
+
+def quality_grades() -> Microdata:
+    """Return one record for each value of the attribute Quality of Aggarwal et al. (2005).
+
+    Its hierarchy is that of their Figure 1, whose nodes bear no names there.
+    """
+    above = {"A": "A- to A+", "B": "B- to B+"}
+    grades = ("A+", "A", "A-", "B+", "B", "B-")
+    hierarchy = Hierarchy([(grade, above[grade[0]], "*") for grade in grades])
+    return Microdata(
+        pd.DataFrame({"Quality": list(grades)}),
+        (Attribute("Quality", "hierarchical", hierarchy=hierarchy),),
+    )
+
+
+def clinic_table() -> Microdata:
+    """Return 12 invented patients: two hierarchies, whole numbers, a sensitive diagnosis.
+
+    The root of the towns is a star, as usual, and the diagnoses lie so that the cheapest classes
+    of three need not be diverse.
+    """
+    towns = Hierarchy(
+        [
+            ("Arden", "Northshire", "North", "*"),
+            ("Brock", "Northshire", "North", "*"),
+            ("Corby", "Lakeside", "North", "*"),
+            ("Dunmere", "Lakeside", "North", "*"),
+            ("Elmfield", "Southvale", "South", "*"),
+            ("Farrow", "Southvale", "South", "*"),
+            ("Gorse", "Harbour", "South", "*"),
+        ]
+    )
+    jobs = Hierarchy(
+        [
+            ("nurse", "health", "services", "any job"),
+            ("dentist", "health", "services", "any job"),
+            ("teacher", "schools", "services", "any job"),
+            ("welder", "metal", "crafts", "any job"),
+            ("fitter", "metal", "crafts", "any job"),
+            ("farmer", "farmer", "crafts", "any job"),
+        ]
+    )
+    records = [
+        (29, "Arden", "nurse", "asthma"),
+        (31, "Arden", "dentist", "asthma"),
+        (34, "Brock", "nurse", "asthma"),
+        (38, "Corby", "teacher", "flu"),
+        (41, "Dunmere", "teacher", "gout"),
+        (44, "Corby", "nurse", "flu"),
+        (52, "Elmfield", "welder", "gout"),
+        (55, "Farrow", "fitter", "gout"),
+        (57, "Elmfield", "farmer", "asthma"),
+        (63, "Gorse", "welder", "flu"),
+        (66, "Gorse", "farmer", "flu"),
+        (71, "Farrow", "farmer", "gout"),
+    ]
+    return Microdata(
+        pd.DataFrame(records, columns=["Age", "Town", "Job", "Diagnosis"]),
+        (
+            Attribute("Age", integer=True, domain=(18, 99)),
+            Attribute("Town", "hierarchical", hierarchy=towns),
+            Attribute("Job", "hierarchical", hierarchy=jobs),
+        ),
+        sensitive=("Diagnosis",),
     )
 
 
@@ -242,6 +309,18 @@ _INSTANCES = (
         "4 patients: age, race, gender, zip code",
         "Aggarwal et al. 2005, introduction",
         aggarwal_table,
+    ),
+    NamedInstance(
+        "aggarwal-quality",
+        "6 grades with their hierarchy of two levels",
+        "Aggarwal et al. 2005, Section 2, Figure 1",
+        quality_grades,
+    ),
+    NamedInstance(
+        "clinic-12",
+        "12 invented patients: age, town and job with hierarchies, sensitive diagnosis",
+        "written for this package",
+        clinic_table,
     ),
     NamedInstance(
         "person20",

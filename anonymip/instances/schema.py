@@ -80,7 +80,8 @@ class Schema:
         Parameters
         ----------
         quasi_identifiers
-            ``name`` or ``name:kind``; other parameters of a name already known are kept.
+            ``name`` or ``name:kind``; other parameters of a name already known are kept, its
+            hierarchy only if it stays hierarchical.
         sensitive, keep, drop
             Further columns.
         missing
@@ -131,13 +132,17 @@ def _parse_declaration(
     name, colon, kind = text.rpartition(":")
     if not colon or text in known:
         return text, known.get(text, {})
-    if kind not in ("numeric", "categorical"):
+    before = dict(known.get(name, {}))
+    has_hierarchy = before.get("hierarchy") is not None
+    if kind not in ("numeric", "categorical") and not (kind == "hierarchical" and has_hierarchy):
         raise InputError(
             f"quasi-identifier {text!r}: unknown kind {kind!r}",
             remedy="Use name:numeric or name:categorical; hierarchies are named in a schema",
         )
-    before = known.get(name, {})
-    return name, ({**before, "kind": kind} if before.get("kind") != kind else before)
+    if has_hierarchy and kind != "hierarchical":
+        # A hierarchy and its form of publishing belong to that kind only.
+        before = {key: before[key] for key in before if key not in ("hierarchy", "publish")}
+    return name, {**before, "kind": kind}
 
 
 def _resolve(

@@ -1,9 +1,9 @@
 """Symbolic losses: what tracing an objective function yields.
 
 An expression is a constant, a linear part over the basis ``(attribute, "lower" | "upper" |
-"count")``, and non-linear terms. Ends are counted from the domain's lower end, so that a small
-range of huge numbers keeps its digits. NumPy's element-wise functions apply to it, so that one
-function serves symbols and batches of numbers alike.
+"count" | "level" | "leaves")``, and non-linear terms. Ends are counted from the domain's lower
+end, so that a small range of huge numbers keeps its digits. NumPy's element-wise functions apply
+to it, so that one function serves symbols and batches of numbers alike.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
+from anonymip.instances.tree import Tree
 
 Basis: TypeAlias = tuple[int, str]
 Values: TypeAlias = Mapping[Basis, NDArray[np.float64]]
@@ -264,6 +265,14 @@ class SymbolicCells:
     def count(self, attribute: int) -> Expression:
         """Return the symbol of the number of published values."""
         return Expression(0.0, {(attribute, "count"): 1.0})
+
+    def level(self, attribute: int, tree: Tree) -> Expression:
+        """Return the symbol of the level of the published node."""
+        return Expression(0.0, {(attribute, "level"): 1.0})
+
+    def leaves(self, attribute: int, tree: Tree) -> Expression:
+        """Return the symbol of the number of values below the published node."""
+        return Expression(0.0, {(attribute, "leaves"): 1.0})
 
     def suppressed(self, attribute: int) -> Expression:
         """Return zero: suppressed records are priced separately."""

@@ -1,67 +1,124 @@
-"""Objectives by name, and from a user's file."""
+"""Objectives by name, from a user's file, and from installed packages."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from anonymip.errors import InputError
-from anonymip.objectives.penalties import GCP, LiangGCP, SetGCP, WeightedLoss
-from anonymip.objectives.protocol import FunctionObjective, Objective
+from anonymip.extensions import Extensions
+from anonymip.objectives.bottleneck import Bottleneck
+from anonymip.objectives.penalties import (
+    GCP,
+    HierarchyLoss,
+    LeafLoss,
+    LiangGCP,
+    SetGCP,
+    WeightedLoss,
+)
+from anonymip.objectives.protocol import FunctionObjective, MembersObjective, Objective
+from anonymip.objectives.squared_error import SSE
 
 #: Built-in objectives by name.
-OBJECTIVES = MappingProxyType(
+OBJECTIVES: Mapping[str, Objective | MembersObjective] = MappingProxyType(
     {
         built.name: built
-        for built in (GCP(), SetGCP(), LiangGCP(), WeightedLoss(), WeightedLoss("binary"))
+        for built in (
+            GCP(),
+            SetGCP(),
+            LiangGCP(),
+            WeightedLoss(),
+            WeightedLoss("binary"),
+            HierarchyLoss(),
+            LeafLoss(),
+            Bottleneck(),
+            SSE(),
+        )
     }
 )
 
 
-def load_objective(text: str) -> Objective:
-    """Return a built-in objective by name, or the one that ``FILE.py:NAME`` names.
+def load_objective(text: str) -> Objective | MembersObjective:
+    """Return an objective by name, or the one that ``FILE.py:NAME`` names.
 
-    The file is executed; a plain function counts as an objective.
+    The name is that of a built-in objective or of one that an installed package registers. The
+    file is executed; a plain function counts as an objective.
 
     Raises
     ------
     InputError
-        If there is none, or the file cannot be executed.
+        If there is none, or file or package cannot be used.
     """
     if text in OBJECTIVES:
         return OBJECTIVES[text]
     path, colon, name = text.rpartition(":")
-    if not colon or not path.endswith(".py"):
+    if colon and path.endswith(".py"):
+        return _from_file(Path(path), name)
+    registered = _OUTSIDE.find(text)
+    if registered is None:
         raise InputError(
             f"unknown objective {text!r}",
-            remedy=f"Use {', '.join(OBJECTIVES)}, or FILE.py:NAME",
+            remedy=f"Use {', '.join(objective_names())}, or FILE.py:NAME",
         )
-    file = Path(path)
+    return registered
+
+
+def objective_names() -> tuple[str, ...]:
+    """Return the names of all objectives, importing the packages that register some."""
+    return (*OBJECTIVES, *_OUTSIDE.all())
+
+
+def _from_file(file: Path, name: str) -> Objective | MembersObjective:
     if not file.is_file():
         raise InputError(f"there is no file {file}", remedy="Check the path of the objective")
-    found = getattr(_execute(file), name, None)
-    if isinstance(found, Objective):
+    found = _as_objective(getattr(_execute(file), name, None), str(file))
+    if found is None:
+        raise InputError(
+            f"{file} defines no objective {name!r}", remedy="Name a function or an Objective of it"
+        )
+    return found
+
+
+def _as_objective(found: object, place: str) -> Objective | MembersObjective | None:
+    """Return an instance, an instance of a class, or a function as an objective; else None."""
+    if isinstance(found, Objective | MembersObjective):
         return found
-    if isinstance(found, type) and issubclass(found, Objective):
-        return _instance(file, found)
-    if callable(found):
-        return FunctionObjective(found)
-    raise InputError(
-        f"{file} defines no objective {name!r}", remedy="Name a function or an Objective of it"
-    )
+    if isinstance(found, type) and issubclass(found, Objective | MembersObjective):
+        return _instance(place, found)
+    return FunctionObjective(found) if callable(found) else None
 
 
-def _instance(file: Path, kind: type[Objective]) -> Objective:
+def _instance(place: str, kind: type[Objective | MembersObjective]) -> Objective | MembersObjective:
     try:
         return kind()
     except TypeError as error:
         raise InputError(
-            f"{file}: {kind.__name__} cannot be made without arguments: {error}",
+            f"{place}: {kind.__name__} cannot be made without arguments: {error}",
             remedy="Name an instance of it, and give it name and loss",
         ) from error
+
+
+def _read(name: str, load: Callable[[], object]) -> Objective | MembersObjective:
+    """Return the objective that an entry point registers."""
+    found = load()
+    read = _as_objective(found, name)
+    if read is None:
+        raise InputError(
+            f"it registers an object of type {type(found).__name__}",
+            remedy="Register an Objective, a class of objectives, or a function",
+        )
+    if read.name != name:
+        raise InputError(
+            f"the objective calls itself {read.name!r}", remedy="Register it by this name"
+        )
+    return read
+
+
+_OUTSIDE = Extensions("anonymip.objectives", "objective", _read, lambda: frozenset(OBJECTIVES))
 
 
 def _execute(file: Path) -> object:

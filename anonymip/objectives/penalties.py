@@ -140,3 +140,49 @@ class WeightedLoss(Objective):
             return record.spread[attribute]
         count = record.distinct[attribute]
         return np.where(count > 1, count, 0.0) / record.domain_size[attribute]
+
+
+@dataclass(frozen=True)
+class HierarchyLoss(Objective):
+    """Level of the published node over the height of its hierarchy [1]_.
+
+    An attribute without a hierarchy has one level: 0 if published exactly, else 1.
+
+    References
+    ----------
+    .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
+       Technology 20051120001, 2005, Section 2.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in results."""
+        return "hierarchy-loss"
+
+    def loss(self, record: Record) -> Any:
+        """Return the record's levels, each over its height."""
+        return sum(
+            record.level[a] / record.height[a]
+            if record.kind[a] == "hierarchical"
+            else np.where(record.spread[a] > 0, 1.0, 0.0)
+            for a in record.attributes
+        )
+
+
+@dataclass(frozen=True)
+class LeafLoss(Objective):
+    """Values below the published node, (count - 1) / (domain size - 1), summed over attributes.
+
+    Attributes without a hierarchy are charged their normalised certainty penalty, so that the
+    loss is one with :class:`GCP`, whose penalty of a node it is; named for itself where leaves
+    and levels (:class:`HierarchyLoss`) are compared.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in results."""
+        return "leaf-loss"
+
+    def loss(self, record: Record) -> Any:
+        """Return the record's penalty."""
+        return sum(record.spread[a] for a in record.attributes)

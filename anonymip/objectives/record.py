@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
+from anonymip.instances.tree import Tree
 
 
 class Feature(Mapping[str, Any]):
@@ -43,6 +44,12 @@ class Cells(Protocol):
     def count(self, attribute: int) -> Any:
         """Return the number of published values of a set."""
 
+    def level(self, attribute: int, tree: Tree) -> Any:
+        """Return the level of the published node."""
+
+    def leaves(self, attribute: int, tree: Tree) -> Any:
+        """Return the number of values below the published node."""
+
     def suppressed(self, attribute: int) -> Any:
         """Return 1 where the cell is a star, else 0."""
 
@@ -62,10 +69,14 @@ class Record:
     lower, upper : Feature
         Ends of the published range (numeric attributes).
     distinct : Feature
-        Number of published values (sets, and ranges of whole numbers).
+        Number of published values (sets, ranges of whole numbers, values below a node).
+    level : Feature
+        Level of the published node, 0 for an exact value (hierarchical attributes).
+    height : Feature
+        Level of the root (hierarchical attributes).
     spread : Feature
         Normalised certainty penalty of any kind: the width of a numeric attribute, (count - 1) /
-        (domain size - 1) of a categorical one, 1 if suppressed.
+        (domain size - 1) of any other, 1 if suppressed.
     suppressed : Feature
         1 where the cell is a star, else 0.
     weight, domain_size, kind : Feature
@@ -81,6 +92,8 @@ class Record:
         self.lower = feature(partial(self._end, "lower"))
         self.upper = feature(partial(self._end, "upper"))
         self.distinct = feature(self._distinct)
+        self.level = feature(self._level)
+        self.height = feature(lambda name: self._tree(name, "height")[1].height)
         self.spread = feature(self._spread)
         self.suppressed = feature(lambda name: cells.suppressed(domains.index(name)))
         self.weight = feature(lambda name: float(domains.weight[domains.index(name)]))
@@ -110,10 +123,28 @@ class Record:
         scaled = width * 0.0 if span == 0 else width / span
         return self._cells.unless_suppressed(attribute, scaled, 1.0)
 
+    def _tree(self, name: str, feature: str) -> tuple[int, Tree]:
+        attribute = self._domains.index(name)
+        tree = self._domains.trees[attribute]
+        if tree is None:
+            raise UnsupportedObjective(
+                f"the objective reads {feature} of {name!r}, which is not hierarchical",
+                remedy="Use spread or distinct",
+            )
+        return attribute, tree
+
+    def _level(self, name: str) -> Any:
+        attribute, tree = self._tree(name, "level")
+        level = self._cells.level(attribute, tree)
+        return self._cells.unless_suppressed(attribute, level, float(tree.height))
+
     def _distinct(self, name: str) -> Any:
         attribute = self._domains.index(name)
         size = float(self._domains.size[attribute])
-        if self._domains.publish[attribute] == "set":
+        tree = self._domains.trees[attribute]
+        if tree is not None:
+            count = self._cells.leaves(attribute, tree)
+        elif self._domains.publish[attribute] == "set":
             count = self._cells.count(attribute)
         elif self._domains.integer[attribute]:
             count = self._cells.upper(attribute) - self._cells.lower(attribute) + 1.0
@@ -130,7 +161,11 @@ class Record:
         if self._domains.kinds[attribute] == "numeric":
             return self._width(name)
         size = int(self._domains.size[attribute])
-        beyond_one = self._cells.count(attribute) - 1.0
+        tree = self._domains.trees[attribute]
+        count = (
+            self._cells.count(attribute) if tree is None else self._cells.leaves(attribute, tree)
+        )
+        beyond_one = count - 1.0
         scaled = beyond_one * 0.0 if size == 1 else beyond_one / (size - 1)
         return self._cells.unless_suppressed(attribute, scaled, 1.0)
 
@@ -147,12 +182,16 @@ class CellBatch:
         (B, m) numbers of published values.
     stars
         (B, m) bool, suppressed cells.
+    nodes
+        (B, m) int32, published nodes of hierarchies, -1 where there is none; None for a table
+        without hierarchies.
     """
 
     lowers: NDArray[np.float64]
     uppers: NDArray[np.float64]
     counts: NDArray[Any]
     stars: NDArray[np.bool_]
+    nodes: NDArray[np.int32] | None = None
 
     def lower(self, attribute: int) -> NDArray[np.float64]:
         """Return the (B,) lower ends."""
@@ -165,6 +204,30 @@ class CellBatch:
     def count(self, attribute: int) -> NDArray[np.float64]:
         """Return the (B,) numbers of published values."""
         return self.counts[:, attribute].astype(np.float64)
+
+    def only(self, at: int) -> CellBatch:
+        """Return the batch of one of the records."""
+        one = slice(at, at + 1)
+        nodes = None if self.nodes is None else self.nodes[one]
+        return CellBatch(
+            self.lowers[one], self.uppers[one], self.counts[one], self.stars[one], nodes
+        )
+
+    def level(self, attribute: int, tree: Tree) -> NDArray[np.float64]:
+        """Return the (B,) levels of the published nodes."""
+        return tree.level[self._nodes(attribute)].astype(np.float64)
+
+    def leaves(self, attribute: int, tree: Tree) -> NDArray[np.float64]:
+        """Return the (B,) numbers of values below the published nodes."""
+        return tree.leaves_below[self._nodes(attribute)].astype(np.float64)
+
+    def _nodes(self, attribute: int) -> NDArray[np.int32]:
+        if self.nodes is None:
+            raise UnsupportedObjective(
+                "cells of a hierarchical attribute have no nodes",
+                remedy="Give CellBatch the nodes of the description",
+            )
+        return self.nodes[:, attribute]
 
     def suppressed(self, attribute: int) -> NDArray[np.float64]:
         """Return (B,) ones and zeros."""

@@ -15,6 +15,10 @@ from anonymip.objectives.expression import Basis, Expression, Nonlinear
 LARGEST_PAIR_TABLE = 4_000_000
 
 
+class NotSeparable(UnsupportedObjective):
+    """A loss that is no sum of terms that look at one attribute each."""
+
+
 class LossTables(NamedTuple):
     """The loss of a published record as a sum of terms that look at one attribute each.
 
@@ -32,7 +36,8 @@ class LossTables(NamedTuple):
         (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
     pair_columns, pair_sizes, pair_start, pair_losses
         (p,) attribute, number of observed levels L, offset into the flat losses
-        [lower * L + upper].
+        [lower * L + upper]. Curved losses of ranges, and all losses of hierarchical attributes:
+        the levels follow the leaves of the tree, so the lowest and the highest fix the node.
     """
 
     constant: float
@@ -51,15 +56,29 @@ class LossTables(NamedTuple):
 
 
 def tabulate(
-    expression: Expression, domains: Domains, levels: tuple[NDArray[np.generic], ...]
+    expression: Expression,
+    domains: Domains,
+    levels: tuple[NDArray[np.generic], ...],
+    leaves: tuple[NDArray[np.int64], ...],
 ) -> LossTables:
     """Return the tables of a separable expression.
 
+    Parameters
+    ----------
+    expression
+        Loss of a record.
+    domains, levels
+        Of the attributes.
+    leaves
+        For each hierarchical attribute the leaf of each level; not read for others.
+
     Raises
     ------
-    UnsupportedObjective
+    NotSeparable
         If a term looks at several attributes, at range and count of one attribute, or at the
-        range of an attribute with too many values for a table; if it is infinite or undefined.
+        range or node of an attribute with too many values for a table.
+    UnsupportedObjective
+        If the loss is infinite or undefined.
     """
     nonlinear: dict[int, list[Nonlinear]] = {}
     constant = expression.constant
@@ -69,7 +88,7 @@ def tabulate(
             constant += float(term.evaluate({}))
         elif len(attributes) > 1:
             names = ", ".join(domains.names[a] for a in sorted(attributes))
-            raise UnsupportedObjective(
+            raise NotSeparable(
                 f"the objective combines several attributes in one non-linear term ({names})",
                 remedy="Accepted are sums of terms that look at one attribute each",
             )
@@ -84,8 +103,15 @@ def tabulate(
         high = expression.linear.get((attribute, "upper"), 0.0)
         slope = expression.linear.get((attribute, "count"), 0.0)
         read = {kind for term in terms for _, kind in term.basis()}
+        if domains.trees[attribute] is not None:
+            losses = _node_losses(attribute, expression, terms, domains, leaves[attribute])
+            if len(losses) > 1 and losses.any():
+                pairs.append((attribute, losses))
+            else:
+                constant += float(losses[0, 0])
+            continue
         if "count" in read and len(read) > 1:
-            raise UnsupportedObjective(
+            raise NotSeparable(
                 f"a non-linear term looks at range and number of values of "
                 f"{domains.names[attribute]!r} together",
                 remedy="Use either the range or the number of values",
@@ -115,12 +141,7 @@ def _pair_losses(
     levels: tuple[NDArray[np.generic], ...],
 ) -> NDArray[np.float64]:
     level = levels[attribute].astype(np.float64) - domains.low[attribute]
-    if len(level) ** 2 > LARGEST_PAIR_TABLE:
-        raise UnsupportedObjective(
-            f"the objective is non-linear in the range of {domains.names[attribute]!r}, which has "
-            f"{len(level)} distinct values; at most {int(LARGEST_PAIR_TABLE**0.5)} are accepted",
-            remedy="Use a linear term, or round the column",
-        )
+    _refuse_large(len(level), f"non-linear in the range of {domains.names[attribute]!r}")
     lower, upper = np.meshgrid(level, level, indexing="ij")
     values: dict[Basis, NDArray[np.float64]] = {
         (attribute, "lower"): lower,
@@ -133,6 +154,40 @@ def _pair_losses(
     losses = np.where(lower <= upper, losses, 0.0)
     _refuse_undefined(losses, domains.names[attribute])
     return losses
+
+
+def _node_losses(
+    attribute: int,
+    expression: Expression,
+    terms: list[Nonlinear],
+    domains: Domains,
+    leaf: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return (L, L) losses of the lowest node over the levels from the first to the second."""
+    tree = domains.trees[attribute]
+    assert tree is not None
+    _refuse_large(len(leaf), f"looking at nodes of {domains.names[attribute]!r}")
+    nodes = tree.common_ancestors(leaf[:, None], leaf[None, :])
+    values: dict[Basis, NDArray[np.float64]] = {
+        (attribute, "level"): tree.level[nodes].astype(np.float64),
+        (attribute, "leaves"): tree.leaves_below[nodes].astype(np.float64),
+    }
+    losses = np.zeros(nodes.shape)
+    for basis, numbers in values.items():
+        losses += expression.linear.get(basis, 0.0) * numbers
+    for term in terms:
+        losses = losses + term.evaluate(values)
+    _refuse_undefined(losses, domains.names[attribute])
+    return losses
+
+
+def _refuse_large(levels: int, what: str) -> None:
+    if levels**2 > LARGEST_PAIR_TABLE:
+        raise NotSeparable(
+            f"the objective is {what}, which has {levels} distinct values; tables hold at most "
+            f"{int(LARGEST_PAIR_TABLE**0.5)}",
+            remedy="Use a linear term, or fewer values",
+        )
 
 
 def _refuse_undefined(losses: NDArray[np.float64], name: str) -> None:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description
 from anonymip.errors import InvalidAssignment
+from anonymip.objectives.compiled import cells_of
+from anonymip.recodings.limits import check_limits
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 
 
@@ -31,7 +33,7 @@ class EquivalenceClasses:
         return "classes"
 
     def check(self, problem: ProblemView, assignment: Assignment) -> None:
-        """Check that the classes partition the records and have k records each.
+        """Check the classes: a partition, k records each, diverse, within the limits.
 
         Raises
         ------
@@ -56,9 +58,14 @@ class EquivalenceClasses:
                 int(np.argmax(labels == label)),
                 f"lies in a class of {assignment.sizes[label]} records, fewer than k = {problem.k}",
             )
+        if problem.diversity is not None:
+            problem.diversity.check(problem.microdata.sensitive_codes, assignment)
+        if problem.limits:
+            cells = cells_of(self.describe(problem, assignment))
+            check_limits(problem.microdata, problem.limits, cells, labels)
 
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
-        """Return what is published: the tight range or set of each class.
+        """Return what is published: the tight range, set or node of each class.
 
         Complexity: O(m n log n).
         """
@@ -68,6 +75,7 @@ class EquivalenceClasses:
         order = np.argsort(labels, kind="stable")[assignment.suppressed :]
         lower, upper = np.full((n, m), np.nan), np.full((n, m), np.nan)
         start, stop = np.zeros((n, m), np.int64), np.zeros((n, m), np.int64)
+        nodes = np.full((n, m), -1, np.int32)
         flat: list[NDArray[np.int32]] = []
         offset = 0
         if assignment.count:
@@ -78,6 +86,11 @@ class EquivalenceClasses:
                     column = microdata.values[order, a]
                     lower[order, a] = np.minimum.reduceat(column, firsts)[sorted_labels]
                     upper[order, a] = np.maximum.reduceat(column, firsts)[sorted_labels]
+                if attribute.hierarchy is not None:
+                    leaf = microdata.leaves(a)[microdata.codes[order, a]]
+                    nodes[order, a] = attribute.hierarchy.tree.common_ancestors(
+                        np.minimum.reduceat(leaf, firsts), np.maximum.reduceat(leaf, firsts)
+                    )[sorted_labels]
                 width = len(microdata.levels[a])
                 pairs = np.unique(
                     sorted_labels.astype(np.int64) * width + microdata.codes[order, a]
@@ -92,20 +105,24 @@ class EquivalenceClasses:
             lower,
             upper,
             CellSets(start, stop, np.concatenate([np.empty(0, np.int32), *flat])),
-            np.full((n, m), -1, np.int32),
+            nodes,
             suppressed,
         )
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
-        """Return 2k - 1 if the class loss is proven superadditive, else no limit.
+        """Return 2k - 1 if the class loss is superadditive and there is no diversity.
 
-        A class of 2k or more records can then be cut into two of at least k without loss.
+        A class of 2k or more records can then be cut into two of at least k without loss; limits
+        that its cells keep are kept by the parts.
         """
-        if problem.compiled.monotone:
-            return SizeLimit(
-                2 * problem.k - 1,
-                "the record loss is monotone, so |S| c(S) is superadditive",
-            )
-        return SizeLimit(
-            None, f"the loss can fall in {problem.compiled.decreasing!r} when a cell covers more"
-        )
+        compiled = problem.compiled
+        if problem.diversity is not None:
+            return SizeLimit(None, "under a diversity a larger class may be needed")
+        if not compiled.superadditive:
+            return SizeLimit(None, f"the class loss is not superadditive: {compiled.obstacle}")
+        why = "the class loss is superadditive"
+        if compiled.monotone:
+            why = "the record loss is monotone, so |S| c(S) is superadditive"
+        if compiled.assumed:
+            why += f" (assumed: {', '.join(compiled.assumed)})"
+        return SizeLimit(2 * problem.k - 1, why)

@@ -6,7 +6,9 @@ from typing import NamedTuple, Protocol
 
 from anonymip.assignments import Assignment, Description
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.protocol import CompiledObjective
+from anonymip.objectives.compiled import CompiledObjective
+from anonymip.recodings.diversity import Diversity
+from anonymip.recodings.limits import Limit
 
 
 class SizeLimit(NamedTuple):
@@ -38,6 +40,14 @@ class ProblemView(Protocol):
     @property
     def compiled(self) -> CompiledObjective:
         """The objective, traced on the table."""
+
+    @property
+    def diversity(self) -> Diversity | None:
+        """What every class must hold of the sensitive columns."""
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Which generalizations are forbidden."""
 
 
 class Recoding(Protocol):

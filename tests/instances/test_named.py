@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from anonymip import INSTANCES, InputError, Schema, load_instance
+from anonymip import (
+    INSTANCES,
+    Classes,
+    Diversity,
+    HierarchyLoss,
+    InputError,
+    InvalidAssignment,
+    Problem,
+    Schema,
+    Solution,
+    load_instance,
+)
 from anonymip.instances import data_directory
 from anonymip.instances.named import read_domain_file
 
@@ -26,6 +38,9 @@ BENCHMARKS = {
     "tarragona": (834, 13, None),
     "casc": (1_080, 13, None),
 }
+
+#: Instances that need no data folder.
+BUILT_IN = ("health-records", "wong-5", "aggarwal-4", "aggarwal-quality", "clinic-12")
 
 
 def rows(name: str) -> list[tuple[object, ...]]:
@@ -77,9 +92,44 @@ def test_aggarwal_4_is_the_table_of_the_introduction() -> None:
     assert data.sensitive == ("Disease",)
 
 
+def test_aggarwal_quality_has_the_hierarchy_of_figure_1() -> None:
+    """Six grades in two groups: level 1 of 2 for all six costs 3, the least for k = 3."""
+    data = load_instance("aggarwal-quality")
+    (attribute,) = data.attributes
+    assert attribute.hierarchy is not None
+    assert attribute.hierarchy.height == 2
+    groups = {path[0]: path[1] for path in attribute.hierarchy.paths}
+    assert [grade for grade in groups if groups[grade] == groups["A"]] == ["A+", "A", "A-"]
+    assert [grade for grade in groups if groups[grade] == groups["B"]] == ["B+", "B", "B-"]
+    problem = Problem(data, 3, objective=HierarchyLoss())
+    by_groups = Solution.of(problem, Classes(np.array([0, 0, 0, 1, 1, 1])), method="by hand")
+    assert by_groups.objective == 3.0
+    assert set(by_groups.to_frame()["Quality"]) == {"A- to A+", "B- to B+"}
+    whole = Solution.of(problem, Classes(np.zeros(6, int)), method="by hand")
+    assert (whole.objective, set(whole.to_frame()["Quality"])) == (6.0, {"*"})
+
+
+def test_clinic_12_has_hierarchies_and_a_diversity_that_costs() -> None:
+    """Twelve patients; two hierarchies of three levels; classes of three need not be diverse."""
+    data = load_instance("clinic-12")
+    assert (data.n, data.m, data.sensitive) == (12, 3, ("Diagnosis",))
+    assert [attribute.kind for attribute in data.attributes] == [
+        "numeric",
+        "hierarchical",
+        "hierarchical",
+    ]
+    assert [a.hierarchy.height for a in data.attributes if a.hierarchy is not None] == [3, 3]
+    in_order = Classes(np.arange(12) // 3)
+    Solution.of(Problem(data, 3), in_order, method="by hand")
+    diverse = Problem(data, 3, diversity=Diversity(distinct=2))
+    with pytest.raises(InvalidAssignment, match="without the diversity"):
+        Solution.of(diverse, in_order, method="by hand")
+    Solution.of(diverse, Classes(np.arange(12) % 4), method="by hand")
+
+
 def test_every_instance_is_listed_with_its_source() -> None:
     """Name, description, source and needed files belong to every instance."""
-    assert set(INSTANCES) == {"health-records", "wong-5", "aggarwal-4", *BENCHMARKS}
+    assert set(INSTANCES) == {*BUILT_IN, *BENCHMARKS}
     for name, instance in INSTANCES.items():
         assert instance.name == name
         assert instance.description

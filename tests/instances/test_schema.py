@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from anonymip import InputError, Schema, TableFormat, read_schema
+from anonymip import Hierarchy, InputError, Schema, TableFormat, read_schema
 
 FRAME = pd.DataFrame(
     {
@@ -251,3 +251,14 @@ def test_a_schema_reads_its_table(tmp_path: Path) -> None:
     data = schema.read(path)
     assert [level.tolist() for level in data.levels] == [[34.0, 61.0], ["02138", "02139"]]
     assert data.frame["visit"].tolist() == ["007", "007"]
+
+
+def test_a_known_hierarchy_on_the_command_line() -> None:
+    """What a schema calls hierarchical may be asked for by that kind, or as plain categories."""
+    tree = Hierarchy([("a", "*"), ("b", "*")])
+    schema = Schema({"h": {"kind": "hierarchical", "hierarchy": tree, "weight": 2.0}})
+    frame = pd.DataFrame({"h": ["a", "b"]})
+    (attribute,) = schema.with_roles(["h:hierarchical"]).apply(frame).attributes
+    assert (attribute.kind, attribute.hierarchy, attribute.weight) == ("hierarchical", tree, 2.0)
+    (attribute,) = schema.with_roles(["h:categorical"]).apply(frame).attributes
+    assert (attribute.kind, attribute.hierarchy, attribute.weight) == ("categorical", None, 2.0)

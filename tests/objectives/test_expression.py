@@ -79,7 +79,6 @@ BRANCHES = "branches on a published value"
 NUMBER = "turns a published value into a plain number"
 BATCH = "gives different losses for one record and for a batch"
 NOT_TRACED = "cannot be traced"
-SEVERAL = "combines several attributes in one non-linear term"
 UNDEFINED = "infinite or undefined"
 
 REFUSED: dict[str, tuple[Function, str]] = {
@@ -104,12 +103,10 @@ REFUSED: dict[str, tuple[Function, str]] = {
     "array factor": (lambda r: np.array([1.0, 2.0]) * r.width["age"], "with a ndarray"),
     "int": (lambda r: int(r.width["age"]), NOT_TRACED),
     "round": (lambda r: round(r.width["age"]), NOT_TRACED),
-    "modulo": (lambda r: r.distinct["age"] % 2, NOT_TRACED),
     "index": (lambda r: [0, 1, 2, 3][r.distinct["job"]], NOT_TRACED),
     "look-up": (lambda r: {1: 0}[r.distinct["job"]], NOT_TRACED),
-    "unknown feature": (lambda r: r.level["job"], NOT_TRACED),
-    "several attributes": (lambda r: r.width["age"] * r.width["pay"], rf"{SEVERAL} \(age, pay\)"),
-    "larger of two": (lambda r: np.maximum(r.width["age"], r.distinct["job"]), SEVERAL),
+    "unknown feature": (lambda r: r.levels["job"], NOT_TRACED),
+    "level of a category": (lambda r: r.level["job"], "reads level of 'job', which is not hierar"),
     "np.log of 0": (lambda r: np.log(r.width["age"]), UNDEFINED),
     "division by 0": (lambda r: 1 / (r.distinct["job"] - 2), UNDEFINED),
     "0 by 0": (lambda r: (r.distinct["job"] - 2) / (r.distinct["job"] - 2), UNDEFINED),
@@ -124,6 +121,27 @@ REFUSED: dict[str, tuple[Function, str]] = {
     "end of a category": (lambda r: r.lower["job"], "reads lower of 'job', which is not numeric"),
     "count of reals": (lambda r: r.distinct["pay"], "a range of real numbers"),
 }
+
+
+GENERAL: dict[str, Function] = {
+    "several attributes": lambda r: r.width["age"] * r.width["pay"],
+    "larger of two": lambda r: np.maximum(r.width["age"], r.distinct["job"]),
+    "modulo": lambda r: r.distinct["age"] % 2,
+    "stacked": lambda r: np.stack([r.width["age"], r.width["pay"]]).max(axis=0),
+    "np.interp": lambda r: np.interp(r.width["age"], [0.0, 0.5, 1.0], [0.0, 0.1, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_functions_of_several_attributes_are_called_on_batches(name: str) -> None:
+    """They have no tables, and nothing proves them monotone."""
+    compiled = traced(GENERAL[name])
+    assert compiled.tier == "general"
+    assert not compiled.has_tables
+    assert not compiled.monotone
+    assert "nothing proves it monotone" in (compiled.obstacle or "")
+    with pytest.raises(UnsupportedObjective, match="has no tables"):
+        _ = compiled.tables
 
 
 @pytest.mark.parametrize("name", AFFINE)

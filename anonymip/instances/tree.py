@@ -1,0 +1,133 @@
+"""A generalization hierarchy as arrays: nodes, levels, lowest common ancestors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The nodes of a hierarchy, leaves first, in depth-first order of the leaves.
+
+    The leaves below a node are consecutive, so the lowest common ancestor of a set of leaves is
+    that of its first and its last one: a node behaves like a range of leaves.
+
+    Parameters
+    ----------
+    labels
+        (nodes,) label of each node.
+    parent
+        (nodes,) int32, -1 for the root.
+    level
+        (nodes,) int64, 0 for leaves: the lowest level at which all values below the node agree.
+    first, last
+        (nodes,) int32, the first and the last leaf below the node.
+    """
+
+    labels: tuple[str, ...]
+    parent: NDArray[np.int32]
+    level: NDArray[np.int64]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+
+    @classmethod
+    def of_paths(cls, paths: Sequence[Sequence[str]], parents: Mapping[str, str]) -> Tree:
+        """Return the arrays of a hierarchy.
+
+        Parameters
+        ----------
+        paths
+            From each value to the root.
+        parents
+            Parent of every node but the root.
+
+        Notes
+        -----
+        Complexity: linear in the paths.
+        """
+        children: dict[str, list[str]] = {}
+        level: dict[str, int] = {}
+        for path in paths:
+            for at, label in enumerate(path):
+                if at and path[at - 1] == label:
+                    continue
+                level[label] = max(level.get(label, 0), at)
+        for child, above in parents.items():
+            children.setdefault(above, []).append(child)
+        leaves, inner = _depth_first(paths[0][-1], children)
+        labels = (*leaves, *inner)
+        place = {label: at for at, label in enumerate(labels)}
+        parent = np.array(
+            [place[parents[label]] if label in parents else -1 for label in labels], np.int32
+        )
+        first = np.arange(len(labels), dtype=np.int32)
+        last = first.copy()
+        # Inner nodes come in post-order: children are complete before their parent.
+        for label in inner:
+            below = [place[child] for child in children[label]]
+            first[place[label]] = first[below].min()
+            last[place[label]] = last[below].max()
+        return cls(labels, parent, np.array([level[label] for label in labels]), first, last)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return int(self.last[-1]) + 1
+
+    @property
+    def root(self) -> int:
+        """The root, which is the last node."""
+        return len(self.labels) - 1
+
+    @property
+    def height(self) -> int:
+        """Level of the root."""
+        return int(self.level[-1])
+
+    @cached_property
+    def leaves_below(self) -> NDArray[np.int64]:
+        """(nodes,) number of leaves that a node covers."""
+        return (self.last - self.first + 1).astype(np.int64)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Node of each label."""
+        return {label: at for at, label in enumerate(self.labels)}
+
+    def common_ancestors(
+        self, some: NDArray[np.integer], others: NDArray[np.integer]
+    ) -> NDArray[np.int32]:
+        """Return the lowest node that covers each pair of leaves; the arrays are broadcast.
+
+        Complexity: O(height) passes over the pairs.
+        """
+        low, high = np.minimum(some, others), np.maximum(some, others)
+        nodes = np.broadcast_to(low, np.broadcast_shapes(low.shape, high.shape)).astype(np.int32)
+        high = np.broadcast_to(high, nodes.shape)
+        while True:
+            short = self.last[nodes] < high
+            if not short.any():
+                return nodes
+            nodes = np.where(short, self.parent[nodes], nodes).astype(np.int32)
+
+
+def _depth_first(root: str, children: dict[str, list[str]]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the leaves from left to right, and the inner nodes in post-order."""
+    leaves: list[str] = []
+    inner: list[str] = []
+    stack: list[tuple[str, bool]] = [(root, False)]
+    while stack:
+        label, done = stack.pop()
+        if label not in children:
+            leaves.append(label)
+        elif done:
+            inner.append(label)
+        else:
+            stack.append((label, True))
+            stack.extend((child, False) for child in reversed(children[label]))
+    return leaves, inner

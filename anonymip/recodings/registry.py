@@ -1,0 +1,83 @@
+"""All recodings by name: the built-in ones, and those of installed packages."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import MappingProxyType
+
+from anonymip.errors import InputError
+from anonymip.extensions import Extensions
+from anonymip.recodings.equivalence import EquivalenceClasses
+from anonymip.recodings.recoding import Recoding
+
+#: Built-in recodings by name.
+RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
+    {"classes": EquivalenceClasses}
+)
+
+# What every recoding has: the public members of the protocol.
+_MEMBERS = tuple(name for name in vars(Recoding) if not name.startswith("_"))
+
+
+def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
+    """Return the recoding of a name.
+
+    Parameters
+    ----------
+    name
+        Of a built-in recoding, or of one that an installed package registers.
+    suppression
+        Whether whole records may be suppressed.
+
+    Raises
+    ------
+    InputError
+        If there is none, its package cannot be used, or it does not suppress records.
+    """
+    make = RECODINGS.get(name) or _OUTSIDE.find(name)
+    if make is None:
+        known = ", ".join((*RECODINGS, *_OUTSIDE.all()))
+        raise InputError(f"unknown recoding {name!r}", remedy=f"Use {known}")
+    if not suppression:
+        return make()
+    if "suppression" not in inspect.signature(make).parameters:
+        raise InputError(
+            f"the recoding {name} does not suppress records", remedy="Leave out --suppression"
+        )
+    return make(suppression=True)
+
+
+def recoding_names() -> tuple[str, ...]:
+    """Return the names of all recodings, importing the packages that register some."""
+    return (*RECODINGS, *_OUTSIDE.all())
+
+
+def published_form(recoding: Recoding) -> str:
+    """Return the built-in recoding as which a release is published and verified.
+
+    A recoding from outside names it in its attribute ``form``; built-in ones are their own.
+    """
+    return str(getattr(recoding, "form", recoding.name))
+
+
+def _read(name: str, load: Callable[[], object]) -> Callable[..., Recoding]:
+    """Return what makes the recoding that an entry point registers: a class, or an object."""
+    found = load()
+    made = found() if isinstance(found, type) else found
+    missing = [member for member in _MEMBERS if not hasattr(made, member)]
+    if missing:
+        raise InputError(
+            f"it registers an object of type {type(made).__name__}, which has no "
+            f"{', '.join(missing)}",
+            remedy="Register an object or a class that follows the Recoding protocol",
+        )
+    called = getattr(made, "name", None)
+    if called != name:
+        raise InputError(f"the recoding calls itself {called!r}", remedy="Register it by this name")
+    if isinstance(found, type):
+        return found
+    return lambda: made  # type: ignore[return-value]
+
+
+_OUTSIDE = Extensions("anonymip.recodings", "recoding", _read, lambda: frozenset(RECODINGS))
