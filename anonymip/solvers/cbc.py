@@ -29,12 +29,17 @@ from anonymip.solvers.cbc_files import (
     write_model,
     write_start,
 )
-from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions, SolverResult
+from anonymip.solvers.interface import (
+    ABSOLUTE_GAP,
+    GRACE,
+    Availability,
+    SolverOptions,
+    SolverResult,
+)
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyomo.environ import ConcreteModel
 
     from anonymip.budget import Budget
     from anonymip.solvers.standard_form import StandardForm
@@ -60,8 +65,8 @@ STATUS = {
 _POLL = 0.05
 _HEARTBEAT = 1.0
 #: Seconds after the limit at which CBC is asked to stop, and seconds it then has to write.
-_LATE = 1.0
-_GRACE = {Stopped.TIME: 1.0, Stopped.INTERRUPT: 5.0}
+_LATE = GRACE / 2
+_PATIENCE = {Stopped.TIME: GRACE - _LATE, Stopped.INTERRUPT: GRACE}
 
 _REFUSED = re.compile(r"No match for|Multiple matches|Short match|is illegal|Possible options")
 
@@ -73,6 +78,8 @@ class CbcSolver:
     capabilities = frozenset(
         {"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap", "log"}
     )
+    supports_indicators = False
+    own_process = True
 
     def availability(self) -> Availability:
         """Return whether a CBC program is found that runs here."""
@@ -86,12 +93,11 @@ class CbcSolver:
                 "No CBC program runs here. Install PuLP, which carries one for Linux x86-64 "
                 "('pip install \"pulp<4\"'), or put 'cbc' on the path",
             )
-        return Availability(True, True, version, None)
+        return Availability(True, True, version, None, "full")
 
     def solve(
         self,
         form: StandardForm,
-        model: ConcreteModel,
         start: NDArray[np.float64] | None,
         options: SolverOptions,
         budget: Budget,
@@ -186,6 +192,8 @@ def _arguments(options: SolverOptions, time_limit: float | None) -> list[str]:
     # By default CBC drops what improves by less than 1e-5.
     arguments += ["-increment", repr(ABSOLUTE_GAP)]
     arguments += ["-randomCbcSeed", seed, "-randomSeed", seed]
+    if not options.presolve:
+        arguments += ["-presolve", "off", "-preprocess", "off"]
     if options.threads > 1:
         arguments += ["-threads", str(options.threads)]
     return arguments
@@ -272,7 +280,7 @@ def _watch(
                 reason = Stopped.TIME
             if reason is not None:
                 os.killpg(process.pid, signal.SIGINT)
-                patience = now + _GRACE[reason]
+                patience = now + _PATIENCE[reason]
     late = time_limit is not None and time.monotonic() - began >= time_limit
     return _Run(reason, killed=False, late=late)
 

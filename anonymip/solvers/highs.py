@@ -27,7 +27,6 @@ from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyomo.environ import ConcreteModel
 
     from anonymip.budget import Budget
     from anonymip.solvers.standard_form import StandardForm
@@ -62,6 +61,8 @@ class HighsSolver:
     capabilities = frozenset(
         {"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap", "log"}
     )
+    supports_indicators = False
+    own_process = False
 
     def availability(self) -> Availability:
         """Return whether highspy can be imported here."""
@@ -75,12 +76,11 @@ class HighsSolver:
                 f"highspy cannot be imported ({error}). Install it with "
                 f"'pip install highspy', and do not import ortools in the same process",
             )
-        return Availability(True, True, version, None)
+        return Availability(True, True, version, None, "full")
 
     def solve(
         self,
         form: StandardForm,
-        model: ConcreteModel,
         start: NDArray[np.float64] | None,
         options: SolverOptions,
         budget: Budget,
@@ -125,6 +125,7 @@ def _new_solver(form: StandardForm, options: SolverOptions, log: Path | None) ->
         "threads": options.threads,
         "parallel": "on" if options.threads > 1 else "off",
         "random_seed": options.seed,
+        "presolve": "choose" if options.presolve else "off",
         **options.solver_options,
     }
     if options.time_limit is not None:
@@ -310,4 +311,5 @@ def _result(
         seconds=seconds,
         solver=f"HiGHS {_version()}",
         start_accepted=accepted,
+        nodes=int(info.mip_node_count) if info.mip_node_count >= 0 else None,
     )

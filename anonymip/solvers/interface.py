@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from anonymip.errors import InputError
 from anonymip.status import Stopped
@@ -15,13 +15,18 @@ from anonymip.status import Stopped
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from pyomo.environ import ConcreteModel
 
     from anonymip.budget import Budget
     from anonymip.solvers.standard_form import StandardForm
 
 #: Solvers stop at this absolute gap: small enough to mean "proven" for losses of order 1e-3.
 ABSOLUTE_GAP = 1e-9
+
+#: Seconds that a solver has beyond its time limit, or after an interrupt, before it is killed.
+GRACE = 2.0
+
+#: Tolerance of rows, integrality and reduced costs, where a solver's own default is coarser.
+TOLERANCE = 1e-7
 
 #: The largest seed that every solver accepts (CBC gets the seed plus one).
 LARGEST_SEED = 2**31 - 2
@@ -34,11 +39,14 @@ class SolverOptions:
     Parameters
     ----------
     time_limit
-        Seconds of wall-clock time; None for no limit.
+        Seconds of wall-clock time, from when the model is compiled; None for no limit.
     relative_gap
         Stop when |objective - bound| / |objective| is at most this; 0 proves optimality.
     threads
         Threads of the solver. With 1 a run repeats exactly.
+    presolve
+        Whether the solver simplifies the model first. On set partitioning with many columns this
+        can take longer than the search.
     seed
         Seed of the solver's random numbers, 0 to 2**31 - 2.
     log
@@ -57,6 +65,7 @@ class SolverOptions:
     time_limit: float | None = None
     relative_gap: float = 0.0
     threads: int = 1
+    presolve: bool = True
     seed: int = 0
     log: Path | None = None
     solver_options: Mapping[str, object] = field(default_factory=dict)
@@ -133,6 +142,8 @@ class SolverResult:
         Name and version, such as ``"HiGHS 1.15.1"``.
     start_accepted
         Whether the solver could use the start; None if none was given or it does not tell.
+    nodes
+        Nodes of the search tree; None if the solver does not tell.
     """
 
     stopped: Stopped
@@ -142,11 +153,12 @@ class SolverResult:
     seconds: float
     solver: str
     start_accepted: bool | None = None
+    nodes: int | None = None
 
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a solver can be used here.
+    """Whether a solver can be used here, and under which licence.
 
     Parameters
     ----------
@@ -158,12 +170,25 @@ class Availability:
         Its version; None if not installed.
     reason
         What is missing and how to get it; None if nothing is.
+    licence
+        ``"full"``, ``"size-limited"`` or ``"none"``; None if the solver is not installed.
+    max_variables, max_rows
+        The largest model that the licence allows; None without a limit.
     """
 
     installed: bool
     licensed: bool
     version: str | None
     reason: str | None
+    licence: Literal["full", "size-limited", "none"] | None = None
+    max_variables: int | None = None
+    max_rows: int | None = None
+
+    def allows(self, variables: int, rows: int) -> bool:
+        """Return whether a model of this size is within the licence."""
+        return (self.max_variables is None or variables <= self.max_variables) and (
+            self.max_rows is None or rows <= self.max_rows
+        )
 
 
 class Solver(Protocol):
@@ -176,19 +201,26 @@ class Solver(Protocol):
     capabilities
         A subset of ``{"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap",
         "log"}``.
+    supports_indicators
+        Whether it takes rows that hold only where a binary variable is 1.
+    own_process
+        Whether the solver is a program that :meth:`solve` starts and, past its limit, kills.
+        All others are called in a worker process, which can be killed from outside; an object
+        that cannot be pickled is called in the caller's process, where nothing can end it.
     """
 
     name: str
     capabilities: frozenset[str]
+    supports_indicators: bool
+    own_process: bool
 
     def availability(self) -> Availability:
-        """Return whether the solver can be used, without solving anything."""
+        """Return whether the solver can be used, without solving any model of the caller's."""
         ...
 
     def solve(
         self,
         form: StandardForm,
-        model: ConcreteModel,
         start: NDArray[np.float64] | None,
         options: SolverOptions,
         budget: Budget,
@@ -198,9 +230,7 @@ class Solver(Protocol):
         Parameters
         ----------
         form
-            The model in matrix form, with at least one variable.
-        model
-            The model itself, for adapters that go through an interface of Pyomo.
+            The model in matrix form, with at least one variable; without Pyomo's components.
         start
             Values, shape (variables,), NaN where there is none; integer variables all have
             one. None for no start.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import pickle
+import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from anonymip.budget import Budget, Progress
-from anonymip.errors import InputError, NoSolution, SolverError, SolverUnavailable
+from anonymip.errors import AnonymipError, InputError, NoSolution, SolverError, SolverUnavailable
+from anonymip.solvers.checking import check_result, keep_start
+from anonymip.solvers.compilation import compile_standard_form
 from anonymip.solvers.interface import (
     Availability,
     Solver,
@@ -20,9 +23,9 @@ from anonymip.solvers.interface import (
     SolverResult,
     create_log,
 )
-from anonymip.solvers.standard_form import StandardForm, compile_standard_form
+from anonymip.solvers.isolation import Killed, can_isolate, prepare, run_isolated
+from anonymip.solvers.standard_form import StandardForm
 from anonymip.status import Stopped
-from anonymip.tolerances import CLAIM_ABSOLUTE, OPTIMALITY_RELATIVE, closes_gap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,11 +36,11 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
     {
         "highs": "anonymip.solvers.highs:HighsSolver",
         "cbc": "anonymip.solvers.cbc:CbcSolver",
+        "scip": "anonymip.solvers.scip:ScipSolver",
+        "gurobi": "anonymip.solvers.gurobi:GurobiSolver",
+        "cplex": "anonymip.solvers.cplex:CplexSolver",
     }
 )
-
-#: Reasons to stop at which the solver claims nothing about the point it hands over.
-_LIMITS = frozenset({Stopped.TIME, Stopped.INTERRUPT, Stopped.NODES, Stopped.ERROR})
 
 
 def solver_names() -> tuple[str, ...]:
@@ -64,12 +67,14 @@ def get_solver(name: str) -> Solver:
     InputError
         If no adapter has this name.
     SolverUnavailable
-        If the solver is not installed.
+        If the solver is not installed, or its licence allows no model at all.
     """
     adapter = _adapter(name)
     found = adapter.availability()
     if not found.installed:
         raise SolverUnavailable(f"the solver {name} is not installed", remedy=found.reason)
+    if found.licence == "none":
+        raise SolverUnavailable(f"the solver {name} has no licence", remedy=found.reason)
     return adapter
 
 
@@ -93,19 +98,24 @@ def solve_model(
 
     Nothing a solver says is taken on trust: integer variables are rounded where they lie
     within tolerance, bounds, integrality and rows are checked, the objective is recomputed,
-    and the bound must fit it.
+    and the bound must fit it. Nor is it trusted to stop: it runs in a process of its own and
+    is killed :data:`~anonymip.solvers.interface.GRACE` seconds after its time limit, or after
+    an interrupt.
 
     Parameters
     ----------
     model
         A linear model with one active objective. Its variables receive the values found; fixed
-        variables, and variables that no row and no cost uses, keep theirs.
+        variables, and variables that no row and no cost uses, keep theirs. Constraints of an
+        active Disjunct hold where its binary indicator variable is 1.
     solver
         Name of a solver, or an adapter.
     options
         Options of the solver; the time limit is shortened to what `budget` has left.
     start
-        Whether to hand the present values of the variables to the solver as a warm start.
+        Whether to hand the present values of the variables to the solver as a warm start. If
+        all are given and they satisfy the model, what comes back is never worse: a solver that
+        reaches a limit, or is killed, with nothing better leaves the start as the point.
     budget
         When to stop, and whom to tell; None for no limit.
 
@@ -115,27 +125,32 @@ def solve_model(
         `stopped` is ``OPTIMAL`` only if the bound proves the recomputed objective. If the
         solver calls a point optimal and its bound leaves a gap, it is ``GAP``; without a bound,
         ``ERROR``. A limit at which the bound already meets the objective is ``OPTIMAL``.
+        `start_accepted` is the solver's own word, also where the start is the point.
 
     Raises
     ------
     InputError
-        If the model is not linear, an option is refused, or `start` is asked for and an integer
-        variable has no value.
+        If the model is not linear, an option is refused, `start` is asked for and an integer
+        variable has no value, or the model has Disjuncts and the solver knows no indicators.
     SolverUnavailable
-        If the solver is not installed.
+        If the solver is not installed, or its licence does not allow a model of this size.
     SolverError
-        If the model is unbounded, the solver fails, or a point it calls finished does not
-        survive the check. A bad point handed over at a limit (time, interrupt, nodes) is
-        dropped instead: there solvers do not vouch for it, and the bound still holds.
+        If the model is unbounded, the solver fails or its process dies, or its answer does not
+        survive the check: a point it calls finished breaks the model, a bound excludes its own
+        point or the start, or it calls a model infeasible that the start satisfies. A bad point
+        handed over at a limit (time, interrupt, nodes) is dropped instead: there solvers do not
+        vouch for it, and the bound still holds.
     """
     adapter = get_solver(solver) if isinstance(solver, str) else solver
     options = SolverOptions() if options is None else options
     budget = Budget() if budget is None else budget
+    if _is_isolated(adapter):
+        prepare()
     try:
         form = compile_standard_form(model)
     except NoSolution:
         return SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, adapter.name)
-    result = _solve_scaled(form, model, adapter, options, start, budget)
+    result = _solve_scaled(form, adapter, options, start, budget)
     if result.values is not None:
         for variable, value in zip(form.variables, result.values.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
@@ -144,7 +159,6 @@ def solve_model(
 
 def _solve_scaled(
     form: StandardForm,
-    model: ConcreteModel,
     adapter: Solver,
     options: SolverOptions,
     start: bool,
@@ -157,13 +171,13 @@ def _solve_scaled(
     """
     factor = form.cost_factor()
     if factor == 1.0:
-        return check_result(form, _solve_form(form, model, adapter, options, start, budget))
+        return _solve_form(form, adapter, options, start, budget)
     scaled = replace(form, cost=factor * form.cost, offset=factor * form.offset)
     listener = budget.progress
     if listener is not None:
         tell = listener
         budget = replace(budget, progress=lambda message: tell(_unscaled(message, factor)))
-    result = check_result(scaled, _solve_form(scaled, model, adapter, options, start, budget))
+    result = _solve_form(scaled, adapter, options, start, budget)
     return replace(
         result,
         objective=None if result.values is None else form.objective(result.values),
@@ -185,24 +199,109 @@ def _divided(value: float | None, factor: float) -> float | None:
 
 def _solve_form(
     form: StandardForm,
-    model: ConcreteModel,
     adapter: Solver,
     options: SolverOptions,
     start: bool,
     budget: Budget,
 ) -> SolverResult:
-    """Give the compiled model to the adapter, unless there is nothing to do or no time."""
+    """Give the compiled model to the adapter, unless there is no time; check what comes back."""
     start_values = _start_values(form) if start else None
+    _refuse_what_does_not_fit(form, adapter)
     if not form.variables:
         objective = form.objective(np.empty(0))
         return SolverResult(Stopped.OPTIMAL, np.empty(0), objective, objective, 0.0, adapter.name)
     reason = budget.stop_reason()
     if reason is not None:
-        return SolverResult(reason, None, None, None, 0.0, adapter.name)
-    options = replace(options, time_limit=_shorter(options.time_limit, budget.remaining()))
-    if options.log is not None:
-        create_log(options.log)
-    return adapter.solve(form, model, start_values, options, budget)
+        result = SolverResult(reason, None, None, None, 0.0, adapter.name)
+    else:
+        limit = _shorter(options.time_limit, budget.remaining())
+        options = replace(options, time_limit=limit)
+        if options.log is not None:
+            create_log(options.log)
+        result = _run(_Solve(adapter, form.without_components(), start_values, options), budget)
+    return keep_start(form, check_result(form, result), start_values)
+
+
+def _refuse_what_does_not_fit(form: StandardForm, adapter: Solver) -> None:
+    if form.has_indicators and not adapter.supports_indicators:
+        able = [name for name in ADAPTERS if _adapter(name).supports_indicators]
+        raise InputError(
+            f"{adapter.name} knows no constraints that hold only where a binary variable is 1",
+            remedy=f"Use a solver that does ({', '.join(able)}), or one of the formulations "
+            f"bigm, hull and strengthened",
+        )
+    found = adapter.availability()
+    rows, variables = form.matrix.shape
+    if not found.allows(variables, rows):
+        raise SolverUnavailable(
+            f"the licence of {adapter.name} allows {found.max_variables} variables and "
+            f"{found.max_rows} rows; the model has {variables} variables and {rows} rows",
+            remedy="Install a full licence, or use a solver without limits such as highs or scip",
+        )
+
+
+@dataclass(frozen=True)
+class _Solve:
+    """One solve as a task, for this process or another."""
+
+    adapter: Solver
+    form: StandardForm
+    start: NDArray[np.float64] | None
+    options: SolverOptions
+
+    def __call__(self, budget: Budget) -> SolverResult:
+        limit = _shorter(self.options.time_limit, budget.remaining())
+        options = replace(self.options, time_limit=limit)
+        return self.adapter.solve(self.form, self.start, options, budget)
+
+
+def _is_isolated(adapter: Solver) -> bool:
+    """Return whether an adapter is called in a worker process.
+
+    One from a script's or notebook's own namespace cannot be: no other process can import it.
+    """
+    return (
+        not adapter.own_process
+        and can_isolate()
+        and type(adapter).__module__ not in ("__main__", "__mp_main__")
+    )
+
+
+def _run(solve: _Solve, budget: Budget) -> SolverResult:
+    adapter, options = solve.adapter, solve.options
+    content = None
+    if _is_isolated(adapter):
+        if options.log is not None:  # the worker's working directory is another
+            solve = replace(solve, options=replace(options, log=options.log.absolute()))
+        content = _pickled(solve)
+    if content is None:
+        return _run_here(solve, budget)
+    began = time.monotonic()
+    outcome: SolverResult | Killed = run_isolated(content, options.time_limit, budget)
+    if not isinstance(outcome, Killed):
+        return outcome
+    name = f"{adapter.name} {adapter.availability().version}"
+    return SolverResult(outcome.reason, None, None, outcome.bound, time.monotonic() - began, name)
+
+
+def _run_here(solve: _Solve, budget: Budget) -> SolverResult:
+    try:
+        return solve(budget)
+    except AnonymipError:
+        raise
+    except Exception as error:
+        raise SolverError(
+            f"{solve.adapter.name} failed with {type(error).__name__}: {error}",
+            remedy="Try another solver; SolverOptions.log keeps the solver's log",
+        ) from error
+
+
+def _pickled(solve: _Solve) -> bytes | None:
+    """Return the task as bytes, or None if it cannot leave this process."""
+    try:
+        return pickle.dumps(solve)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
 
 
 def _shorter(limit: float | None, remaining: float | None) -> float | None:
@@ -226,78 +325,3 @@ def _start_values(form: StandardForm) -> NDArray[np.float64]:
             remedy="Give every integer variable a value, zeros too, or solve without a start",
         )
     return values
-
-
-def check_result(form: StandardForm, result: SolverResult) -> SolverResult:
-    """Check a solver's answer against the model and return it with recomputed numbers.
-
-    Raises
-    ------
-    SolverError
-        As in :func:`solve_model`.
-    """
-    bound = result.bound if result.bound is not None and math.isfinite(result.bound) else None
-    result = replace(result, bound=bound)
-    if result.values is None:
-        if result.stopped in (Stopped.OPTIMAL, Stopped.GAP):
-            raise _distrust(result, f"it says {result.stopped.value} and returns no point")
-        return replace(result, objective=None)
-    if result.stopped is Stopped.INFEASIBLE:
-        raise _distrust(result, "it says infeasible and returns a point")
-    violation = form.violation(result.values)
-    values = form.rounded(result.values) if violation is None else result.values
-    violation = violation or form.violation(values)
-    if violation is not None:
-        if result.stopped in _LIMITS:
-            return replace(result, values=None, objective=None)
-        raise _distrust(result, violation)
-    return _with_checked_numbers(form, result, result.values, values)
-
-
-def _with_checked_numbers(
-    form: StandardForm,
-    result: SolverResult,
-    raw: NDArray[np.float64],
-    values: NDArray[np.float64],
-) -> SolverResult:
-    """Recompute the objective of the rounded point, compare the claims, settle the status."""
-    objective = form.objective(values)
-    moved = float(np.abs(form.cost) @ np.abs(values - raw))
-    slack = max(CLAIM_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective)) + moved
-    claimed = result.objective
-    finished = result.stopped not in _LIMITS
-    if finished and claimed is not None and not abs(claimed - objective) <= slack:
-        raise _distrust(
-            result, f"it reports the objective {claimed:.9g}; its point has {objective:.9g}"
-        )
-    # Multiplied by the sign, both senses read as a minimisation.
-    sign = form.in_model_sense(1.0)
-    bound = result.bound
-    if bound is not None:
-        if sign * (bound - objective) > slack:
-            raise _distrust(
-                result, f"its bound {bound:.9g} excludes its own point of objective {objective:.9g}"
-            )
-        bound = sign * min(sign * bound, sign * objective)
-    stopped = _settled(result.stopped, bound is not None, _closed(objective, bound, sign))
-    return replace(result, stopped=stopped, values=values, objective=objective, bound=bound)
-
-
-def _closed(objective: float, bound: float | None, sign: float) -> bool:
-    return bound is not None and closes_gap(sign * objective, sign * bound)
-
-
-def _settled(claimed: Stopped, has_bound: bool, closed: bool) -> Stopped:
-    """Return why the solver stopped, with OPTIMAL exactly where the bound proves it."""
-    if closed and claimed in (Stopped.OPTIMAL, Stopped.GAP, Stopped.TIME, Stopped.NODES):
-        return Stopped.OPTIMAL
-    if claimed is Stopped.OPTIMAL:
-        return Stopped.GAP if has_bound else Stopped.ERROR
-    return claimed
-
-
-def _distrust(result: SolverResult, reason: str) -> SolverError:
-    return SolverError(
-        f"the answer of {result.solver} does not survive the check: {reason}",
-        remedy="Try another solver or formulation; SolverOptions.log keeps the solver's log",
-    )

@@ -1,4 +1,4 @@
-"""A linear Pyomo model as matrices, and the check of a point against them.
+"""A linear model as matrices, and the check of a point against them.
 
 The form is always a minimisation::
 
@@ -6,8 +6,10 @@ The form is always a minimisation::
     subject to  row_lower <= matrix @ x <= row_upper
                 lower <= x <= upper,   x[integer] whole numbers
 
-A model that maximises is compiled with its signs turned; :meth:`StandardForm.objective` and
-:meth:`StandardForm.in_model_sense` turn them back.
+where a row with an indicator, a binary variable, need hold only if that variable is 1.
+
+A model that maximises is compiled (:mod:`.compilation`) with its signs turned;
+:meth:`StandardForm.objective` and :meth:`StandardForm.in_model_sense` turn them back.
 """
 
 from __future__ import annotations
@@ -17,12 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonymip.errors import InputError, NoSolution
 from anonymip.tolerances import FEASIBILITY, INTEGRALITY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyomo.environ import ConcreteModel
     from scipy.sparse import csr_array
 
 
@@ -55,6 +55,9 @@ class StandardForm:
         Shape (variables,), whether the variable is integer.
     maximize
         Whether the model maximises.
+    indicator
+        Shape (rows,), the column of the binary variable that must be 1 for the row to count,
+        -1 for rows that always count. None if all do.
     """
 
     variables: tuple[Any, ...]
@@ -68,6 +71,22 @@ class StandardForm:
     upper: NDArray[np.float64]
     integer: NDArray[np.bool_]
     maximize: bool
+    indicator: NDArray[np.int64] | None = None
+
+    @property
+    def has_indicators(self) -> bool:
+        """Whether some row counts only where a binary variable is 1."""
+        return self.indicator is not None and bool((self.indicator >= 0).any())
+
+    def indicators(self) -> NDArray[np.int64]:
+        """Return the indicator of each row, -1 where there is none, shape (rows,)."""
+        if self.indicator is None:
+            return np.full(self.matrix.shape[0], -1, dtype=np.int64)
+        return self.indicator
+
+    def without_components(self) -> StandardForm:
+        """Return the arrays alone, which another process can read without Pyomo."""
+        return replace(self, variables=(), constraints=())
 
     def in_model_sense(self, minimised: float) -> float:
         """Return a minimised objective or bound in the sense of the model."""
@@ -77,14 +96,18 @@ class StandardForm:
         """Return the objective of a point, shape (variables,), in the sense of the model."""
         return self.in_model_sense(float(self.cost @ values) + self.offset)
 
+    def largest_effect(self) -> float:
+        """Return the most that one variable can change the cost, within its bounds if any."""
+        span = self.upper - self.lower
+        effects = np.abs(self.cost) * np.where(np.isfinite(span), span, 1.0)
+        return float(effects.max(initial=0.0))
+
     def cost_factor(self) -> float:
         """Return the power of two that brings the largest effect of a variable on the cost to 1.
 
         It is 1 where effects are of ordinary size already, or none is known.
         """
-        span = self.upper - self.lower
-        effects = np.abs(self.cost) * np.where(np.isfinite(span), span, 1.0)
-        largest = float(effects.max(initial=0.0))
+        largest = self.largest_effect()
         if largest == 0.0 or _SMALLEST_EFFECT <= largest <= _LARGEST_EFFECT:
             return 1.0
         return float(2.0 ** -np.rint(np.log2(largest)))
@@ -99,7 +122,8 @@ class StandardForm:
         """Return a sentence about the worst violation of a point, or None if it is feasible.
 
         Rows are measured relative to their largest coefficient when that is above 1; below,
-        they are measured as they are, since solvers work with absolute tolerances.
+        they are measured as they are, since solvers work with absolute tolerances. A row whose
+        indicator is 0 after rounding is not measured.
 
         Parameters
         ----------
@@ -114,14 +138,15 @@ class StandardForm:
         activity = self.matrix @ values
         fraction = np.where(self.integer, np.abs(values - np.rint(values)), 0.0)
         checks = (
-            (_outside(values, self.lower, self.upper), FEASIBILITY, "is outside its bounds by"),
+            (outside(values, self.lower, self.upper), FEASIBILITY, "is outside its bounds by"),
             (fraction, INTEGRALITY, "is away from a whole number by"),
         )
         for amounts, tolerance, text in checks:
             if amounts.size and amounts.max() > tolerance:
                 worst = int(amounts.argmax())
                 return f"variable {self.variables[worst].name} {text} {amounts[worst]:.3g}"
-        amounts = _outside(activity, self.row_lower, self.row_upper) / self._row_scales()
+        amounts = outside(activity, self.row_lower, self.row_upper) / self._row_scales()
+        amounts = np.where(self._counts(values), amounts, 0.0)
         if amounts.size and amounts.max() > FEASIBILITY:
             worst = int(amounts.argmax())
             return (
@@ -129,6 +154,12 @@ class StandardForm:
                 f"relative to its largest coefficient"
             )
         return None
+
+    def _counts(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return whether each row must hold at a point, shape (rows,)."""
+        indicators = self.indicators()
+        on: NDArray[np.bool_] = np.rint(values[np.maximum(indicators, 0)]) == 1
+        return (indicators < 0) | on
 
     def _row_scales(self) -> NDArray[np.float64]:
         """Return the largest absolute coefficient of each row, at least 1, shape (rows,)."""
@@ -153,152 +184,8 @@ class StandardForm:
         return np.where(self.integer, np.rint(values) + 0.0, values)
 
 
-def _outside(
+def outside(
     values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return by how much each value lies outside its interval, 0 inside."""
     return np.maximum(0.0, np.maximum(lower - values, values - upper))
-
-
-def compile_standard_form(model: ConcreteModel) -> StandardForm:
-    """Compile a linear Pyomo model to matrices.
-
-    Fixed variables are treated as constants. Time and memory grow linearly with the non-zeros.
-
-    Parameters
-    ----------
-    model
-        A model with one active objective, linear constraints, and variables that are
-        continuous or integer. It is not changed.
-
-    Raises
-    ------
-    InputError
-        If the model is not linear, has no or several active objectives, or has a component or
-        a variable domain that a mixed-integer linear solver does not know.
-    NoSolution
-        If a constraint without free variables, or the bounds of a variable, cannot hold.
-    """
-    from pyomo.common.errors import InfeasibleConstraintException
-    from pyomo.common.gc_manager import PauseGC
-    from pyomo.environ import maximize
-    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
-
-    with PauseGC():
-        objective = _single_objective(model)
-        try:
-            compiled = LinearStandardFormCompiler().write(model, mixed_form=True)
-        except InfeasibleConstraintException as error:
-            raise _constant_constraint(model) from error
-        except ValueError as error:  # Pyomo's errors for what is not linear are ValueErrors
-            raise InputError(
-                f"the model cannot be given to a linear solver: {error}",
-                remedy="Make its objective and constraints linear",
-            ) from error
-        return _from_compiled(compiled, objective.sense == maximize)
-
-
-def _single_objective(model: ConcreteModel) -> Any:
-    from pyomo.environ import Objective
-
-    found = list(model.component_data_objects(Objective, active=True))
-    if len(found) != 1:
-        raise InputError(
-            f"the model has {len(found)} active objectives",
-            remedy="Keep exactly one active; Objective(expr=0) asks for any feasible point",
-        )
-    return found[0]
-
-
-def _from_compiled(compiled: Any, maximises: bool) -> StandardForm:
-    matrix = compiled.A.tocsr()
-    matrix.sort_indices()
-    sides = np.array([row.bound_type for row in compiled.rows], dtype=int)
-    right = np.asarray(compiled.rhs, dtype=float)
-    variables = tuple(compiled.columns)
-    lower, upper = _bounds(variables)
-    form = StandardForm(
-        variables=variables,
-        constraints=tuple(row.constraint for row in compiled.rows),
-        cost=compiled.c.toarray().reshape(-1).astype(float),
-        offset=float(compiled.c_offset[0]),
-        matrix=matrix,
-        row_lower=np.where(sides <= 0, right, -np.inf),
-        row_upper=np.where(sides >= 0, right, np.inf),
-        lower=lower,
-        upper=upper,
-        integer=np.array([_is_integer(variable) for variable in variables], dtype=bool),
-        maximize=maximises,
-    )
-    return _without_empty_rows(form)
-
-
-def _bounds(variables: tuple[Any, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    pairs = [variable.bounds for variable in variables]
-    lower = np.array([-np.inf if low is None else low for low, _ in pairs], dtype=float)
-    upper = np.array([np.inf if high is None else high for _, high in pairs], dtype=float)
-    crossed = np.flatnonzero(lower > upper)
-    if crossed.size:
-        raise NoSolution(
-            f"the bounds of variable {variables[crossed[0]].name} exclude every value",
-            remedy="Widen its bounds",
-        )
-    return lower, upper
-
-
-def _is_integer(variable: Any) -> bool:
-    if variable.is_continuous():
-        return False
-    if variable.is_integer() or variable.is_binary():
-        return True
-    raise InputError(
-        f"variable {variable.name} has the domain {variable.domain}",
-        remedy="Use a continuous, integer or binary domain",
-    )
-
-
-def _without_empty_rows(form: StandardForm) -> StandardForm:
-    """Drop rows whose coefficients have all vanished, after checking that they hold."""
-    filled = np.diff(form.matrix.indptr) > 0
-    if filled.all():
-        return form
-    amounts = _outside(np.zeros(len(filled)), form.row_lower, form.row_upper)
-    broken = np.flatnonzero(~filled & (amounts > FEASIBILITY))
-    if broken.size:
-        raise _cannot_hold(form.constraints[broken[0]].name)
-    return replace(
-        form,
-        constraints=tuple(
-            constraint for constraint, keep in zip(form.constraints, filled, strict=True) if keep
-        ),
-        matrix=form.matrix[filled],
-        row_lower=form.row_lower[filled],
-        row_upper=form.row_upper[filled],
-    )
-
-
-def _cannot_hold(name: str) -> NoSolution:
-    return NoSolution(
-        f"constraint {name} has no free variable and does not hold",
-        remedy="Unfix a variable in it, or deactivate it",
-    )
-
-
-def _constant_constraint(model: ConcreteModel) -> NoSolution | InputError:
-    """Return the error for a constant constraint that does not hold exactly."""
-    from pyomo.environ import Constraint
-    from pyomo.repn import generate_standard_repn
-
-    for constraint in model.component_data_objects(Constraint, active=True):
-        lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
-        form = generate_standard_repn(body, quadratic=False)
-        if not form.is_constant():
-            continue
-        too_low = lower is not None and form.constant < lower - FEASIBILITY
-        too_high = upper is not None and form.constant > upper + FEASIBILITY
-        if too_low or too_high:
-            return _cannot_hold(constraint.name)
-    return InputError(
-        "a constraint without free variables misses its bound by a rounding error",
-        remedy="Deactivate such constraints, or unfix a variable in them",
-    )

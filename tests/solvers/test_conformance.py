@@ -12,8 +12,14 @@ import pyomo.environ as pyo
 import pytest
 
 from anonymip.budget import Budget
-from anonymip.errors import InputError, SolverError
-from anonymip.solvers import SolverOptions, get_solver, solve_model, solver_names
+from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.solvers import (
+    SolverOptions,
+    availability,
+    get_solver,
+    solve_model,
+    solver_names,
+)
 from anonymip.status import Stopped
 
 Build = Callable[..., pyo.ConcreteModel]
@@ -191,3 +197,34 @@ def test_log_is_written_and_nothing_is_left(
     solve_model(model, solver, start=True)
     assert "objective" in log.read_text().lower()
     assert list(scratch.iterdir()) == []
+
+
+def chain(variables: int, rows: int) -> pyo.ConcreteModel:
+    """Return a model of a given size: neighbours add up to 1, over and over."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(variables), bounds=(0, 1))
+    model.rows = pyo.Constraint(
+        range(rows),
+        rule=lambda model, row: model.x[row % variables] + model.x[(row + 1) % variables] >= 1,
+    )
+    model.cost = pyo.Objective(expr=sum(model.x[j] for j in range(variables)))
+    return model
+
+
+def test_size_limit_is_exact(solver: str) -> None:
+    """The largest model that the licence allows is solved, one more row or variable refused."""
+    found = availability(solver)
+    if found.max_variables is None or found.max_rows is None:
+        assert (found.licensed, found.licence) == (True, "full")
+        assert solve_model(chain(2001, 2001), solver).objective == pytest.approx(1000.5)
+        return
+    assert (found.licensed, found.licence) == (False, "size-limited")
+    variables, rows = found.max_variables, found.max_rows
+    assert solve_model(chain(variables, rows), solver).objective == pytest.approx(variables / 2)
+    for size in ((variables + 1, 5), (10, rows + 1)):
+        text = (
+            rf"allows {variables} variables and {rows} rows; "
+            rf"the model has {size[0]} variables and {size[1]} rows\..*full licence"
+        )
+        with pytest.raises(SolverUnavailable, match=text):
+            solve_model(chain(*size), solver)

@@ -152,7 +152,7 @@ def random_model(seed: int) -> tuple[pyo.ConcreteModel, float | None]:
 def test_random_models_equal_enumeration(seed: int) -> None:
     """All solvers give the optimum of enumeration, and a bound that does not pass it."""
     for name in solver_names():
-        if not availability(name).installed:
+        if availability(name).licence in (None, "none"):
             continue
         model, best = random_model(seed)
         result = solve_model(model, name)

@@ -156,3 +156,38 @@ def test_interrupted_budget_does_not_start(solver: str) -> None:
     result = solve_model(knapsack(), solver, budget=budget)
     assert result.stopped is Stopped.INTERRUPT
     assert result.values is None
+
+
+def planted_split() -> pyo.ConcreteModel:
+    """Return equalities that only the half held by the variables is known to meet."""
+    random = np.random.default_rng(1)
+    parts, half = random.integers(0, 100, (6, 50)), random.integers(0, 2, 50)
+    model = pyo.ConcreteModel()
+    model.first = pyo.Var(range(50), domain=pyo.Binary, initialize=lambda model, j: int(half[j]))
+    model.half = pyo.Constraint(
+        range(6),
+        rule=lambda model, row: (
+            sum(int(parts[row, j]) * model.first[j] for j in range(50)) == int(parts[row] @ half)
+        ),
+    )
+    model.count = pyo.Objective(expr=sum(model.first[j] for j in range(50)))
+    return model
+
+
+@pytest.mark.parametrize("limit", ["time", "interrupt"])
+def test_start_comes_back_where_nothing_better_is_found(solver: str, limit: str) -> None:
+    """Whatever ends the search, a checked point at least as good as the start is held."""
+    model = planted_split()
+    before = pyo.value(model.count)
+    budget = Budget()
+    if limit == "interrupt":
+        budget = Budget(progress=lambda progress: budget.interrupt())
+    options = SolverOptions(time_limit=1.0 if limit == "time" else 60.0)
+    result = solve_model(model, solver, options, start=True, budget=budget)
+    expected = Stopped.TIME if limit == "time" else Stopped.INTERRUPT
+    assert result.stopped in (expected, Stopped.OPTIMAL)
+    assert result.objective is not None
+    assert result.objective <= before
+    assert pyo.value(model.count) == pytest.approx(result.objective)
+    if result.bound is not None:
+        assert result.bound <= result.objective

@@ -121,6 +121,7 @@ def test_exception_of_a_listener_ends_the_solve(
     def listen(progress: Progress) -> None:
         raise KeyboardInterrupt
 
+    form = compile_standard_form(hard_knapsack())
     with pytest.raises(KeyboardInterrupt):
-        solve_model(hard_knapsack(), "highs", budget=Budget(progress=listen))
+        HighsSolver().solve(form, None, SolverOptions(), Budget(progress=listen))
     assert "highs" not in [thread.name for thread in threading.enumerate()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -31,6 +32,8 @@ class Fake:
 
     name = "Fake"
     capabilities = frozenset({"mip"})
+    supports_indicators = False
+    own_process = True  # the tests look at what it was asked
 
     def __init__(self, answer: SolverResult) -> None:
         self.answer = answer
@@ -44,7 +47,6 @@ class Fake:
     def solve(
         self,
         form: StandardForm,
-        model: pyo.ConcreteModel,
         start: NDArray[np.float64] | None,
         options: SolverOptions,
         budget: Budget,
@@ -257,3 +259,51 @@ def test_the_unit_of_the_cost_changes_nothing(solver: str, unit: float) -> None:
     for message in told:
         if message.incumbent is not None:
             assert message.incumbent >= unit * best * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("limits", "fits"), [((2, 1), True), ((1, 1), False), ((2, 0), False), ((None, None), True)]
+)
+def test_size_limit_is_checked_before_solving(
+    limits: tuple[int | None, int | None], fits: bool
+) -> None:
+    """A model above the limit is refused with all four numbers; a full licence has none."""
+
+    class Limited(Fake):
+        def availability(self) -> Availability:
+            return Availability(True, False, "1", "small", "size-limited", *limits)
+
+    fake = Limited(TRUTH)
+    if fits:
+        assert solve_model(two_items(), fake).objective == 3
+        return
+    text = f"allows {limits[0]} variables and {limits[1]} rows; .* 2 variables and 1 rows.*licence"
+    with pytest.raises(SolverUnavailable, match=text):
+        solve_model(two_items(), fake, SolverOptions(time_limit=9))
+    assert fake.time_limit is None
+
+
+def test_missing_licence_says_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that is there and may not be used is refused by name."""
+    refused = Availability(True, False, "1", "expired. Renew it", "none")
+    monkeypatch.setattr(HighsSolver, "availability", lambda self: refused)
+    with pytest.raises(SolverUnavailable, match=r"highs has no licence\. expired\. Renew it"):
+        get_solver("highs")
+
+
+def test_adapter_that_cannot_be_sent_runs_here() -> None:
+    """An adapter of a local class is called in this process, and its exceptions are told."""
+
+    class Local(Fake):
+        own_process = False
+
+        def solve(self, *arguments: Any) -> SolverResult:
+            if self.answer.stopped is Stopped.ERROR:
+                raise ZeroDivisionError("division by zero")
+            return super().solve(*arguments)
+
+    fake = Local(TRUTH)
+    assert solve_model(two_items(), fake, SolverOptions(time_limit=9)).objective == 3
+    assert fake.time_limit is not None
+    with pytest.raises(SolverError, match="Fake failed with ZeroDivisionError"):
+        solve_model(two_items(), Local(replace(TRUTH, stopped=Stopped.ERROR)))

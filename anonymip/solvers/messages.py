@@ -1,0 +1,111 @@
+"""What a worker process and the process that started it say to each other.
+
+Messages are pickles behind their length. A task travels as a pickle of its own inside its
+message: if it cannot be read on the other side, the message that names it still can.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import dataclass
+from typing import BinaryIO
+
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The first message: where the worker finds modules, as its parent does."""
+
+    search: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Run a task: a callable that takes a budget.
+
+    Parameters
+    ----------
+    number
+        Told in every message about this request.
+    task
+        Pickle of the callable.
+    remaining
+        Seconds until its budget's deadline; None for none.
+    scratch
+        Folder for temporary files, which the parent removes: a killed worker cannot.
+    """
+
+    number: int
+    task: bytes
+    remaining: float | None
+    scratch: str
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """Ask the task to stop at its next opportunity."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The worker has loaded what it needs."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the task told its budget."""
+
+    number: int
+    phase: str
+    done: int | None
+    total: int | None
+    incumbent: float | None
+    bound: float | None
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What the task returned."""
+
+    number: int
+    value: object
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What the task raised; other exceptions than the toolkit's own as their text alone."""
+
+    number: int
+    error: Exception | None
+    text: str
+
+
+def write_message(stream: BinaryIO, message: object) -> None:
+    """Write one message and flush."""
+    content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(_LENGTH.pack(len(content)))
+    stream.write(content)
+    stream.flush()
+
+
+def read_message(stream: BinaryIO) -> object:
+    """Return the next message.
+
+    Raises
+    ------
+    EOFError
+        If the other side has closed the stream, or closes it within a message.
+    """
+    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
+    return pickle.loads(_exactly(stream, length))
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
+        raise EOFError
+    return content

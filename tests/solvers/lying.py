@@ -1,0 +1,92 @@
+"""Solvers that lie, crash or hang, in a module that a worker process can import."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.budget import Budget
+from anonymip.errors import InputError
+from anonymip.solvers import Availability, SolverOptions, SolverResult, StandardForm
+
+
+class Adapter:
+    """What all of them have in common."""
+
+    name = "Liar"
+    capabilities = frozenset({"mip", "start", "bound"})
+    supports_indicators = False
+    own_process = False
+
+    def availability(self) -> Availability:
+        """Return that it is there."""
+        return Availability(True, True, "1", None)
+
+
+@dataclass(frozen=True)
+class Liar(Adapter):
+    """Answers what it was made with."""
+
+    answer: SolverResult
+
+    def solve(
+        self,
+        form: StandardForm,
+        start: NDArray[np.float64] | None,
+        options: SolverOptions,
+        budget: Budget,
+    ) -> SolverResult:
+        """Return the answer."""
+        return self.answer
+
+
+@dataclass(frozen=True)
+class Crasher(Adapter):
+    """Does not come back: abort, segfault, exit, raise, memory, refuse."""
+
+    how: str
+
+    def solve(
+        self,
+        form: StandardForm,
+        start: NDArray[np.float64] | None,
+        options: SolverOptions,
+        budget: Budget,
+    ) -> SolverResult:
+        """Crash."""
+        if self.how == "abort":
+            os.write(2, b"fatal: out of luck\n")
+            os.abort()
+        if self.how == "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if self.how == "exit":
+            os._exit(7)
+        if self.how == "memory":
+            raise MemoryError("no room")
+        if self.how == "refuse":
+            raise InputError("presolve is 'perhaps'", remedy="Use on or off", value="perhaps")
+        raise RuntimeError("index out of range")
+
+
+@dataclass(frozen=True)
+class Sleeper(Adapter):
+    """Tells one bound, then sleeps in native code that lets no other thread run."""
+
+    bound: float
+
+    def solve(
+        self,
+        form: StandardForm,
+        start: NDArray[np.float64] | None,
+        options: SolverOptions,
+        budget: Budget,
+    ) -> SolverResult:
+        """Ignore limit and interrupt."""
+        budget.report("sleeping", incumbent=4.0, bound=self.bound)
+        ctypes.PyDLL(None).sleep(3600)
+        raise AssertionError("woke up")
