@@ -7,10 +7,12 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.bounds.pairwise_terms import pairwise_terms
 from anonymip.budget import Budget
+from anonymip.errors import UnsupportedObjective
 from anonymip.kernels import Stopwatch, kernel
-from anonymip.objectives import CellBatch
 from anonymip.objectives.box_tree import BoxTree, box_bound, build_tree, new_tree
+from anonymip.objectives.class_cells import cells_of_sets
 from anonymip.objectives.class_loss import (
     ClassState,
     KernelRows,
@@ -23,6 +25,7 @@ from anonymip.objectives.class_loss import (
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings.registry import RECODINGS, published_form
 from anonymip.solution import Bound
 from anonymip.status import Stopped
 from anonymip.stepping import run_in_steps
@@ -35,7 +38,8 @@ def nearest_neighbour_bound(problem: Problem, *, budget: Budget | None = None) -
     Whoever hides record i hides it among k - 1 others at least; one of these is no nearer than
     its (k-1)-th nearest neighbour j, and the published description covers i and j. With a monotone
     record loss c, i pays at least c({i, j}); where records may be suppressed, at least the lesser
-    of this and the price of a suppressed record. The bound is the sum over the records.
+    of this and the price of a suppressed record. The bound is the sum over the records, or their
+    maximum if that is what the objective takes. Diversity and limits only raise the optimum.
 
     Parameters
     ----------
@@ -47,34 +51,77 @@ def nearest_neighbour_bound(problem: Problem, *, budget: Budget | None = None) -
     Returns
     -------
     Bound or None
-        None if the objective is not proven monotone.
+        None if the objective is neither proven nor declared monotone, or a recoding from outside
+        does not say as what its releases are verified. What is only declared, the bound's method
+        calls an assumption.
 
     Notes
     -----
-    Exact up to rounding; the sum is lowered by the rounding error of its terms. Complexity: one
-    search in a k-d tree for every distinct row.
+    Exact up to rounding; every term is lowered by its rounding error. Complexity: with tables one
+    search in a k-d tree for every distinct row; else all pairs of distinct rows are looked at, up
+    to 1e7 of them.
 
     References
     ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
        Technology 20051120001, 2005, argument of Lemma 3.
     """
-    if not problem.compiled.monotone:
+    compiled = problem.compiled
+    if not compiled.monotone or published_form(problem.recoding) not in RECODINGS:
         return None
-    watch, budget = Stopwatch(), budget or Budget()
-    terms, counts, complete = _terms(problem, budget)
-    recoding = problem.recoding
-    if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
-        terms = np.minimum(terms, problem.compiled.suppression_price)
-    value = fsum(terms * counts)
-    # Each term is a short sum of rounded products; their errors must not lift the bound.
-    value -= LOSS_RELATIVE * fsum(np.abs(terms) * counts)
-    method = "nearest-neighbour" if complete else "nearest-neighbour (cut short)"
+    watch = Stopwatch()
+    terms, complete = _lowered_terms(problem, budget or Budget())
+    value = fsum(terms) if compiled.aggregate == "sum" else float(terms.max())
+    remarks = [] if complete else ["cut short"]
+    if compiled.assumed:
+        remarks.append("assuming a monotone objective")
+    method = f"nearest-neighbour ({', '.join(remarks)})" if remarks else "nearest-neighbour"
     return Bound(value, method, "argument", watch.seconds)
 
 
-def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], NDArray[np.int64], bool]:
-    """Return (t,) terms of the row types, their rows, and whether all were computed."""
+def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64]:
+    """Return (n,) what each record pays at least, each lowered by its rounding error.
+
+    The terms of the members of a class of k or more add up to no more than the class's loss, so
+    they are feasible prices of the dual of the covering of records by classes.
+
+    Parameters
+    ----------
+    problem
+        With a monotone objective.
+    budget
+        When it ends, records not looked at count with the loss of being published exactly.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective is neither proven nor declared monotone.
+    """
+    if not problem.compiled.monotone:
+        raise UnsupportedObjective(
+            f"the nearest-neighbour terms need a monotone objective; {problem.compiled.name!r}: "
+            f"{problem.compiled.obstacle}",
+            remedy="Use an objective that never falls when a cell covers more",
+        )
+    return _lowered_terms(problem, budget or Budget())[0]
+
+
+def _lowered_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:
+    """Return (n,) terms, lowered by their rounding errors, and whether all were computed."""
+    if problem.compiled.has_tables:
+        terms, complete = _terms(problem, budget)
+    else:
+        terms, complete = pairwise_terms(problem, budget)
+    recoding = problem.recoding
+    # A recoding from outside may suppress records without saying so.
+    if not isinstance(recoding, EquivalenceClasses) or recoding.suppression:
+        terms = np.minimum(terms, problem.compiled.suppression_price)
+    # Each term is a short sum of rounded products; their errors must not lift the bound.
+    return terms - LOSS_RELATIVE * np.abs(terms), complete
+
+
+def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:
+    """Return (n,) terms of an objective with tables, and whether all were computed."""
     tables, k = problem.compiled.tables, problem.k
     columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
     types = problem.microdata.row_types([int(a) for a in columns])
@@ -113,14 +160,12 @@ def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], NDArr
     # The kernels add up terms that may cancel but for rounding. Of them only the increase over the
     # record's own loss is taken, which is exactly 0 for identical rows.
     increase = np.where(np.arange(len(terms)) < cursor[0], terms - own, 0.0)
-    return _own_losses(problem, types.first) + increase, types.counts, stopped is None
+    return (_own_losses(problem, types.first) + increase)[types.inverse], stopped is None
 
 
 def _own_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the losses of publishing the given rows exactly, by the objective's own function."""
-    ends = problem.microdata.values[rows]
-    ones = np.ones(ends.shape)
-    return problem.compiled.record_losses(CellBatch(ends, ends, ones, ones == 0))
+    return problem.compiled.record_losses(cells_of_sets(problem.microdata, rows[:, None]))
 
 
 @kernel

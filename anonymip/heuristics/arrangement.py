@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.heuristics.rules import is_plain
 from anonymip.objectives.class_loss import KernelRows, kernel_rows
 from anonymip.problem import Problem
 
@@ -59,17 +60,62 @@ def arrange(problem: Problem, order: NDArray[np.int64]) -> Arrangement:
         (n,) permutation of the records.
     """
     tables = problem.compiled.tables
-    columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
-    inverse = problem.microdata.row_types([int(a) for a in columns]).inverse[order]
-    _, first, inverse, counts = np.unique(
-        inverse, return_index=True, return_inverse=True, return_counts=True
-    )
-    by_place = np.argsort(first)
-    rank = np.empty(len(first), np.int64)
-    rank[by_place] = np.arange(len(first))
-    types = rank[inverse.ravel()]
+    types = _types_in_order(problem, order, _columns_read(problem))
+    first = np.unique(types, return_index=True)[1]
     return Arrangement(
-        kernel_rows(problem.microdata, tables, order[first[by_place]]),
-        counts[by_place].astype(np.int64),
+        kernel_rows(problem.microdata, tables, order[first]),
+        np.bincount(types).astype(np.int64),
         order[np.argsort(types, kind="stable")],
     )
+
+
+def in_type_order(
+    problem: Problem, order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return records and types, type by type in the order of their first rows.
+
+    Records of one type are the same for loss and rules; a loss of members may tell all apart.
+
+    Parameters
+    ----------
+    problem
+        Gives table, loss and rules.
+    order
+        (n,) permutation of the records.
+
+    Returns
+    -------
+    tuple
+        (n,) records, and (n,) types 0, 1, ... of these, ascending.
+    """
+    if problem.compiled.tier == "members":
+        return order, np.arange(len(order))
+    columns = _columns_read(problem) if is_plain(problem) else list(range(problem.m))
+    types = _types_in_order(problem, order, columns)
+    if problem.diversity is not None:
+        sensitive = problem.microdata.sensitive_codes[order]
+        keys = np.column_stack([types, sensitive])
+        by_type = np.lexsort(keys.T[::-1])
+        keys = keys[by_type]
+        steps = np.any(np.diff(keys, axis=0) != 0, axis=1)
+        return order[by_type], np.concatenate([[0], np.cumsum(steps)])
+    by_type = np.argsort(types, kind="stable")
+    return order[by_type], types[by_type]
+
+
+def _columns_read(problem: Problem) -> list[int]:
+    """Return the attributes that the loss looks at."""
+    tables = problem.compiled.tables
+    read = {*tables.range_columns, *tables.set_columns, *tables.pair_columns}
+    return sorted(int(a) for a in read)
+
+
+def _types_in_order(
+    problem: Problem, order: NDArray[np.int64], columns: list[int]
+) -> NDArray[np.int64]:
+    """Return (n,) the type of each place in the order, numbered by first occurrence."""
+    inverse = problem.microdata.row_types(columns).inverse[order]
+    _, first, inverse = np.unique(inverse, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse.ravel()]

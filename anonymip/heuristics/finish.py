@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.budget import Budget
+from anonymip.heuristics.repair import repaired
 from anonymip.kernels import Stopwatch
-from anonymip.objectives import cells_of
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.solution import Solution
@@ -22,12 +23,32 @@ def finish(
     method: str,
     watch: Stopwatch,
     *,
+    budget: Budget | None = None,
     stopped: Stopped | None = None,
     options: Mapping[str, object] | None = None,
     seed: int | None = None,
+    trace: tuple[str, ...] = (),
 ) -> Solution:
-    """Return the solution of class labels; suppress classes where that is allowed and cheaper."""
-    classes = Classes(np.asarray(labels))
+    """Return the solution of class labels, repaired; suppress classes where that is cheaper.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    labels
+        (n,) classes of at least k records, which may break other rules; -1 for records without.
+    method, watch, stopped, options, seed, trace
+        As the solution tells them.
+    budget
+        Of the repair.
+
+    Raises
+    ------
+    NoSolution
+        If no classes are found that keep the limits and the diversity.
+    """
+    given = np.asarray(labels, np.int64)
+    classes = Classes(repaired(problem, given, method, budget or Budget()))  # type: ignore[arg-type]
     recoding = problem.recoding
     if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
         classes = _suppress_expensive(problem, classes)
@@ -39,27 +60,13 @@ def finish(
         options=options,
         seconds=watch.seconds,
         seed=seed,
+        trace=trace,
     )
 
 
 def _suppress_expensive(problem: Problem, classes: Classes) -> Classes:
     """Suppress the records whose published class costs more than a row of stars."""
-    losses = problem.compiled.record_losses(cells_of(problem.recoding.describe(problem, classes)))
+    losses = problem.compiled.losses_of(problem.recoding.describe(problem, classes), classes)
     labels = classes.labels.copy()
     labels[losses > problem.compiled.suppression_price] = SUPPRESSED
     return Classes(labels)
-
-
-def cut_in_order(
-    labels: NDArray[np.int64], order: NDArray[np.int64], k: int, next_label: int
-) -> None:
-    """Give the records without a label, in order, classes of k; the tail joins the last class.
-
-    Fewer than k of them join the last class there is, or are a class if there is none.
-    """
-    rest = order[labels[order] < 0]
-    sets = len(rest) // k
-    if sets == 0:
-        labels[rest] = max(next_label - 1, 0)
-        return
-    labels[rest] = next_label + np.minimum(np.arange(len(rest)) // k, sets - 1)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from anonymip.budget import Budget
 from anonymip.heuristics.arrangement import arrange
+from anonymip.heuristics.batch_growth import (
+    engine_remarks,
+    grow_classes_in_batches,
+    uses_batches,
+)
 from anonymip.heuristics.finish import finish
 from anonymip.heuristics.growth import grow_classes
 from anonymip.heuristics.orders import find_order
@@ -23,6 +28,8 @@ def greedy_search(
     """Grow each class from the first record left by the record that costs least [1]_.
 
     Fewer than k records left at the end join, one by one, the class whose new loss is least.
+    Under limits only records that keep them join; under a diversity a class grows until it has
+    k records and is diverse.
 
     Parameters
     ----------
@@ -42,6 +49,9 @@ def greedy_search(
     Notes
     -----
     Complexity: O(t n m) time with the scan for t distinct rows, identical rows being merged.
+    Losses without tables, limits and diversities are evaluated in batches of NumPy, which takes
+    O(n min(n, 2000) k m) time; with tables and more than 20 000 records the classes are grown
+    without the rules and then repaired.
 
     References
     ----------
@@ -51,18 +61,32 @@ def greedy_search(
     Raises
     ------
     InputError
-        If order or search is unknown, or the tree does not fit the objective.
+        If order or search is unknown, or the tree does not fit the problem.
+    NoSolution
+        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    arranged = arrange(problem, find_order(problem, order, budget))
-    labels, stopped = grow_classes(
-        problem, arranged, budget, search=search, farthest_from=None, by_increase=False
-    )
+    records = find_order(problem, order, budget)
+    if uses_batches(problem):
+        labels, stopped = grow_classes_in_batches(
+            problem, records, budget, search=search, drawn=None, by_increase=False
+        )
+    else:
+        labels, stopped = grow_classes(
+            problem,
+            arrange(problem, records),
+            budget,
+            search=search,
+            farthest_from=None,
+            by_increase=False,
+        )
     return finish(
         problem,
         labels,
         "greedy-search",
         watch,
+        budget=budget,
         stopped=stopped,
         options={"order": order, "search": search},
+        trace=engine_remarks(problem),
     )

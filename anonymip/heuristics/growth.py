@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anonymip.budget import Budget
 from anonymip.errors import InputError
 from anonymip.heuristics.arrangement import Arrangement
-from anonymip.heuristics.finish import cut_in_order
+from anonymip.heuristics.consecutive import cut_in_order
 from anonymip.kernels import kernel
 from anonymip.objectives.box_tree import (
     BoxTree,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.budget import Budget
-from anonymip.heuristics.finish import cut_in_order, finish
+from anonymip.heuristics.consecutive import cut_in_order
+from anonymip.heuristics.finish import finish
 from anonymip.heuristics.orders import find_order
 from anonymip.kernels import Stopwatch
 from anonymip.problem import Problem
@@ -16,6 +17,8 @@ def initial(
     problem: Problem, *, order: str = "variance", budget: Budget | None = None, seed: int = 0
 ) -> Solution:
     """Sort the records and take consecutive sets of k, the tail in the last one [1]_.
+
+    Sets that break a limit or lack the diversity are repaired.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ def initial(
     ------
     InputError
         If there is no such order.
+    NoSolution
+        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     labels = np.full(problem.n, -1, np.int64)
@@ -51,6 +56,7 @@ def initial(
         labels,
         "initial",
         watch,
+        budget=budget,
         stopped=budget.stop_reason(),
         options={"order": order},
     )

@@ -6,6 +6,11 @@ import numpy as np
 
 from anonymip.budget import Budget
 from anonymip.heuristics.arrangement import arrange
+from anonymip.heuristics.batch_growth import (
+    engine_remarks,
+    grow_classes_in_batches,
+    uses_batches,
+)
 from anonymip.heuristics.finish import finish
 from anonymip.heuristics.growth import grow_classes
 from anonymip.heuristics.orders import find_order
@@ -20,7 +25,8 @@ def k_member(
     """Grow each class from the record farthest from the last one placed [1]_.
 
     The first seed is farthest from a record drawn at random. Fewer than k records left at the end
-    join the class whose loss rises least.
+    join the class whose loss rises least. Under limits only records that keep them join; under a
+    diversity a class grows until it has k records and is diverse.
 
     Parameters
     ----------
@@ -36,7 +42,8 @@ def k_member(
 
     Notes
     -----
-    Complexity: O(t n m) time for t distinct rows.
+    Complexity: O(t n m) time for t distinct rows. Losses without tables, limits and diversities
+    are evaluated in batches, as in greedy-search.
 
     References
     ----------
@@ -46,14 +53,34 @@ def k_member(
     Raises
     ------
     InputError
-        If search is unknown, or the tree does not fit the objective.
+        If search is unknown, or the tree does not fit the problem.
+    NoSolution
+        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    arranged = arrange(problem, find_order(problem, "variance", budget))
-    drawn = int(np.random.default_rng(seed).integers(arranged.types))
-    labels, stopped = grow_classes(
-        problem, arranged, budget, search=search, farthest_from=drawn, by_increase=True
-    )
+    records, drawn = find_order(problem, "variance", budget), np.random.default_rng(seed)
+    if uses_batches(problem):
+        labels, stopped = grow_classes_in_batches(
+            problem, records, budget, search=search, drawn=drawn, by_increase=True
+        )
+    else:
+        arranged = arrange(problem, records)
+        labels, stopped = grow_classes(
+            problem,
+            arranged,
+            budget,
+            search=search,
+            farthest_from=int(drawn.integers(arranged.types)),
+            by_increase=True,
+        )
     return finish(
-        problem, labels, "k-member", watch, stopped=stopped, options={"search": search}, seed=seed
+        problem,
+        labels,
+        "k-member",
+        watch,
+        budget=budget,
+        stopped=stopped,
+        options={"search": search},
+        seed=seed,
+        trace=engine_remarks(problem),
     )

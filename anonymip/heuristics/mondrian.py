@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.budget import Budget
 from anonymip.heuristics.finish import finish
+from anonymip.heuristics.surrogate import with_tables
 from anonymip.kernels import Stopwatch, kernel
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
@@ -20,7 +23,10 @@ def mondrian(
     """Split the table at medians, along the widest attribute that allows it [1]_.
 
     The width of an attribute is its normalised range or number of values, times what the objective
-    charges for the whole domain. Values of categorical attributes are taken in their sorted order.
+    charges for the whole domain. Values of categorical attributes are taken in their sorted order,
+    those of hierarchical ones in the order of the leaves. An objective without tables is taken to
+    charge what GCP charges. Under a diversity only cuts into two diverse parts are allowed; parts
+    that break a limit in the end are repaired.
 
     Parameters
     ----------
@@ -42,6 +48,11 @@ def mondrian(
     ----------
     .. [1] K. LeFevre, D. J. DeWitt, R. Ramakrishnan: Mondrian Multidimensional K-Anonymity, ICDE
        2006, doi:10.1109/ICDE.2006.101.
+
+    Raises
+    ------
+    NoSolution
+        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     microdata, n, m = problem.microdata, problem.n, problem.m
@@ -54,6 +65,7 @@ def mondrian(
     numeric = np.array([attribute.is_numeric for attribute in microdata.attributes])
     seen = np.zeros(max(len(level) for level in microdata.levels), np.int64)
     prices = _prices(problem)
+    rule = _sensitive_rule(problem)
 
     def step(amount: int) -> int:
         return int(
@@ -70,6 +82,7 @@ def mondrian(
                 cursor,
                 seen,
                 np.empty(m),
+                rule,
                 amount,
             )
         )
@@ -78,12 +91,53 @@ def mondrian(
     for part in range(cursor[0]):
         begin, end = parts[part]
         labels[records[begin:end]] = cursor[1] + part
-    return finish(problem, labels, "mondrian", watch, stopped=stopped, options={"strict": strict})
+    return finish(
+        problem,
+        labels,
+        "mondrian",
+        watch,
+        budget=budget,
+        stopped=stopped,
+        options={"strict": strict},
+    )
+
+
+class SensitiveRule(NamedTuple):
+    """The diversity of a problem as the kernels read it.
+
+    Parameters
+    ----------
+    codes
+        (n, columns) int32, sensitive values; no columns without a diversity.
+    counts
+        Workspace, one place a sensitive value.
+    numerator, denominator
+        No value makes up more than denominator / numerator of a part.
+    distinct
+        Least number of values.
+    """
+
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    numerator: int
+    denominator: int
+    distinct: int
+
+
+def _sensitive_rule(problem: Problem) -> SensitiveRule:
+    if problem.diversity is None:
+        return SensitiveRule(np.zeros((problem.n, 0), np.int32), np.zeros(0, np.int64), 1, 1, 1)
+    codes = problem.microdata.sensitive_codes
+    counts = np.zeros(int(codes.max()) + 1, np.int64)
+    numerator, denominator = problem.diversity.ratio
+    return SensitiveRule(
+        np.ascontiguousarray(codes), counts, numerator, denominator, problem.diversity.distinct
+    )
 
 
 def _prices(problem: Problem) -> NDArray[np.float64]:
     """Return (m,) what a unit of width costs: ranges per value, sets per further value."""
-    tables: LossTables = problem.compiled.tables
+    tables: LossTables = with_tables(problem).compiled.tables
     domains = problem.compiled.domains
     spans = np.where(
         [kind == "numeric" for kind in domains.kinds],
@@ -120,6 +174,7 @@ def _split_step(
     cursor: NDArray[np.int64],
     seen: NDArray[np.int64],
     widths: NDArray[np.float64],
+    rule: SensitiveRule,
     amount: int,
 ) -> int:
     """Take up to `amount` parts off the stack; cursor: open parts, classes, finished records."""
@@ -137,8 +192,13 @@ def _split_step(
                     break
                 widths[widest] = -1.0
                 middle = _cut(codes, widest, k, strict, records, begin, end)
-                if middle >= 0:
+                if (
+                    middle >= 0
+                    and _is_diverse(rule, records, begin, middle)
+                    and _is_diverse(rule, records, middle, end)
+                ):
                     break
+                middle = -1
         if middle < 0:
             for at in range(begin, end):
                 labels[records[at]] = cursor[1]
@@ -149,6 +209,23 @@ def _split_step(
             parts[cursor[0] + 1, 0], parts[cursor[0] + 1, 1] = begin, middle
             cursor[0] += 2
     return cursor[2]
+
+
+@kernel
+def _is_diverse(rule: SensitiveRule, records: NDArray[np.int64], begin: int, end: int) -> bool:
+    """Return whether a part is diverse."""
+    for column in range(rule.codes.shape[1]):
+        kinds, most = 0, 0
+        for at in range(begin, end):
+            code = rule.codes[records[at], column]
+            kinds += rule.counts[code] == 0
+            rule.counts[code] += 1
+            most = max(most, rule.counts[code])
+        for at in range(begin, end):
+            rule.counts[rule.codes[records[at], column]] = 0
+        if kinds < rule.distinct or most * rule.numerator > (end - begin) * rule.denominator:
+            return False
+    return True
 
 
 @kernel

@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.budget import Budget
-from anonymip.heuristics.finish import cut_in_order, finish
+from anonymip.heuristics.batch_cut import cut_in_batches
+from anonymip.heuristics.consecutive import cut_in_order
+from anonymip.heuristics.finish import finish
 from anonymip.heuristics.orders import find_order
+from anonymip.heuristics.rules import is_plain
 from anonymip.kernels import Stopwatch, kernel
 from anonymip.objectives.class_loss import (
     ClassState,
@@ -21,6 +24,7 @@ from anonymip.objectives.class_loss import (
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.solution import Solution
+from anonymip.status import Stopped
 from anonymip.stepping import run_in_steps
 
 
@@ -31,7 +35,11 @@ def ordered_cut(
 
     The best of all such cuts, by dynamic programming. Even for one numeric attribute it need not be
     the optimum of the problem, as it is for squared errors: of 0, 1, 1, 1, 2 with k = 2 the best
-    classes {0, 2}, {1, 1, 1} lose 4, every cut loses 5 or more.
+    classes {0, 2}, {1, 1, 1} lose 4, every cut loses 5 or more. Where the objective takes the
+    maximum over the records, the cut with the least maximum is found.
+
+    Under limits or a diversity only classes that keep them are cut, under a diversity of up to
+    4k - 1 records; records that no such cut can place join other classes.
 
     Parameters
     ----------
@@ -58,19 +66,39 @@ def ordered_cut(
     ------
     InputError
         If there is no such order.
+    NoSolution
+        If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
     records = find_order(problem, order, budget)
+    cut = _cut_with_kernels if is_plain(problem) else cut_in_batches
+    labels, stopped = cut(problem, records, budget)
+    return finish(
+        problem,
+        labels,
+        "ordered-cut",
+        watch,
+        budget=budget,
+        stopped=stopped,
+        options={"order": order},
+    )
+
+
+def _cut_with_kernels(
+    problem: Problem, records: NDArray[np.int64], budget: Budget
+) -> tuple[NDArray[np.int64], Stopped | None]:
+    """Return (n,) labels of the best cut and why it stopped early, if it did."""
     tables, n, k = problem.compiled.tables, problem.n, problem.k
+    sums = problem.compiled.aggregate == "sum"
     rows = kernel_rows(problem.microdata, tables, records)
     state = new_state(tables, 2 * k)
     best = np.full(n + 1, np.inf)
-    best[0] = 0.0
+    best[0] = 0.0 if sums else -np.inf
     begin = np.full(n + 1, -1, np.int64)
     cursor = np.zeros(1, np.int64)
 
     def step(amount: int) -> int:
-        return int(_cut_step(tables, rows, state, k, best, begin, cursor, amount))
+        return int(_cut_step(tables, rows, state, k, sums, best, begin, cursor, amount))
 
     stopped = run_in_steps(step, n, budget, "cutting the order", first=1000)
     labels = np.full(n, -1, np.int64)
@@ -81,7 +109,7 @@ def ordered_cut(
             end, label = int(begin[end]), label + 1
     else:
         cut_in_order(labels, records, k, 0)
-    return finish(problem, labels, "ordered-cut", watch, stopped=stopped, options={"order": order})
+    return labels, stopped
 
 
 @kernel
@@ -90,6 +118,7 @@ def _cut_step(
     rows: KernelRows,
     state: ClassState,
     k: int,
+    sums: bool,
     best: NDArray[np.float64],
     begin: NDArray[np.int64],
     cursor: NDArray[np.int64],
@@ -107,7 +136,8 @@ def _cut_step(
                 join_class(rows, state, end - 1)
             size = end - start
             if size >= k:
-                loss = best[start] + size * record_loss(tables, state)
+                loss = record_loss(tables, state)
+                loss = best[start] + size * loss if sums else max(best[start], loss)
                 if loss < best[end]:
                     best[end] = loss
                     begin[end] = start

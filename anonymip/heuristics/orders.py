@@ -12,6 +12,7 @@ from anonymip.budget import Budget
 from anonymip.errors import InputError
 from anonymip.heuristics.arrangement import arrange
 from anonymip.heuristics.hilbert_curve import hilbert_keys
+from anonymip.heuristics.surrogate import with_tables
 from anonymip.kernels import kernel
 from anonymip.objectives.box_tree import (
     BoxTree,
@@ -114,8 +115,9 @@ def neighbour_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
     """Return a chain: from each record to the cheapest neighbour not yet visited.
 
     It starts at the first record of the variance order. If the budget ends, the records left keep
-    that order.
+    that order. For an objective without tables neighbours are those under GCP.
     """
+    problem = with_tables(problem)
     start = variance_order(problem, budget)
     arranged = arrange(problem, start)
     tables, rows = problem.compiled.tables, arranged.rows
@@ -199,9 +201,10 @@ def _chain_step(
 def two_opt(problem: Problem, order: NDArray[np.int64], budget: Budget) -> NDArray[np.int64]:
     """Return a shorter path: reverse stretches while that lowers the losses between neighbours.
 
-    Stretches of up to 50 records are tried, in up to 10 passes.
+    Stretches of up to 50 records are tried, in up to 10 passes. For an objective without tables
+    the losses are those of GCP.
     """
-    tables = problem.compiled.tables
+    tables = with_tables(problem).compiled.tables
     rows = kernel_rows(problem.microdata, tables, order)
     path = np.arange(len(order))
     cursor = np.zeros(2, np.int64)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -15,14 +18,26 @@ from anonymip import (
     Microdata,
     Problem,
     Solution,
+    UnsupportedObjective,
     census,
     nearest_neighbour_bound,
     objective,
     solve,
 )
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.budget import Budget
 from tests.brute_force import Cell, Column, nearest_neighbour_sum, record_loss, starred
-from tests.random_problems import FALLING, LOSSES, Case, Loss, cases, larger_microdata
+from tests.random_problems import (
+    FALLING,
+    LOSSES,
+    PRODUCT,
+    SWINGING,
+    Case,
+    Loss,
+    cases,
+    larger_microdata,
+    ruled_cases,
+)
 
 
 @settings(max_examples=120)
@@ -147,3 +162,61 @@ def test_grows_with_k(suppression: bool) -> None:
         values.append(bound.value)
     assert values == sorted(values)
     assert values[0] < values[-1]
+
+
+@settings(max_examples=150)
+@given(ruled_cases(), st.booleans())
+def test_holds_under_rules_and_for_the_largest_loss(case: Case, general: bool) -> None:
+    """Diversity and limits only raise the optimum; a maximum is bounded by the largest term."""
+    if general:
+        case = replace(case, loss=PRODUCT)
+    problem = case.problem()
+    bound = nearest_neighbour_bound(problem)
+    assert bound is not None
+    best = case.optimum()
+    assert bound.value <= best + case.slack(best)
+    # The product over one attribute is affine, and proven.
+    declared = general and case.problem().m > 1
+    assert bool(problem.compiled.assumed) == declared
+    assumed = "nearest-neighbour (assuming a monotone objective)"
+    assert bound.method == (assumed if declared else "nearest-neighbour")
+
+
+@settings(max_examples=40)
+@given(cases(suppression=False), st.booleans())
+def test_largest_loss_takes_the_largest_term(case: Case, general: bool) -> None:
+    """With the maximum over the records the bound is the largest of their terms."""
+    case = replace(case, worst=True, loss=PRODUCT if general else case.loss)
+    bound = nearest_neighbour_bound(case.problem())
+    naive = -math.inf
+    for record in range(case.n):
+        others = sorted(
+            record_loss(case.columns, case.loss.naive, (record, other))
+            for other in range(case.n)
+            if other != record
+        )
+        naive = max(naive, others[case.k - 2])
+    assert bound is not None
+    assert bound.value == pytest.approx(naive, rel=1e-8, abs=1e-9)
+
+
+@settings(max_examples=60)
+@given(cases(largest=7), st.booleans())
+def test_terms_are_feasible_prices(case: Case, general: bool) -> None:
+    """The terms of any k or more records add up to no more than these cost as one class."""
+    if general:
+        case = replace(case, loss=PRODUCT)
+    terms = nearest_neighbour_terms(case.problem())
+    assert terms.shape == (case.n,)
+    for size in range(case.k, case.n + 1):
+        for group in combinations(range(case.n), size):
+            cost = size * record_loss(case.columns, case.loss.naive, group)
+            assert terms[list(group)].sum() <= cost + 1e-12
+
+
+@pytest.mark.parametrize("loss", [FALLING, SWINGING])
+def test_terms_need_a_monotone_objective(loss: Loss) -> None:
+    """What may fall has no terms, and the error says why."""
+    case = Case((Column((1.0, 2.0, 4.0, 9.0)),), 2, loss)
+    with pytest.raises(UnsupportedObjective, match="monotone"):
+        nearest_neighbour_terms(case.problem())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import Problem
+from anonymip import Attribute, Diversity, Microdata, Problem
 from anonymip.heuristics.mondrian import mondrian
 from tests.brute_force import Column
 from tests.random_problems import groups_of, larger_microdata, microdata
@@ -56,3 +57,14 @@ def test_relaxed_leaves_no_class_that_could_be_split(seed: int, n: int, k: int) 
     inverse = problem.microdata.row_types().inverse
     for group in solution.assignment.groups():
         assert len(group) < 2 * k or len(set(inverse[group].tolist())) == 1
+
+
+def test_parts_are_diverse() -> None:
+    """The median between 1 and 8 would leave x alone; the second attribute is cut instead."""
+    frame = pd.DataFrame(
+        {"a": [0, 1, 0, 1, 8, 9, 8, 9], "b": [0, 5, 0, 5, 0, 5, 0, 5], "s": list("xxxxyyyy")}
+    )
+    attributes = (Attribute("a", "numeric"), Attribute("b", "numeric"))
+    data = Microdata(frame, attributes, sensitive=("s",))
+    solution = mondrian(Problem(data, 2, diversity=Diversity(l=2)))
+    assert solution.assignment.labels.tolist() == [0, 1, 0, 1, 0, 1, 0, 1]

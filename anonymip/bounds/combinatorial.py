@@ -1,0 +1,55 @@
+"""The best combinatorial bound that holds for a problem."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
+from anonymip.bounds.squared_error import squared_error_bound, squared_error_terms
+from anonymip.budget import Budget
+from anonymip.objectives import SSE
+from anonymip.problem import Problem
+from anonymip.solution import Bound
+
+
+def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
+    """Return a lower bound on the loss of any release, by whichever argument holds.
+
+    Monotone record losses are bounded by nearest neighbours, squared errors by nearest squared
+    distances.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    budget
+        When it ends, records not looked at count as if they were published exactly.
+
+    Returns
+    -------
+    Bound or None
+        None if no argument holds.
+    """
+    if isinstance(problem.objective, SSE):
+        return squared_error_bound(problem, budget=budget)
+    return nearest_neighbour_bound(problem, budget=budget)
+
+
+def record_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64] | None:
+    """Return (n,) what each record adds at least to the loss of its class; None if unknown.
+
+    With the aggregate ``"max"`` it is what the record itself loses at least.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    budget
+        When it ends, records not looked at count as if they were published exactly.
+    """
+    if isinstance(problem.objective, SSE):
+        return squared_error_terms(problem, budget)
+    if not problem.compiled.monotone:
+        return None
+    return nearest_neighbour_terms(problem, budget)
