@@ -29,11 +29,14 @@ class Benchmark:
         Yields one record a measurement.
     instances
         Named instances that it needs.
+    finish
+        Does something with all measurements, such as writing them into a page.
     """
 
     name: str
     run: Callable[[], Iterator[dict[str, Any]]]
     instances: tuple[str, ...] = ()
+    finish: Callable[[pd.DataFrame], None] | None = None
 
 
 def machine() -> dict[str, str]:
@@ -61,4 +64,6 @@ def record(benchmark: Benchmark) -> pd.DataFrame:
     RESULTS.mkdir(exist_ok=True)
     with replacing(RESULTS / f"{benchmark.name}.csv") as (temporary,):
         frame.to_csv(temporary, index=False)
+    if benchmark.finish is not None:
+        benchmark.finish(frame)
     return frame

@@ -8,6 +8,7 @@ from typing import Any
 
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.methods import METHODS
+from benchmarks.formulations import formulations, write_table
 from benchmarks.registry import Benchmark
 
 _HEURISTICS = tuple(spec.name for spec in METHODS.values() if spec.role == "heuristic")
@@ -44,7 +45,11 @@ def person20() -> Iterator[dict[str, Any]]:
     problem = Problem(load_instance("person20"), k=3)
     reference = None
     for integer_ends in (True, False):
-        solution = solve(problem, "equivalence-mip", options={"integer_ends": integer_ends})
+        solution = solve(
+            problem,
+            "equivalence-mip",
+            options={"formulation": "bigm", "integer_ends": integer_ends},
+        )
         reference = reference or solution.seconds
         yield {
             **_row(solution),
@@ -144,4 +149,5 @@ BENCHMARKS = (
     Benchmark("scale", scale),
     Benchmark("generator", generator, ("census-1k",)),
     Benchmark("person20", person20, ("person20",)),
+    Benchmark("formulations", formulations, finish=write_table),
 )

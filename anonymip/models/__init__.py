@@ -1,5 +1,13 @@
 """Declarative Pyomo formulations: built here, solved elsewhere."""
 
-from anonymip.models.formulations import FORMULATIONS, build, model_size, read, set_start
+from anonymip.models.formulations import (
+    FORMULATIONS,
+    build,
+    choices_of,
+    model_size,
+    read,
+    relax,
+    set_start,
+)
 
-__all__ = ["FORMULATIONS", "build", "model_size", "read", "set_start"]
+__all__ = ["FORMULATIONS", "build", "choices_of", "model_size", "read", "relax", "set_start"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,47 +10,125 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from anonymip.assignments import Classes
-from anonymip.models.equivalence_context import linear
+from anonymip.models.equivalence_context import Context, linear
 from anonymip.objectives import cells_of
 from anonymip.problem import Problem
 from anonymip.tolerances import LOSS_RELATIVE
 
-#: Adds coefficient times variable to the objective.
-Add = Callable[[float, Any], None]
+#: Sizes of losses at which rows that hold them need no unit of their own.
+_SMALLEST, _LARGEST = 1e-2, 1e6
+
+
+@dataclass(eq=False)
+class Charge:
+    """The loss of one record: a constant and multiples of variables."""
+
+    constant: float
+    coefficients: list[float] = field(default_factory=list)
+    variables: list[Any] = field(default_factory=list)
+
+    def add(self, coefficient: float, variable: Any) -> None:
+        """Charge for a variable."""
+        if coefficient:
+            self.coefficients.append(float(coefficient))
+            self.variables.append(variable)
+
+
+def loss_size(context: Context) -> int:
+    """Return how many binaries curved losses of ranges need, and rows the chains of nodes."""
+    microdata = context.problem.microdata
+    choices = 0
+    for a in set(map(int, context.tables.pair_columns)) & set(context.ranges):
+        codes = microdata.codes[:, a].astype(np.int64)
+        choices += int(((codes + 1) * (len(microdata.levels[a]) - codes)).sum())
+    return choices + sum(microdata.n * one.longest for one in context.ancestors)
 
 
 def add_loss(model: pyo.ConcreteModel) -> None:
-    """Add the objective to a model that has its variables."""
+    """Add the objective to a model that has its variables.
+
+    ``record_loss[i]`` is what record i loses; the objective is their sum, or ``worst``, the
+    largest of them. ``loss_unit`` is the power of two in which rows with losses are measured, so
+    that tolerances of solvers stay harmless for tiny and for huge losses.
+    """
     context = model.context
-    tables, problem = context.tables, context.problem
-    n = problem.n
-    constant = tables.constant * n
-    coefficients: list[float] = []
-    variables: list[Any] = []
-
-    def add(coefficient: float, variable: Any) -> None:
-        if coefficient:
-            coefficients.append(float(coefficient))
-            variables.append(variable)
-
-    for r, column in enumerate(tables.range_columns):
-        low, high = tables.range_low[r], tables.range_high[r]
-        origin, unit = context.scaling.origin[column], context.scaling.unit[column]
-        constant += n * (low + high) * (origin - tables.range_origin[r])
-        for i in range(n):
-            add(low * unit, model.scaled_lower[i, column])
-            add(high * unit, model.scaled_upper[i, column])
-    constant += _add_set_losses(model, add)
-    _add_pair_losses(model, add)
-    if context.suppression:
-        alone = _losses_alone(problem)
-        for i in range(n):
-            add(problem.compiled.suppression_price - alone[i], model.suppress[i])
+    charges = _charges(model)
+    model.loss_unit = _unit(charges)
+    model.record_loss = pyo.Expression(
+        model.rows,
+        rule=lambda _, i: linear(
+            charges[i].constant, charges[i].coefficients, charges[i].variables
+        ),
+        doc="loss of a record [unit of the objective]",
+    )
+    if context.problem.compiled.aggregate == "max":
+        _add_worst(model)
+        return
     model.loss = pyo.Objective(
-        expr=linear(float(constant), coefficients, variables),
+        expr=linear(
+            float(sum(charge.constant for charge in charges)),
+            [coefficient for charge in charges for coefficient in charge.coefficients],
+            [variable for charge in charges for variable in charge.variables],
+        ),
         sense=pyo.minimize,
         doc="(21), (34): loss summed over the records [unit of the objective]",
     )
+
+
+def scaled_loss(model: pyo.ConcreteModel, i: int, variable: Any) -> Any:
+    """Return the loss of a record minus a variable that holds it, in the unit of losses."""
+    loss, unit = model.record_loss[i].expr, model.loss_unit
+    return linear(
+        loss.constant / unit,
+        [*(coefficient / unit for coefficient in loss.linear_coefs), -1.0],
+        [*loss.linear_vars, variable],
+    )
+
+
+def _add_worst(model: pyo.ConcreteModel) -> None:
+    model.worst = pyo.Var(doc="largest loss of a record [loss_unit]")
+    model.worst_at_least = pyo.Constraint(
+        model.rows,
+        rule=lambda model, i: (None, scaled_loss(model, i, model.worst), 0.0),
+        doc="no record loses more than the worst",
+    )
+    model.loss = pyo.Objective(
+        expr=linear(0.0, [model.loss_unit], [model.worst]),
+        sense=pyo.minimize,
+        doc="largest loss of a record [unit of the objective]",
+    )
+
+
+def _unit(charges: list[Charge]) -> float:
+    largest = 0.0
+    for charge in charges:
+        for coefficient, variable in zip(charge.coefficients, charge.variables, strict=True):
+            low, high = variable.bounds
+            largest = max(largest, abs(coefficient) * (high - low))
+    if largest == 0.0 or _SMALLEST <= largest <= _LARGEST:
+        return 1.0
+    return float(2.0 ** np.rint(np.log2(largest)))
+
+
+def _charges(model: pyo.ConcreteModel) -> list[Charge]:
+    context = model.context
+    tables, problem = context.tables, context.problem
+    charges = [Charge(float(tables.constant)) for _ in range(problem.n)]
+    for r, column in enumerate(tables.range_columns):
+        low, high = tables.range_low[r], tables.range_high[r]
+        origin, unit = context.scaling.origin[column], context.scaling.unit[column]
+        for i, charge in enumerate(charges):
+            charge.constant += float((low + high) * (origin - tables.range_origin[r]))
+            charge.add(low * unit, model.scaled_lower[i, column])
+            charge.add(high * unit, model.scaled_upper[i, column])
+    _add_set_losses(model, charges)
+    _add_curved_ranges(model, charges)
+    _add_node_losses(model, charges)
+    if context.suppression:
+        alone = _losses_alone(problem)
+        for i, charge in enumerate(charges):
+            charge.add(problem.compiled.suppression_price - alone[i], model.suppress[i])
+    return charges
 
 
 def _losses_alone(problem: Problem) -> NDArray[np.float64]:
@@ -59,10 +137,21 @@ def _losses_alone(problem: Problem) -> NDArray[np.float64]:
     return problem.compiled.record_losses(cells_of(problem.recoding.describe(problem, alone)))
 
 
-def _add_set_losses(model: pyo.ConcreteModel, add: Add) -> float:
-    """Charge for the number of published values; return the constant part."""
-    tables, n = model.context.tables, model.context.problem.n
-    constant = 0.0
+def _add_node_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
+    """Charge for the nodes that are reached, step by step on the way to the root."""
+    codes = model.context.problem.microdata.codes
+    for one in model.context.ancestors:
+        a = one.attribute
+        for i, charge in enumerate(charges):
+            code = int(codes[i, a])
+            charge.constant += float(one.alone[code])
+            for node, step in zip(one.chains[code], one.steps[code], strict=True):
+                charge.add(step, model.reaches[i, a, node])
+
+
+def _add_set_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
+    """Charge for the number of published values."""
+    tables = model.context.tables
     curved: dict[int, NDArray[np.float64]] = {}
     for s, column in enumerate(map(int, tables.set_columns)):
         size, start = int(tables.set_sizes[s]), int(tables.set_start[s])
@@ -72,17 +161,16 @@ def _add_set_losses(model: pyo.ConcreteModel, add: Add) -> float:
             curved[column] = losses
             continue
         step = float(steps.mean()) if size > 1 else 0.0
-        constant += n * (float(losses[0]) - step)
-        for i in range(n):
+        for i, charge in enumerate(charges):
+            charge.constant += float(losses[0]) - step
             for h in range(size):
-                add(step, model.included[i, column, h])
+                charge.add(step, model.included[i, column, h])
     if curved:
-        _add_curved_sets(model, add, curved)
-    return constant
+        _add_curved_sets(model, charges, curved)
 
 
 def _add_curved_sets(
-    model: pyo.ConcreteModel, add: Add, curved: dict[int, NDArray[np.float64]]
+    model: pyo.ConcreteModel, charges: list[Charge], curved: dict[int, NDArray[np.float64]]
 ) -> None:
     """Choose the number of published values where the loss is not linear in it."""
     model.set_sizes = pyo.Set(
@@ -114,22 +202,23 @@ def _add_curved_sets(
         ),
         doc="the size counts the published values",
     )
-    for i in model.rows:
+    for i, charge in enumerate(charges):
         for a, losses in curved.items():
             for c, loss in enumerate(losses, start=1):
-                add(float(loss), model.set_size[i, a, c])
+                charge.add(float(loss), model.set_size[i, a, c])
 
 
-def _add_pair_losses(model: pyo.ConcreteModel, add: Add) -> None:
+def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
     """Choose the published range among all pairs of levels where the loss is not linear in it."""
-    tables, microdata = model.context.tables, model.context.problem.microdata
-    if not len(tables.pair_columns):
-        return
-    scaling = model.context.scaling
+    context = model.context
+    tables, microdata, scaling = context.tables, context.problem.microdata, context.scaling
     levels = {
-        int(a): (microdata.levels[a].astype(np.float64) - scaling.origin[a]) / scaling.unit[a]
-        for a in tables.pair_columns
+        a: (microdata.levels[a].astype(np.float64) - scaling.origin[a]) / scaling.unit[a]
+        for a in map(int, tables.pair_columns)
+        if a in context.ranges
     }
+    if not levels:
+        return
     model.range_choices = pyo.Set(
         initialize=[
             (i, a, p, q)
@@ -170,8 +259,10 @@ def _add_pair_losses(model: pyo.ConcreteModel, add: Add) -> None:
             ),
         )
     for p_index, column in enumerate(map(int, tables.pair_columns)):
+        if column not in levels:
+            continue
         start, size = int(tables.pair_start[p_index]), int(tables.pair_sizes[p_index])
         losses = tables.pair_losses[start : start + size * size].reshape(size, size)
-        for i in model.rows:
+        for i, charge in enumerate(charges):
             for p, q in choices[i, column]:
-                add(float(losses[p, q]), model.range_choice[i, column, p, q])
+                charge.add(float(losses[p, q]), model.range_choice[i, column, p, q])

@@ -1,8 +1,9 @@
-"""All formulations by name, behind three functions: build, set_start, read."""
+"""All formulations by name, behind four functions: build, set_start, relax, read."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -37,16 +38,36 @@ class Formulation:
     read: str
 
 
-#: All formulations.
+def _of_pairs(name: str, set_start: str = "equivalence_start:set_start_equivalence") -> Formulation:
+    """Return a formulation by pairs of records, which has a module of its own."""
+    here = "anonymip.models."
+    return Formulation(
+        name,
+        "classes",
+        f"{here}{name}:{name}_size",
+        f"{here}{name}:build_{name}",
+        f"{here}{set_start}",
+        f"{here}equivalence_start:read_equivalence",
+    )
+
+
+#: All formulations, from the weakest linear relaxation to the strongest.
 FORMULATIONS = MappingProxyType(
     {
-        "bigm": Formulation(
-            "bigm",
-            "classes",
-            "anonymip.models.equivalence:bigm_size",
-            "anonymip.models.equivalence:build_bigm",
-            "anonymip.models.equivalence:set_start_bigm",
-            "anonymip.models.equivalence:read_bigm",
+        formulation.name: formulation
+        for formulation in (
+            _of_pairs("indicator"),
+            _of_pairs("bigm"),
+            _of_pairs("hull", "hull:set_start_hull"),
+            _of_pairs("strengthened", "strengthened:set_start_strengthened"),
+            Formulation(
+                "set-partition",
+                "classes",
+                "anonymip.models.set_partition:set_partition_size",
+                "anonymip.models.set_partition:build_set_partition",
+                "anonymip.models.set_partition:set_start_set_partition",
+                "anonymip.models.set_partition:read_set_partition",
+            ),
         )
     }
 )
@@ -63,6 +84,18 @@ def _find(formulation: str) -> Formulation:
             f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(FORMULATIONS)}"
         )
     return FORMULATIONS[formulation]
+
+
+def choices_of(formulation: str) -> frozenset[str]:
+    """Return the names of a formulation's choices, the keyword arguments that `build` takes.
+
+    Raises
+    ------
+    InputError
+        If there is no such formulation.
+    """
+    parameters = inspect.signature(_function(_find(formulation).build)).parameters.values()
+    return frozenset(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
 
 
 def model_size(problem: Problem, formulation: str = "bigm") -> int:
@@ -85,7 +118,9 @@ def build(problem: Problem, formulation: str = "bigm", **choices: Any) -> Concre
     problem
         What to model.
     formulation
-        ``"bigm"``: Liang & Samavi's MILP, eqs. (21)-(32).
+        ``"bigm"``: Liang & Samavi's MILP, eqs. (21)-(32); ``"strengthened"``: the same with
+        stronger rows; ``"hull"`` and ``"indicator"``: by Disjuncts of :mod:`pyomo.gdp`. All have
+        the same optima and name their variables alike.
     **choices
         Of the formulation, such as ``integer_ends``.
 
@@ -120,3 +155,23 @@ def read(model: ConcreteModel) -> Assignment:
     """
     assignment: Assignment = _function(FORMULATIONS[model.formulation].read)(model)
     return assignment
+
+
+def relax(model: ConcreteModel) -> None:
+    """Turn a built model into its linear relaxation, in place.
+
+    Integer variables become continuous. Constraints that hold only where an indicator is 1 are
+    switched off: a linear program knows no such rows.
+    """
+    from pyomo.environ import Block, Constraint, TransformationFactory
+    from pyomo.gdp import Disjunct
+
+    inside = (Block, Disjunct)
+    conditional = [
+        constraint
+        for disjunct in model.component_data_objects(Disjunct, active=True, descend_into=inside)
+        for constraint in disjunct.component_objects(Constraint, active=True, descend_into=inside)
+    ]
+    for constraint in conditional:
+        constraint.deactivate()
+    TransformationFactory("core.relax_integer_vars").apply_to(model)

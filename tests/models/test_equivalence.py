@@ -1,8 +1,8 @@
-"""The big-M model of Liang & Samavi: constants, size, relaxation, and what it refuses."""
+"""What all formulations by pairs of records keep: truth, relaxations in order, refusals."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from anonymip import (
     Classes,
     InputError,
     Problem,
+    Solution,
+    Stopped,
     UnsupportedObjective,
     build,
     census,
@@ -23,113 +25,169 @@ from anonymip import (
     set_start,
     solve_model,
 )
-from anonymip.models import equivalence
-from tests.brute_force import Column
-from tests.random_problems import FALLING, LOSSES, Case, cases
+from anonymip.exact.trust import largest_effect
+from anonymip.models import model_size
+from anonymip.solvers import get_solver
+from anonymip.tolerances import FINE_LOSS
+from tests.brute_force import Column, Rules
+from tests.models.pair_formulations import PAIR_FORMULATIONS, relaxation_bound, violations
+from tests.random_problems import (
+    FALLING,
+    LOSSES,
+    PRODUCT,
+    Case,
+    cases,
+    ruled_cases,
+)
+
+#: What is asked of a formulation: plain tables, or also diversity, limits and the largest loss.
+ASKED = {"plain": cases, "ruled": ruled_cases}
 
 
-@settings(max_examples=60)
-@given(cases(largest=5), st.booleans())
-def test_every_release_is_a_point_of_the_model(case: Case, integer_ends: bool) -> None:
-    """Big-M constants are valid: each allowed release keeps all rows, and its cost is its loss."""
-    model = build(case.problem(), integer_ends=integer_ends)
+def needs_scip(formulation: str) -> str:
+    """Return the solver of a formulation, or skip where it is not installed."""
+    if formulation != "indicator":
+        return "highs"
+    if not get_solver("scip").availability().installed:
+        pytest.skip("needs SCIP")
+    return "scip"
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+@settings(max_examples=20)
+@given(data=st.data(), integer_ends=st.booleans())
+def test_every_release_is_a_point_of_the_model(
+    formulation: str, asked: str, data: st.DataObject, integer_ends: bool
+) -> None:
+    """Each allowed release keeps all rows, costs its loss, and is read back."""
+    case = data.draw(ASKED[asked](largest=5))
+    problem = case.problem()
+    model = build(problem, formulation, integer_ends=integer_ends)
     for groups in case.releases():
         classes = Classes.from_groups(groups, case.n)
         set_start(model, classes)
         assert violations(model) == []
         loss = case.release_loss(groups)
         assert pyo.value(model.loss) == pytest.approx(loss, rel=1e-9, abs=1e-9)
-        assert read(model).labels.tolist() == classes.labels.tolist()
+        found = read(model)
+        assert isinstance(found, Classes)
+        assert sorted(found.sizes) == sorted(classes.sizes)
+        assert Solution.of(problem, found, method="read").objective == pytest.approx(loss)
+        if formulation != "strengthened":
+            assert found.labels.tolist() == classes.labels.tolist()
 
 
-def violations(model: pyo.ConcreteModel) -> list[str]:
-    """Return the names of all rows, bounds and domains that the values break."""
-    broken = []
-    for constraint in model.component_data_objects(pyo.Constraint, active=True):
-        body = pyo.value(constraint.body)
-        lower, upper = pyo.value(constraint.lower), pyo.value(constraint.upper)
-        slack = 1e-9 * max(1.0, abs(body))
-        if (lower is not None and body < lower - slack) or (
-            upper is not None and body > upper + slack
-        ):
-            broken.append(constraint.name)
-    for variable in model.component_data_objects(pyo.Var):
-        low, high = variable.bounds
-        inside = (low is None or variable.value >= low) and (high is None or variable.value <= high)
-        if not inside or (variable.is_integer() and variable.value != round(variable.value)):
-            broken.append(variable.name)
-    return broken
-
-
-@settings(max_examples=40)
-@given(cases(largest=6))
-def test_relaxation_never_exceeds_the_optimum(case: Case) -> None:
-    """Without integrality the model gives a lower bound."""
-    model = build(case.problem())
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
-    result = solve_model(model)
+def assert_finds_the_optimum(case: Case, formulation: str, solver: str, **choices: Any) -> None:
+    """Assert that a solver finds the optimum of brute force in a formulation."""
+    problem = case.problem()
+    model = build(problem, formulation, **choices)
+    result = solve_model(model, solver)
     best = case.optimum()
-    assert result.objective is not None
-    assert result.objective <= best + 1e-6 * max(1.0, abs(best))
+    assert result.bound is not None
+    # Solvers keep rows to their tolerances, which a fine loss does not stand out from.
+    scale = max(largest_effect(problem), abs(best), 1e-6)
+    found = Solution.of(problem, read(model), method="read")
+    assert found.objective >= best - 1e-9 * max(1.0, abs(best))
+    assert found.objective <= best + 1e-5 * scale
+    assert result.bound <= best + 1e-5 * scale
+    if abs(best) >= FINE_LOSS * largest_effect(problem):
+        assert result.stopped is Stopped.OPTIMAL
+        assert found.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_equals_brute_force(formulation: str, asked: str, data: st.DataObject) -> None:
+    """All kinds of attributes, losses and rules, on HiGHS; indicators on SCIP."""
+    solver = needs_scip(formulation)
+    assert_finds_the_optimum(data.draw(ASKED[asked](largest=7)), formulation, solver)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("formulation", ["bigm", "strengthened"])
+@settings(max_examples=8)
+@given(data=st.data())
+def test_equals_brute_force_on_cbc(formulation: str, asked: str, data: st.DataObject) -> None:
+    """The same on the other solver that is always there."""
+    assert_finds_the_optimum(data.draw(ASKED[asked](largest=6)), formulation, "cbc")
+
+
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+@pytest.mark.parametrize("worst", [False, True])
+def test_equals_brute_force_on_eight_records(formulation: str, worst: bool) -> None:
+    """Three kinds of attributes, a diversity and limits on 8 records."""
+    columns = (
+        Column((17, 25, 40, 22, 61, 58, 33, 30), integer=True),
+        Column(("p", "q", "p", "r", "q", "p", "r", "p"), False, as_set=True),
+        Column(
+            ("s", "q", "r", "p", "p", "s", "q", "r"),
+            False,
+            as_set=True,
+            paths=(("p", "pq", "*"), ("q", "pq", "*"), ("r", "rs", "*"), ("s", "rs", "*")),
+        ),
+    )
+    rules = Rules((("x", "y", "x", "y", "x", "z", "z", "y"),), distinct=2, caps=((0, 35),))
+    case = Case(columns, 3, LOSSES["gcp"], rules=rules, worst=worst)
+    assert_finds_the_optimum(case, formulation, needs_scip(formulation))
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_relaxations_are_ordered(asked: str, data: st.DataObject) -> None:
+    """Indicator <= big-M <= hull <= strengthened <= set partitioning <= optimum."""
+    case = data.draw(ASKED[asked](largest=6))
+    problem = case.problem()
+    best = case.optimum()
+    bounds = [relaxation_bound(problem, formulation) for formulation in PAIR_FORMULATIONS]
+    bounds += [relaxation_bound(problem, "set-partition"), best]
+    slack = 1e-6 * max(largest_effect(problem), abs(best), 1e-3)
+    for weaker, stronger in pairwise(bounds):
+        assert weaker <= stronger + slack
 
 
 @settings(max_examples=25)
 @given(cases(largest=6, suppression=False))
 def test_relaxation_is_no_weaker_than_publishing_exactly(case: Case) -> None:
-    """Ends cover the record's own value even in the relaxation."""
-    model = build(case.problem())
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
-    result = solve_model(model)
+    """Cells cover the record's own value even in the weakest relaxation."""
     alone = case.release_loss(tuple((record,) for record in range(case.n)))
-    assert result.objective is not None
-    assert result.objective >= alone - 1e-6 * max(1.0, abs(alone))
+    bound = relaxation_bound(case.problem(), "indicator")
+    assert bound >= alone - 1e-6 * max(1.0, abs(alone))
 
 
 @pytest.mark.parametrize(
-    ("instance", "k", "root", "optimum"),
+    ("instance", "k", "bounds", "optimum"),
     [
-        ("health-records", 3, 0.522350, 0.955090),
-        ("wong-5", 2, 3.661094, 7.103556),
-        ("aggarwal-4", 2, 5.107692, 5.2),
+        ("health-records", 3, (0.0, 0.522350, 0.711590, 0.786720, 0.790702), 0.955090),
+        ("wong-5", 2, (0.0, 3.661094, 3.717183, 5.003149, 5.445450), 7.103556),
+        ("aggarwal-4", 2, (0.0, 5.107692, 5.2, 5.2, 5.2), 5.2),
+        ("census:10,2,1", 3, (0.0, 2.089192, 2.128425, 3.893751, 4.317568), 4.391892),
     ],
 )
-def test_relaxations_of_named_instances(instance: str, k: int, root: float, optimum: float) -> None:
-    """The root bounds are pinned beside the optima: a weaker constant would show here."""
-    model = build(Problem(load_instance(instance), k))
-    assert solve_model(model).objective == pytest.approx(optimum, abs=1e-6)
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
-    assert solve_model(model).objective == pytest.approx(root, abs=1e-6)
+def test_relaxations_of_named_instances(
+    instance: str, k: int, bounds: tuple[float, ...], optimum: float
+) -> None:
+    """The root bounds are pinned beside the optima: a weaker row would show here."""
+    problem = Problem(load_instance(instance), k)
+    formulations = (*PAIR_FORMULATIONS, "set-partition")
+    found = [relaxation_bound(problem, formulation) for formulation in formulations]
+    assert found == pytest.approx(bounds, abs=1e-6)
+    assert found[1] < found[3]
+    for formulation in formulations[1:]:
+        assert solve_model(build(problem, formulation)).objective == pytest.approx(
+            optimum, abs=1e-6
+        )
 
 
-def test_big_m_constants_by_hand() -> None:
-    """Eqs. (29)-(32) with observed ends: values 2, 5, 9 in the domain 0 to 100."""
-    column = Column((5, 2, 9), domain=(0, 100), integer=True)
-    model = build(Case((column,), 2, LOSSES["gcp"]).problem())
-
-    def constants(name: str) -> dict[tuple[int, int], float]:
-        component = model.component(name)
-        return {
-            pair: float(component[(*pair, 0)].body.linear_coefs[2])
-            for pair in combinations(range(3), 2)
-        }
-
-    # A lower end is at least 2 and at most the own value; an upper one at most 9.
-    lower = {(0, 1): 5 - 2, (0, 2): 9 - 2, (1, 2): 9 - 2}
-    upper = {(0, 1): 9 - 2, (0, 2): 9 - 5, (1, 2): 9 - 2}
-    assert constants("lower_at_most") == constants("lower_at_least") == lower
-    assert constants("upper_at_most") == constants("upper_at_least") == upper
-
-
-def test_size_of_the_model() -> None:
-    """N (n - 1) / 2 binaries, four rows a pair and range, two a pair and value of a set."""
-    model = build(Problem(load_instance("health-records"), 3))
-    pairs = 21
-    assert len(model.equivalent) == pairs
-    assert all(variable.is_binary() for variable in model.equivalent.values())
-    rows = sum(len(c) for c in model.component_objects(pyo.Constraint))
-    assert rows == 7 + pairs * (4 * 2 + 2 * 2)
-    assert len(model.scaled_lower) == len(model.scaled_upper) == 7 * 2
-    assert len(model.included) == 7 * 2
+@pytest.mark.shared_data
+def test_relaxations_of_the_sample_of_the_paper() -> None:
+    """The 20 records of Liang & Samavi, k = 3, optimum 13.5: the rows of pairs add little."""
+    problem = Problem(load_instance("person20"), 3)
+    found = [relaxation_bound(problem, f) for f in (*PAIR_FORMULATIONS, "set-partition")]
+    assert found == pytest.approx([0.0, 6.410932, 6.823337, 10.173840, 12.540404], abs=1e-5)
 
 
 def test_integer_ends_follow_the_attributes() -> None:
@@ -149,16 +207,24 @@ def test_integer_ends_follow_the_attributes() -> None:
     assert whole(build(problem, integer_ends=False)) == [False] * 4
 
 
-def test_every_component_is_documented() -> None:
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+def test_every_component_is_documented(formulation: str) -> None:
     """Each set, variable, expression, constraint and objective says what it is."""
     columns = (
         Column((1.0, 2.0, 4.0)),
         Column(("p", "q", "r"), False, as_set=True),
+        Column(("p", "q", "p"), False, as_set=True, paths=(("p", "P", "*"), ("q", "P", "*"))),
     )
-    model = build(Case(columns, 2, LOSSES["curved"], suppression=True).problem())
+    rules = Rules((("x", "y", "z"),), distinct=2, caps=((0, 3.5), (1, 3)))
+    case = Case(columns, 2, LOSSES["curved"], suppression=True, rules=rules, worst=True)
+    model = build(case.problem(), formulation)
     kinds = (pyo.Set, pyo.RangeSet, pyo.Var, pyo.Expression, pyo.Constraint, pyo.Objective)
-    components = [c for c in model.component_objects(kinds) if not c.local_name.endswith("_index")]
-    assert len(components) > 15
+    components = [
+        c
+        for c in model.component_objects(kinds, descend_into=False)
+        if not c.local_name.endswith(("_index", "_xor"))
+    ]
+    assert len(components) > 20
     assert [c.name for c in components if not c.doc] == []
 
 
@@ -175,38 +241,58 @@ def test_ends_are_read_in_the_unit_of_the_attribute(offset: int) -> None:
     np.testing.assert_allclose(upper, [3, 3, 3, 9, 9, 9], atol=1e-6)
 
 
-def test_objectives_that_are_not_monotone_are_refused() -> None:
-    """The model could publish more than a class covers; the message names what accepts it."""
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+def test_objectives_that_do_not_fit_are_refused(formulation: str) -> None:
+    """Falling losses and losses without tables; the messages name what accepts them."""
     problem = Case((Column((1.0, 2.0, 4.0)),), 2, FALLING).problem()
-    with pytest.raises(UnsupportedObjective, match=r"'falling' can fall in 'a'.*greedy-search"):
-        build(problem)
+    others = "greedy-search.*set-partition"
+    with pytest.raises(UnsupportedObjective, match=f"'falling' .*can fall in 'a'.*{others}"):
+        build(problem, formulation)
+    columns = (Column((1.0, 2.0, 4.0)), Column((3.0, 1.0, 1.0)))
+    problem = Case(columns, 2, PRODUCT).problem()
+    with pytest.raises(UnsupportedObjective, match=f"'product' is of the general tier.*{others}"):
+        model_size(problem, formulation)
 
 
-def test_models_too_large_are_refused() -> None:
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+def test_models_too_large_are_refused(formulation: str) -> None:
     """Beyond 3,000,000 rows the message gives size, limit and remedy; nothing is built."""
     with pytest.raises(InputError, match=r"3,000,000.*greedy-search"):
-        build(Problem(census(1000, 8, seed=0), 3))
+        build(Problem(census(2000, 8, seed=0), 3), formulation)
 
 
-def test_size_limit_counts_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The estimate counts the rows of eqs. (22)-(25) and of the sets."""
-    problem = Problem(load_instance("health-records"), 3)
-    monkeypatch.setattr(equivalence, "LARGEST_MODEL", 21 * (4 * 2 + 2 * 2 + 3))
-    build(problem)
-    monkeypatch.setattr(equivalence, "LARGEST_MODEL", 21 * (4 * 2 + 2 * 2 + 3) - 1)
-    with pytest.raises(InputError, match="has about 315 constraints"):
-        build(problem)
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+def test_estimated_size_is_no_less_than_the_rows(formulation: str) -> None:
+    """The estimate, which decides about building, counts all rows."""
+    columns = (
+        Column((1.0, 2.0, 4.0, 7.0, 7.5)),
+        Column(("p", "q", "r", "p", "q"), False, as_set=True),
+        Column(
+            ("p", "q", "p", "r", "s"),
+            False,
+            as_set=True,
+            paths=(("p", "pq", "*"), ("q", "pq", "*"), ("r", "rs", "*"), ("s", "rs", "*")),
+        ),
+    )
+    rules = Rules((("x", "y", "z", "x", "y"),), distinct=2, caps=((0, 5.0), (1, 3)))
+    for ruled in (None, rules):
+        problem = Case(columns, 2, LOSSES["gcp"], suppression=True, rules=ruled).problem()
+        model = build(problem, formulation)
+        rows = sum(1 for _ in model.component_data_objects(pyo.Constraint, active=True))
+        assert rows <= model_size(problem, formulation) + 2 * problem.n
+        assert model_size(problem, formulation) <= 3 * rows + 200
 
 
-def test_other_recodings_are_refused() -> None:
-    """The model knows equivalence classes only."""
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
+def test_other_recodings_are_refused(formulation: str) -> None:
+    """The models know equivalence classes only."""
 
     class Freeform:
         name = "freeform"
 
     problem: Any = Problem(load_instance("wong-5"), 2).replace(recoding=Freeform())
     with pytest.raises(InputError, match="does not model the recoding freeform"):
-        build(problem)
+        build(problem, formulation)
 
 
 def test_indirectly_equivalent_records_share_a_class() -> None:

@@ -15,8 +15,9 @@ from anonymip import (
     read,
     set_start,
 )
-from anonymip.models import FORMULATIONS
+from anonymip.models import FORMULATIONS, choices_of, relax
 from anonymip.recodings import EquivalenceClasses
+from anonymip.solvers.compilation import compile_standard_form
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def test_round_trip_of_every_formulation(problem: Problem, name: str) -> None:
 
 def test_unknown_formulation_is_refused(problem: Problem) -> None:
     """The message lists the formulations."""
-    with pytest.raises(InputError, match=r"unknown formulation 'hulls'. Use bigm"):
+    with pytest.raises(InputError, match=r"unknown formulation 'hulls'. Use indicator, bigm, hull"):
         build(problem, "hulls")
 
 
@@ -63,3 +64,22 @@ def test_start_with_suppressed_records(problem: Problem) -> None:
     classes = Classes.from_groups([[1, 2, 3, 4, 5, 6]], 7)
     set_start(model, classes)
     assert read(model).labels.tolist() == [-1, 0, 0, 0, 0, 0, 0]
+
+
+def test_choices_of_formulations() -> None:
+    """The names of the keyword arguments, for callers that offer the same to all."""
+    assert choices_of("bigm") == {"integer_ends"}
+    assert choices_of("strengthened") == {"integer_ends", "transitivity"}
+    with pytest.raises(InputError, match="unknown formulation"):
+        choices_of("hulls")
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_relaxation_has_no_integers(problem: Problem, name: str) -> None:
+    """All variables of the relaxation are continuous, and the model is still built."""
+    model = build(problem, name)
+    assert compile_standard_form(model).integer.any()
+    relax(model)
+    form = compile_standard_form(model)
+    assert not form.integer.any()
+    assert not form.has_indicators

@@ -1,0 +1,194 @@
+"""What an enumeration finds: sets of row types with their losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from anonymip.enumeration.merging import MergedRows
+from anonymip.problem import Problem
+
+#: Sets whose losses are computed at a time.
+_BATCH = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSets:
+    """Sets of records that may be classes, as counts of row types.
+
+    Parameters
+    ----------
+    rows
+        The t row types.
+    offsets
+        (c + 1,) int64, where each of the c sets begins in `types` and `counts`.
+    types, counts
+        Row types of each set, ascending, and how many rows of each it holds (int32).
+    losses
+        (c,) float64, the class's part of the loss; with the aggregate ``"max"`` the loss of one
+        of its records.
+    reduced_costs
+        (c,) float64, losses less the prices of the rows.
+    complete
+        Whether these are all sets that were asked for.
+    reason
+        What ended the search early: ``"max_sets"``, ``"max_nodes"``, or the value of
+        :class:`~anonymip.status.Stopped`; None if it is complete.
+    nodes
+        Partial sets that were looked at.
+    """
+
+    rows: MergedRows
+    offsets: NDArray[np.int64]
+    types: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    losses: NDArray[np.float64]
+    reduced_costs: NDArray[np.float64]
+    complete: bool
+    reason: str | None
+    nodes: int
+
+    def __len__(self) -> int:
+        """Return the number of sets."""
+        return len(self.losses)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(c,) int64, records of each set."""
+        total = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+        return total[self.offsets[1:]] - total[self.offsets[:-1]]
+
+    @cached_property
+    def incidence(self) -> csc_array:
+        """(t, c) how many rows of each type each set holds."""
+        shape = (self.rows.types, len(self))
+        return csc_array((self.counts.astype(np.float64), self.types, self.offsets), shape)
+
+    @cached_property
+    def records(self) -> NDArray[np.int64]:
+        """Records that represent the sets, set by set; of a type the first ones are named."""
+        return representatives(self.rows, np.repeat(self.types, self.counts), self.sizes)
+
+    def only(self, kept: NDArray[np.bool_]) -> ClusterSets:
+        """Return some of the sets.
+
+        Parameters
+        ----------
+        kept
+            (c,) which ones.
+        """
+        lengths = np.diff(self.offsets)
+        places = np.repeat(kept, lengths)
+        return replace(
+            self,
+            offsets=np.concatenate([[0], np.cumsum(lengths[kept])]),
+            types=self.types[places],
+            counts=self.counts[places],
+            losses=self.losses[kept],
+            reduced_costs=self.reduced_costs[kept],
+        )
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else f"cut short by {self.reason}"
+        return f"<ClusterSets: {len(self)} sets of {self.rows.types} row types, {state}>"
+
+
+def representatives(
+    rows: MergedRows, members: NDArray[np.int32], sizes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return a record for each member, different ones within a set.
+
+    Parameters
+    ----------
+    rows
+        The row types.
+    members
+        Types of the members of all sets, set by set, ascending within a set.
+    sizes
+        (c,) members of each set.
+    """
+    begins = np.flatnonzero(_new_runs(members, sizes))
+    lengths = np.diff(np.append(begins, len(members)))
+    copies = np.arange(len(members)) - np.repeat(begins, lengths)
+    return rows.records[rows.starts[members] + copies]
+
+
+def _new_runs(members: NDArray[np.int32], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return for each member whether it is the first of its type in its set."""
+    new = np.ones(len(members), np.bool_)
+    new[1:] = members[1:] != members[:-1]
+    new[np.cumsum(sizes) - sizes] = True
+    return new
+
+
+def gather_sets(
+    problem: Problem,
+    rows: MergedRows,
+    members: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+    losses: NDArray[np.float64],
+    *,
+    threshold: float,
+    exact: bool,
+    reason: str | None,
+    nodes: int,
+) -> ClusterSets:
+    """Return the sets below the threshold.
+
+    Parameters
+    ----------
+    problem, rows
+        What was searched.
+    members
+        Types of the members of all sets, set by set, ascending within a set.
+    sizes, losses
+        (c,) of each set.
+    threshold
+        Sets whose reduced cost is not below it are left out.
+    exact
+        Whether to compute the losses anew with the objective's own function.
+    reason, nodes
+        Handed on.
+    """
+    if exact:
+        losses = _exact_losses(problem, representatives(rows, members, sizes), sizes)
+    begins = np.cumsum(sizes) - sizes
+    paid = np.add.reduceat(rows.prices[members], begins) if len(sizes) else np.empty(0)
+    reduced = losses - paid
+    kept = reduced < threshold
+    if not kept.all():
+        members, sizes = members[np.repeat(kept, sizes)], sizes[kept]
+        losses, reduced = losses[kept], reduced[kept]
+        begins = np.cumsum(sizes) - sizes
+    new = _new_runs(members, sizes)
+    firsts = np.flatnonzero(new)
+    runs = np.concatenate([[0], np.cumsum(new)])
+    return ClusterSets(
+        rows,
+        np.append(runs[begins], len(firsts)).astype(np.int64),
+        members[firsts],
+        np.diff(np.append(firsts, len(members))).astype(np.int32),
+        losses,
+        reduced,
+        reason is None,
+        reason,
+        nodes,
+    )
+
+
+def _exact_losses(
+    problem: Problem, records: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    losses = np.empty(len(sizes))
+    begins = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes):
+        sets = np.flatnonzero(sizes == size)
+        for at in range(0, len(sets), _BATCH):
+            part = sets[at : at + _BATCH]
+            members = records[begins[part][:, None] + np.arange(size)]
+            losses[part] = problem.compiled.class_losses(members)
+    return losses
