@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
+from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
-from anonymip.errors import InputError
-from anonymip.methods import METHODS, find_method
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.methods import METHODS, MethodSpec, find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solving import solve
@@ -101,11 +101,11 @@ def compare(
     Parameters
     ----------
     problem
-        Table, recoding and objective; its own k is not used.
+        Table, recoding, objective, diversity and limits; its own k is not used.
     ks
         Values of k.
     methods
-        Names of methods; none means all heuristics of the recoding.
+        Names of methods; none means all heuristics of the recoding that accept the objective.
     instance
         Name of the table in the result.
     exact
@@ -119,6 +119,8 @@ def compare(
     ------
     InputError
         If a method is unknown or does not fit, or options name a method that is not run.
+    UnsupportedObjective
+        If a method that is named does not accept the objective, or none is named and none does.
 
     Examples
     --------
@@ -151,26 +153,35 @@ def compare(
                 own = given.get(name)
                 found.append(solve(asked, name, options=own, bound=False, budget=run, **settings))
             if found:
-                bound = nearest_neighbour_bound(asked, budget=whole.renewed(limit))
+                bound = lower_bound_of(asked, budget=whole.renewed(limit))
                 rows += _measured(found, bound)
     return Comparison(instance, tuple(rows), complete=len(rows) == len(ks) * len(names))
 
 
 def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:
     names = list(dict.fromkeys(methods)) or [
-        spec.name
-        for spec in METHODS.values()
-        if spec.role == "heuristic" and spec.recoding == problem.recoding.name
+        spec.name for spec in METHODS.values() if spec.role == "heuristic" and _fits(spec, problem)
     ]
     if exact:
-        names += [
-            spec.name
+        provers = [
+            spec
             for spec in METHODS.values()
-            if spec.role == "exact"
-            and spec.recoding == problem.recoding.name
-            and spec.name not in names
+            if spec.role == "exact" and spec.recoding == problem.recoding.name
         ]
+        # If none fits, all are asked, and refuse with their reasons.
+        asked = [spec for spec in provers if _fits(spec, problem)] or provers
+        names += [spec.name for spec in asked if spec.name not in names]
+    if not names:
+        raise UnsupportedObjective(
+            f"no heuristic of recoding {problem.recoding.name} accepts objective "
+            f"{problem.objective.name!r}",
+            remedy="Name methods that do; 'anonymip methods' tells what each needs",
+        )
     return names
+
+
+def _fits(spec: MethodSpec, problem: Problem) -> bool:
+    return spec.recoding == problem.recoding.name and spec.obstacle(problem) is None
 
 
 def _measured(found: Sequence[Solution], bound: Bound | None) -> list[ComparisonRow]:

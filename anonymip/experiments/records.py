@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonymip.problem import Problem
 from anonymip.publishing import versions
 from anonymip.solution import Bound, Solution
+
+if TYPE_CHECKING:
+    from anonymip.models.export import ExportedModel
 
 
 def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
@@ -71,6 +74,36 @@ def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[s
     }
 
 
+def model_record(
+    problem: Problem, instance: str, method: str, formulation: str, written: ExportedModel
+) -> dict[str, Any]:
+    """Return an exported model as a record for JSON.
+
+    Parameters
+    ----------
+    problem
+        What is modelled.
+    instance
+        Name of the instance or path of the file.
+    method, formulation
+        Whose model it is.
+    written
+        What was written.
+    """
+    return {
+        **_asked(problem, instance),
+        "method": method,
+        "objective_name": problem.objective.name,
+        "formulation": formulation,
+        "rows": written.rows,
+        "columns": written.columns,
+        "integer_columns": written.integer_columns,
+        "nonzeros": written.nonzeros,
+        "files": [str(path) for path in written.files],
+        "versions": versions(),
+    }
+
+
 def _asked(problem: Problem, instance: str) -> dict[str, Any]:
     return {
         "instance": instance,
@@ -78,4 +111,6 @@ def _asked(problem: Problem, instance: str) -> dict[str, Any]:
         "m": problem.m,
         "k": problem.k,
         "recoding": problem.recoding.name,
+        "diversity": None if problem.diversity is None else str(problem.diversity),
+        "limits": [str(limit) for limit in problem.limits],
     }

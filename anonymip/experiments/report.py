@@ -24,7 +24,10 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 def html_report(release: Release, instance: str) -> str:
     """Return a page about a release, complete in itself; it shows no single record."""
     solution = release.solution
-    lines = "".join(f"<li>{html.escape(line)}</li>" for line in solution.summary().splitlines()[1:])
+    lines = "".join(
+        f"<li>{html.escape(line)}</li>"
+        for line in (*solution.summary().splitlines()[1:], *_rules(solution))
+    )
     checked = "".join(f"<li>{html.escape(text)}</li>" for text in release.manifest["checked"])
     assumed = "".join(f"<li>{html.escape(text)}</li>" for text in release.manifest["assumed"])
     return f"""<!doctype html>
@@ -49,6 +52,15 @@ def html_report(release: Release, instance: str) -> str:
 def _sentence(solution: Solution) -> str:
     text = solution.sentence()
     return text[0].upper() + text[1:] + "."
+
+
+def _rules(solution: Solution) -> list[str]:
+    """Return what was asked beside k; limits do not name the values that they keep apart."""
+    problem = solution.problem
+    asked = [str(limit) for limit in problem.limits]
+    if problem.diversity is not None:
+        asked.insert(0, str(problem.diversity))
+    return [f"asked: {rule}" for rule in asked]
 
 
 def _attribute_table(solution: Solution) -> str:

@@ -34,12 +34,19 @@ def thermometer(comparison: Comparison) -> Figure:
     unit = "global certainty penalty" if first.scale != 1 else first.problem.objective.name
     axes.set_ylabel(f"loss ({unit})")
     axes.set_title(f"{comparison.instance}: where the optimum lies")
-    axes.set_ylim(bottom=0)
+    # Losses start at 0, unless the objective has negative ones.
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _is_negative(comparison) else 0)
     axes.grid(axis="y", alpha=0.3)
     handles, labels = axes.get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     axes.legend(unique.values(), unique.keys(), loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+def _is_negative(comparison: Comparison) -> bool:
+    values = [row.solution.objective for row in comparison.rows]
+    values += [row.reference for row in comparison.rows if row.reference is not None]
+    return min(values) < 0
 
 
 def _draw_column(axes: Axes, place: int, rows: list[ComparisonRow], methods: list[str]) -> None:

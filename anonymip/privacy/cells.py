@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -29,20 +30,24 @@ class Cell:
         suppressed cells.
     members
         The published values one by one, sorted: one of an exact cell, several of a set; empty for
-        a proper range and for a suppressed cell.
+        a proper range and for a suppressed cell. Of a node the values below it, as far as its
+        hierarchy is known.
     suppressed
         Whether the cell is a star.
+    node
+        Label of the published node of a hierarchy, None of any other cell.
     """
 
     lower: float = math.nan
     upper: float = math.nan
     members: tuple[str, ...] | tuple[float, ...] = ()
     suppressed: bool = False
+    node: str | None = None
 
     @property
     def is_range(self) -> bool:
         """Whether the cell is a proper range, lower < upper, without single values."""
-        return not self.suppressed and not self.members
+        return not self.suppressed and not self.members and self.node is None
 
 
 SUPPRESSED = Cell(suppressed=True)
@@ -137,13 +142,32 @@ def read_text_cell(text: str) -> Cell:
         if any(left >= right for left, right in pairwise(members)):
             raise CellError("is a set that is not sorted or repeats a value")
         return Cell(members=members)
-    if text.startswith("\\"):
-        if not text[1:].startswith(_SPECIAL_START):
-            raise CellError("starts with a backslash that escapes nothing")
-        return Cell(members=(text[1:],))
-    if text.startswith(_SPECIAL_START):
-        raise CellError("starts with a sign that needs a backslash in front")
-    return Cell(members=(text,))
+    return Cell(members=(_single_text(text),))
+
+
+def read_node_cell(text: str, below: Mapping[str, tuple[str, ...]] | None) -> Cell:
+    """Read a cell of a hierarchical column: the label of a node, or a star.
+
+    Parameters
+    ----------
+    text
+        The cell. A root whose label is a star has a backslash in front.
+    below
+        The values that each node covers, by label; None if the hierarchy is not known.
+
+    Raises
+    ------
+    CellError
+        If the cell does not follow the grammar, or names no node.
+    """
+    if text == STAR:
+        return SUPPRESSED
+    label = _single_text(text)
+    if below is None:
+        return Cell(node=label)
+    if label not in below:
+        raise CellError("is no node of the hierarchy")
+    return Cell(members=below[label], node=label)
 
 
 def _published_number(text: str, integer: bool) -> float:
@@ -154,6 +178,16 @@ def _published_number(text: str, integer: bool) -> float:
     if integer and not number.is_integer():
         raise CellError("holds a fraction in a column of whole numbers")
     return number
+
+
+def _single_text(text: str) -> str:
+    if text.startswith("\\"):
+        if not text[1:].startswith(_SPECIAL_START):
+            raise CellError("starts with a backslash that escapes nothing")
+        return text[1:]
+    if text.startswith(_SPECIAL_START):
+        raise CellError("starts with a sign that needs a backslash in front")
+    return text
 
 
 def _members(text: str) -> list[str]:

@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
@@ -16,6 +17,8 @@ from anonymip.errors import InputError
 
 FORMAT = "anonymip-release/1"
 SUFFIX = ".manifest.json"
+#: Forms of a generalized cell by the kind of its column.
+_FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
 ROLES = ("quasi-identifier", "sensitive", "keep")
 _REMEDY = "Write the release again, or repair its manifest; docs/format.md describes it"
 
@@ -31,9 +34,10 @@ class Column:
     role
         ``"quasi-identifier"``, ``"sensitive"`` or ``"keep"``.
     kind
-        ``"numeric"`` or ``"categorical"``; "categorical" for columns published untouched.
+        ``"numeric"``, ``"categorical"`` or ``"hierarchical"``; "categorical" for columns published
+        untouched.
     publish
-        ``"range"`` or ``"set"``.
+        ``"range"``, ``"set"`` or ``"node"``.
     integer
         Whether its numbers are whole.
     domain
@@ -51,6 +55,43 @@ class Column:
     def is_numeric(self) -> bool:
         """Whether values are numbers."""
         return self.kind == "numeric"
+
+    @property
+    def is_node(self) -> bool:
+        """Whether its cells are nodes of a hierarchy."""
+        return self.kind == "hierarchical"
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """What the manifest promises of the sensitive values of every class.
+
+    Parameters
+    ----------
+    l
+        No value makes up more than 1/l of a class.
+    distinct
+        Every class has so many values at least.
+    """
+
+    l: Fraction  # noqa: E741 - the field's own name
+    distinct: int
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of generalization that the manifest promises.
+
+    Parameters
+    ----------
+    attribute
+        Name of the quasi-identifier.
+    most
+        The most that a cell may cover; None for two values kept apart, which are not named.
+    """
+
+    attribute: str
+    most: float | None
 
 
 @dataclass(frozen=True)
@@ -77,6 +118,8 @@ class Manifest:
     policy: str
     tokens: tuple[str, ...]
     label: str
+    diversity: Diversity | None
+    limits: tuple[Limit, ...]
     has_seed: bool
     unknown_keys: int
 
@@ -123,6 +166,7 @@ class Schema:
     encoding: str | None = None
     columns: tuple[str, ...] | None = None
     tokens: tuple[str, ...] | None = None
+    hierarchies: Mapping[str, Path] = field(default_factory=dict)
 
     def role_of(self, name: str) -> str | None:
         """Return the declared role of a column, None if it has none."""
@@ -154,6 +198,8 @@ _KEYS = frozenset(
         "table",
         "order",
         "suppressed",
+        "diversity",
+        "limits",
         "checked",
         "assumed",
         "seed",
@@ -227,7 +273,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         )
     columns = _texts(table, "columns", file)
     return Schema(
-        {name: given.get("kind") for name, given in attributes.items()},
+        {name: _kind(given) for name, given in attributes.items()},
         {name: given["domain"] for name, given in attributes.items() if "domain" in given},
         _texts(table, "sensitive", file) or (),
         _texts(table, "keep", file) or (),
@@ -236,7 +282,27 @@ def read_schema(path: str | Path | None) -> Schema | None:
         table.get("encoding"),
         None if table.get("header", not columns) else columns,
         _texts(table, "missing", file),
+        {
+            name: file.parent / _hierarchy_file(given["hierarchy"], name, file)
+            for name, given in attributes.items()
+            if "hierarchy" in given
+        },
     )
+
+
+def _kind(given: Mapping[str, Any]) -> str | None:
+    """Return the declared kind; who names a hierarchy need not say hierarchical."""
+    declared: str | None = given.get("kind")
+    return "hierarchical" if declared is None and "hierarchy" in given else declared
+
+
+def _hierarchy_file(given: object, name: str, file: Path) -> str:
+    if not isinstance(given, str):
+        raise InputError(
+            f"attributes.{name}.hierarchy of the schema {file} is no text",
+            remedy="Give the path of its file",
+        )
+    return given
 
 
 def read_domain(
@@ -281,7 +347,8 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         _refuse("columns", "names a column twice")
-    if all(column.role != "quasi-identifier" for column in columns):
+    identifying = [column.name for column in columns if column.role == "quasi-identifier"]
+    if not identifying:
         _refuse("columns", "names no quasi-identifier")
     return Manifest(
         k=_get(document, "k", int),
@@ -304,6 +371,8 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         policy=_one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
         tokens=_token_list(missing),
         label=_get(missing, "label", str, "table.missing."),
+        diversity=_diversity(document.get("diversity")),
+        limits=_limits(document.get("limits"), identifying),
         has_seed=_names_seed(document) or _names_seed(document.get("options")),
         unknown_keys=len(set(document) - _KEYS),
     )
@@ -320,12 +389,44 @@ def _column(entry: object) -> Column:
     role = _one_of(entry, "role", ROLES, "columns.")
     if role != "quasi-identifier":
         return Column(name, role)
-    kind = _one_of(entry, "kind", ("numeric", "categorical"), "columns.")
-    publish = _one_of(entry, "publish", ("range", "set"), "columns.")
-    if kind == "categorical" and publish == "range":
-        _refuse("columns.publish", f"asks for ranges of the categorical column {name!r}")
+    kind = _one_of(entry, "kind", tuple(_FORMS), "columns.")
+    publish = _one_of(entry, "publish", ("range", "set", "node"), "columns.")
+    if publish not in _FORMS[kind]:
+        _refuse("columns.publish", f"asks for a {publish} in the {kind} column {name!r}")
+    if kind == "hierarchical" and entry.get("domain") is not None:
+        _refuse("columns.domain", f"is that of the hierarchy in column {name!r}: write null")
     integer = _get(entry, "integer", bool, "columns.")
     return Column(name, role, kind, publish, integer, read_domain(name, kind, entry.get("domain")))
+
+
+def _diversity(given: object) -> Diversity | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        _refuse("diversity", "is not an object")
+    share = _number(given, "l", "diversity.")
+    distinct = cast(int, _get(given, "distinct", int, "diversity."))
+    if share < 1 or distinct < 1:
+        _refuse("diversity", "asks for less than nothing")
+    # The nearest fraction of ordinary size is what was meant: 3.3333333333333335 is 10/3.
+    return Diversity(Fraction(share).limit_denominator(10**6), distinct)
+
+
+def _limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        _refuse("limits", "is not a list")
+    return tuple(_limit(entry, names) for entry in given)
+
+
+def _limit(entry: object, names: Sequence[str]) -> Limit:
+    if not isinstance(entry, Mapping):
+        _refuse("limits", "holds something that is not an object")
+    attribute = _one_of(entry, "attribute", names, "limits.")
+    if _one_of(entry, "rule", ("cap", "apart"), "limits.") == "apart":
+        return Limit(attribute, None)
+    return Limit(attribute, _number(entry, "most", "limits."))
 
 
 def _get(given: Mapping[str, Any], key: str, kind: type | None = None, where: str = "") -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.privacy.cells import CellError, read_number
+from anonymip.privacy.hierarchies import Nodes
 from anonymip.privacy.manifest import Column, Manifest, Schema, read_domain
 from anonymip.privacy.tables import TextColumn, TextTable, distinct
 
@@ -21,7 +22,8 @@ class Original:
     Parameters
     ----------
     columns
-        The m quasi-identifiers, with the domain that holds: of the schema, else of the manifest.
+        The m quasi-identifiers, with the domain that holds: of the hierarchy, of the schema, else
+        of the manifest.
     levels
         Sorted distinct values of each quasi-identifier: float64, or object array of texts.
     codes
@@ -52,14 +54,28 @@ class Original:
         return float(levels[0]), float(levels[-1])
 
     def values(self, attribute: int) -> frozenset[str]:
-        """Return the domain of a categorical column, declared or observed."""
+        """Return the domain of a text column: declared, of its hierarchy, or observed."""
         domain = self.columns[attribute].domain
         given = self.levels[attribute] if domain is None else domain
         return frozenset(str(value) for value in given)
 
 
-def encode_original(table: TextTable, manifest: Manifest, schema: Schema | None) -> Original:
+def encode_original(
+    table: TextTable,
+    manifest: Manifest,
+    schema: Schema | None,
+    hierarchies: Mapping[str, Nodes],
+) -> Original:
     """Apply missing policy, kinds and domains to the original table.
+
+    Parameters
+    ----------
+    table
+        The original.
+    manifest, schema
+        What is declared about it.
+    hierarchies
+        Of the hierarchical columns, by name.
 
     Raises
     ------
@@ -76,7 +92,10 @@ def encode_original(table: TextTable, manifest: Manifest, schema: Schema | None)
     tokens = manifest.tokens
     if schema is not None and schema.tokens is not None:
         tokens = schema.tokens
-    columns = tuple(_with_domain(column, schema) for column in manifest.quasi_identifiers)
+    columns = tuple(
+        _with_domain(column, schema, hierarchies.get(column.name))
+        for column in manifest.quasi_identifiers
+    )
     missing = [_missing(table.columns[column.name], tokens) for column in columns]
     rows = np.arange(table.rows)
     if manifest.policy == "drop":
@@ -116,11 +135,13 @@ def domain_problems(original: Original) -> list[str]:
     return problems
 
 
-def _with_domain(column: Column, schema: Schema | None) -> Column:
+def _with_domain(column: Column, schema: Schema | None, nodes: Nodes | None) -> Column:
+    if nodes is not None:
+        return replace(column, domain=nodes.values)
     if schema is None or column.name not in schema.domains:
         return column
     domain = read_domain(column.name, column.kind, schema.domains[column.name])
-    return Column(column.name, column.role, column.kind, column.publish, column.integer, domain)
+    return replace(column, domain=domain)
 
 
 def _missing(column: TextColumn, tokens: Sequence[str]) -> NDArray[np.bool_]:

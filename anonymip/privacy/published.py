@@ -16,10 +16,12 @@ from anonymip.privacy.cells import (
     Cell,
     CellError,
     number_text,
+    read_node_cell,
     read_numeric_cell,
     read_numeric_pair,
     read_text_cell,
 )
+from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
 from anonymip.privacy.manifest import Column, Manifest, read_manifest
 from anonymip.privacy.tables import MalformedTable, TextColumn, TextTable, distinct, read_table
 
@@ -75,7 +77,7 @@ class PublishedTable:
 
     @property
     def count(self) -> NDArray[np.int64]:
-        """(n, m) number of values listed: 1 if exact, 0 for proper ranges and suppressed cells."""
+        """(n, m) number of values covered one by one: 0 for proper ranges and suppressed cells."""
         counts = [[float(len(cell.members)) for cell in cells] for cells in self.cells]
         return self._spread(counts).astype(np.int64)
 
@@ -119,6 +121,8 @@ def dense_rows(codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
 def read_release(
     release: str | Path | pd.DataFrame,
     manifest: Mapping[str, Any] | str | Path | None = None,
+    *,
+    hierarchies: Mapping[str, Paths] | None = None,
 ) -> PublishedTable:
     """Read a release back.
 
@@ -128,18 +132,23 @@ def read_release(
         Path of the CSV or Parquet file, or the data frame.
     manifest
         The manifest, its path, or None: the file beside the release.
+    hierarchies
+        Hierarchies by column; None reads nodes without knowing what they cover.
 
     Raises
     ------
     InputError
-        If release or manifest cannot be read, or break the format; the message names the first
-        offence.
+        If release, manifest or a hierarchy cannot be read, or break the format; the message names
+        the first offence.
     """
     read = read_manifest(manifest, release)
     table = read_table(release, separator=read.separator, encoding=read.encoding)
     problems = header_problems(table, read)
     if not problems:
-        published, problems = parse_release(table, read)
+        known = None
+        if hierarchies is not None:
+            known = read_nodes(read.quasi_identifiers, {}, hierarchies)
+        published, problems = parse_release(table, read, known)
         if published is not None:
             return published
     raise MalformedTable(problems[0].rstrip("."), remedy="Run verify for all problems")
@@ -173,8 +182,13 @@ def baggage_problems(table: TextTable) -> list[str]:
     return problems
 
 
-def parse_release(table: TextTable, manifest: Manifest) -> tuple[PublishedTable | None, list[str]]:
-    """Read all cells; returns no table if a cell breaks the grammar, and why."""
+def parse_release(
+    table: TextTable, manifest: Manifest, hierarchies: Mapping[str, Nodes] | None
+) -> tuple[PublishedTable | None, list[str]]:
+    """Read all cells; returns no table if a cell breaks the grammar, and why.
+
+    Without hierarchies a node is read as its label only.
+    """
     columns = manifest.quasi_identifiers
     codes = np.empty((table.rows, len(columns)), np.int32)
     cells: list[tuple[Cell, ...]] = []
@@ -184,11 +198,12 @@ def parse_release(table: TextTable, manifest: Manifest) -> tuple[PublishedTable 
         pairs = [distinct(text) for text in texts]
         index = dense_rows(np.stack([pair[1] for pair in pairs], axis=1))
         _, first = np.unique(index, return_index=True)
+        below = hierarchies[column.name].below if hierarchies and column.is_node else None
         parsed: list[Cell] = []
         broken: list[tuple[int, str]] = []
         for row in first:
             try:
-                parsed.append(_read_cell(column, [str(text[row]) for text in texts]))
+                parsed.append(_read_cell(column, [str(text[row]) for text in texts], below))
             except CellError as error:
                 parsed.append(SUPPRESSED)
                 broken.append((int(row), str(error)))
@@ -229,9 +244,13 @@ def _cell_texts(released: TextColumn, column: Column) -> NDArray[np.object_]:
     return spelled[index]
 
 
-def _read_cell(column: Column, texts: list[str]) -> Cell:
+def _read_cell(
+    column: Column, texts: list[str], below: Mapping[str, tuple[str, ...]] | None
+) -> Cell:
     if len(texts) == 2:
         return read_numeric_pair(texts[0], texts[1], integer=column.integer)
     if column.is_numeric:
         return read_numeric_cell(texts[0], publish=column.publish, integer=column.integer)
+    if column.is_node:
+        return read_node_cell(texts[0], below)
     return read_text_cell(texts[0])

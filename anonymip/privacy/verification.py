@@ -23,8 +23,10 @@ from anonymip.privacy.claims import (
     optimality_problems,
     relative_gap,
 )
+from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
 from anonymip.privacy.manifest import Manifest, Schema, read_manifest, read_schema
 from anonymip.privacy.original import Original, domain_problems, encode_original
+from anonymip.privacy.promises import cap_problems, diversity_problems
 from anonymip.privacy.published import (
     PublishedTable,
     baggage_problems,
@@ -115,6 +117,7 @@ class _Findings:
     """What accumulates while the checks run."""
 
     manifest: Manifest
+    hierarchies: Mapping[str, Nodes]
     problems: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
     published: PublishedTable | None = None
@@ -138,12 +141,14 @@ def verify(
     separator: str | None = None,
     encoding: str | None = None,
     columns: Sequence[str] | None = None,
+    hierarchies: Mapping[str, Paths] | None = None,
 ) -> Verification:
     """Check a release against the original and against its manifest.
 
     Checked are: the columns; the number of rows; the grammar and the domain of every cell; the
-    size of every class; that the original records can be handed out one to one to published rows
-    that contain them and show their sensitive and kept values; the loss; bound, gap and status.
+    size of every class; the diversity and the caps that are promised; that the original records
+    can be handed out one to one to published rows that contain them and show their sensitive and
+    kept values; the loss; bound, gap and status.
 
     Parameters
     ----------
@@ -161,6 +166,9 @@ def verify(
         the separator of the release and UTF-8.
     columns
         Column names of an original without header; default: the schema's.
+    hierarchies
+        By column, for each value its path to the root, or the file of the paths; default: the
+        schema's. Hierarchical columns need one.
 
     Returns
     -------
@@ -170,8 +178,9 @@ def verify(
     Raises
     ------
     InputError
-        If a file is missing or unreadable, the manifest is malformed, or the original does not
-        have the columns of the manifest or holds text in a numeric one.
+        If a file is missing or unreadable, the manifest is malformed, a hierarchy is missing or
+        no tree, or the original does not have the columns of the manifest or holds text in a
+        numeric one.
 
     Notes
     -----
@@ -189,8 +198,9 @@ def verify(
         encoding=encoding or known.encoding or "utf-8",
         names=columns or known.columns,
     )
-    records = encode_original(source, claims, given)
-    findings = _Findings(claims)
+    trees = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {})
+    records = encode_original(source, claims, given, trees)
+    findings = _Findings(claims, trees)
     _check_declarations(findings, given)
     try:
         table = read_table(release, separator=claims.separator, encoding=claims.encoding)
@@ -201,6 +211,7 @@ def verify(
     _check_release(findings, table, records, declared)
     if findings.published is not None:
         _check_classes(findings, findings.published, k)
+        _check_promises(findings, findings.published)
         _check_content(findings, findings.published, records)
     findings.note(
         "Bound, gap and status agree with each other and with the objective value.",
@@ -230,7 +241,7 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
             problems.append(
                 f"Column {column.name!r} is {role} in the schema but {column.role} in the manifest."
             )
-        elif role == "quasi-identifier" and kind not in (None, "hierarchical", column.kind):
+        elif role == "quasi-identifier" and kind not in (None, column.kind):
             problems.append(f"Column {column.name!r} is {kind} in the schema, not in the manifest.")
     findings.note("Roles and kinds of the columns are those of the schema.", problems)
 
@@ -256,7 +267,7 @@ def _check_release(
     if manifest.m != len(manifest.quasi_identifiers):
         problems.append("The manifest's m is not its number of quasi-identifiers.")
     findings.note("There is one published row per original record.", problems)
-    published, problems = parse_release(table, manifest)
+    published, problems = parse_release(table, manifest, findings.hierarchies)
     findings.note("Every cell follows the grammar.", problems)
     if table.rows:
         findings.published = published
@@ -279,6 +290,33 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
             f"The manifest claims {manifest.suppressed} suppressed rows; there are {suppressed}."
         )
     findings.note("Every class has at least k rows; suppressed rows are counted.", problems)
+
+
+def _check_promises(findings: _Findings, published: PublishedTable) -> None:
+    """Diversity and limits, if the manifest promises any."""
+    manifest = findings.manifest
+    if manifest.diversity is not None:
+        sensitive = tuple(c.name for c in manifest.untouched if c.role == "sensitive")
+        findings.note(
+            "Every class has the promised diversity of sensitive values.",
+            diversity_problems(published, manifest.diversity, sensitive),
+        )
+        if manifest.suppressed:
+            findings.note(
+                "Not checked: the diversity of suppressed rows, which are no class; who finds a "
+                "person in no class knows that she is among them."
+            )
+    if any(limit.most is not None for limit in manifest.limits):
+        findings.note(
+            "No cell exceeds its cap.",
+            cap_problems(published, manifest.limits, findings.hierarchies),
+        )
+    apart = sorted({repr(limit.attribute) for limit in manifest.limits if limit.most is None})
+    if apart:
+        findings.note(
+            f"Not checked: that values of {', '.join(apart)} stay apart, since the manifest does "
+            "not name them."
+        )
 
 
 def _check_content(findings: _Findings, published: PublishedTable, records: Original) -> None:

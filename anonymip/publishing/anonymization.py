@@ -10,12 +10,12 @@ import pandas as pd
 from anonymip.budget import Progress
 from anonymip.errors import InputError
 from anonymip.instances import Attribute, Microdata, Schema, TableFormat
-from anonymip.objectives import GCP, Objective
+from anonymip.objectives import GCP, MembersObjective, Objective
 from anonymip.problem import Problem
 from anonymip.publishing.checking import read_back
 from anonymip.publishing.manifest import as_verified
 from anonymip.publishing.release import Release, publish, refuse_layout
-from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings import Diversity, EquivalenceClasses, Limit, Recoding
 from anonymip.solving import solve
 
 
@@ -28,8 +28,10 @@ def anonymize(
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
     missing: str = "error",
-    recoding: EquivalenceClasses | None = None,
-    objective: Objective | None = None,
+    recoding: Recoding | None = None,
+    objective: Objective | MembersObjective | None = None,
+    diversity: Diversity | None = None,
+    limits: Sequence[Limit] = (),
     method: str = "auto",
     layout: str = "cells",
     keep_order: bool = False,
@@ -58,6 +60,10 @@ def anonymize(
         Default: equivalence classes.
     objective
         What is lost; default: the global certainty penalty.
+    diversity
+        What every class must hold of the sensitive columns; None asks for nothing.
+    limits
+        Generalizations that are forbidden.
     method
         Name of a method.
     layout, keep_order
@@ -87,7 +93,12 @@ def anonymize(
     microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
     refuse_layout(microdata, layout)
     problem = Problem(
-        microdata, k, recoding or EquivalenceClasses(), GCP() if objective is None else objective
+        microdata,
+        k,
+        EquivalenceClasses() if recoding is None else recoding,
+        GCP() if objective is None else objective,
+        diversity,
+        tuple(limits),
     )
     solution = solve(problem, method, progress=progress, **settings)
     release = publish(solution, layout=layout, keep_order=keep_order)

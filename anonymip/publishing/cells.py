@@ -40,6 +40,9 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
         return dict(zip(end_names(attribute), ends, strict=True))
     if attribute.publish == "range":
         return {attribute.name: spread([_range(u, v) for u, v in zip(lower, upper, strict=True)])}
+    if attribute.hierarchy is not None:
+        names = attribute.hierarchy.tree.labels
+        return {attribute.name: spread([_text(names[cells.nodes[i, a]]) for i in firsts])}
     level = microdata.levels[a]
     write = _number_set if attribute.is_numeric else _text_set
     return {attribute.name: spread([write(level[cells.members.of(i, a)]) for i in firsts])}
@@ -61,10 +64,14 @@ def _number_set(values: NDArray[np.generic]) -> str:
     return texts[0] if len(texts) == 1 else "{" + "|".join(texts) + "}"
 
 
+def _text(text: str) -> str:
+    """Write a single text, or the label of a node; a backslash tells the root * from a star."""
+    return "\\" + text if text.startswith(("[", "{", "*", "\\")) else text
+
+
 def _text_set(values: NDArray[np.generic]) -> str:
     texts = sorted(str(value) for value in values)
     if len(texts) == 1:
-        text = texts[0]
-        return "\\" + text if text.startswith(("[", "{", "*", "\\")) else text
+        return _text(texts[0])
     escaped = [text.replace("\\", "\\\\").replace("|", "\\|").replace("}", "\\}") for text in texts]
     return "{" + "|".join(escaped) + "}"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from anonymip.errors import VerificationFailed
+from anonymip.instances import Microdata
 from anonymip.objectives import CellBatch
 from anonymip.privacy import PublishedTable, read_release, verify
 from anonymip.problem import Problem
+from anonymip.recodings import Apart
 from anonymip.solution import Solution
 from anonymip.tolerances import same_loss
 
@@ -21,7 +26,10 @@ def read_back(
     manifest: Path | dict[str, Any],
     original: str | Path | pd.DataFrame | None,
 ) -> None:
-    """Refuse a release that fails its verification, or publishes another loss than the solution's.
+    """Refuse a release that fails its verification, breaks a limit, or publishes another loss.
+
+    An objective of the members tier looks at original values that no release shows; its loss is
+    computed again from the assignment.
 
     Parameters
     ----------
@@ -37,21 +45,33 @@ def read_back(
     VerificationFailed
         If the release must not be published.
     """
-    form = solution.problem.microdata.table
+    problem = solution.problem
+    form = problem.microdata.table
     verification = verify(
-        solution.problem.microdata.original if original is None else original,
+        problem.microdata.original if original is None else original,
         table,
         manifest,
         separator=form.separator,
         encoding=form.encoding,
         columns=None if form.header else form.columns,
+        hierarchies=hierarchy_paths(problem.microdata),
     )
     if not verification.ok:
         raise VerificationFailed(
             f"the release fails its verification: {verification.problems[0]}",
             remedy="Nothing was published; please report this",
         )
-    loss = loss_of_table(solution.problem, read_release(table, manifest))
+    published = read_release(table, manifest, hierarchies=hierarchy_paths(problem.microdata))
+    broken = broken_limits(problem, published)
+    if broken:
+        raise VerificationFailed(
+            f"the published table breaks the {broken[0]}",
+            remedy="Nothing was published; please report this",
+        )
+    if problem.compiled.tier == "members":
+        loss = problem.compiled.total(solution.description, solution.assignment)
+    else:
+        loss = loss_of_table(problem, published)
     if not same_loss(loss, solution.objective):
         raise VerificationFailed(
             f"the published table loses {loss!r}, the solution {solution.objective!r}",
@@ -59,14 +79,63 @@ def read_back(
         )
 
 
+def hierarchy_paths(microdata: Microdata) -> dict[str, Sequence[Sequence[str]]]:
+    """Return the hierarchies of a table as the verifier takes them: paths by column."""
+    return {
+        attribute.name: attribute.hierarchy.paths
+        for attribute in microdata.attributes
+        if attribute.hierarchy is not None
+    }
+
+
 def loss_of_table(problem: Problem, table: PublishedTable) -> float:
-    """Return the problem's objective of a published table, read cell by cell."""
+    """Return the problem's objective of a published table, read cell by cell.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective looks at the members of classes, which a release does not show.
+    """
+    return problem.compiled.aggregated(problem.compiled.record_losses(_cells(problem, table)))
+
+
+def broken_limits(problem: Problem, table: PublishedTable) -> list[str]:
+    """Return the limits of the problem that a cell of a published table breaks."""
+    cells = _cells(problem, table)
+    broken: list[str] = []
+    for limit in problem.limits:
+        attribute = problem.microdata.attributes[problem.microdata.names.index(limit.attribute)]
+        if isinstance(limit, Apart) and attribute.publish == "set":
+            # Numbers of one set and their names in a limit may be spelled differently.
+            kind = float if attribute.is_numeric else str
+            pair = {kind(limit.one), kind(limit.other)}  # type: ignore[arg-type]
+            shown = table.cells[table.names.index(attribute.name)]
+            met = not any(pair <= set(cell.members) for cell in shown)
+        else:
+            met = bool(limit.met_by(problem.microdata, cells).all())
+        if not met:
+            broken.append(str(limit))
+    return broken
+
+
+def _cells(problem: Problem, table: PublishedTable) -> CellBatch:
+    """Return the published cells as an objective sees them."""
     # A release has the columns in the order of the table, a problem in that of their declaration.
     order = [table.names.index(name) for name in problem.microdata.names]
-    cells = CellBatch(
+    nodes = np.full((table.n, len(order)), -1, np.int32)
+    for a, attribute in enumerate(problem.microdata.attributes):
+        if attribute.hierarchy is not None:
+            nodes[:, a] = _nodes(attribute.hierarchy.tree.place, table, order[a])
+    return CellBatch(
         table.lower[:, order],
         table.upper[:, order],
         table.count[:, order],
         table.suppressed[:, order],
+        nodes,
     )
-    return float(problem.compiled.record_losses(cells).sum())
+
+
+def _nodes(place: dict[str, int], table: PublishedTable, attribute: int) -> NDArray[np.int32]:
+    """Return (n,) published nodes; -1 for stars."""
+    shown = [-1 if cell.node is None else place[cell.node] for cell in table.cells[attribute]]
+    return np.array(shown, np.int32)[table.codes[:, attribute]]

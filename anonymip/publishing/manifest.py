@@ -10,6 +10,8 @@ from typing import Any
 
 from anonymip import __version__
 from anonymip.instances import Attribute
+from anonymip.recodings import Cap, Diversity, Limit
+from anonymip.recodings.registry import published_form
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
 FORMAT = "anonymip-release/1"
@@ -57,20 +59,20 @@ def make_manifest(
         As in :func:`anonymip.publish`.
     """
     problem, table = solution.problem, solution.problem.microdata.table
-    bound = _published_bound(solution)
+    value, bound = _published_value(solution), _published_bound(solution)
     return {
         "format": FORMAT,
-        "recoding": problem.recoding.name,
+        "recoding": published_form(problem.recoding),
         "k": problem.k,
         "n": problem.n,
         "m": problem.m,
-        "objective": {"name": problem.objective.name, "value": solution.objective},
+        "objective": {"name": problem.objective.name, "value": value},
         "ncp": solution.ncp,
         "gcp": solution.gcp,
         "bound": None
         if bound is None
         else {"value": bound.value, "method": bound.method, "proof": bound.proof},
-        "gap": relative_gap(solution.objective, bound),
+        "gap": relative_gap(value, bound),
         "status": str(solution.status),
         "method": solution.method,
         "options": dict(solution.options),
@@ -89,25 +91,86 @@ def make_manifest(
         },
         "order": "kept" if keep_order else "shuffled",
         "suppressed": solution.assignment.suppressed,
-        "checked": [
-            f"every class has at least k = {problem.k} records",
-            "the objective is recomputed from the published cells",
-        ],
+        "diversity": _describe_diversity(problem.diversity),
+        "limits": [_describe_limit(limit) for limit in problem.limits],
+        "checked": _checks(solution),
         "assumed": _assumptions(solution, keep_order),
     }
 
 
+def _describe_diversity(diversity: Diversity | None) -> dict[str, Any] | None:
+    return (
+        None
+        if diversity is None
+        else {
+            "l": float(diversity.l),
+            "distinct": int(diversity.distinct),
+        }
+    )
+
+
+def _describe_limit(limit: Limit) -> dict[str, Any]:
+    """Describe a limit; the two values that stay apart are values of the table, and not told."""
+    if isinstance(limit, Cap):
+        return {"attribute": limit.attribute, "rule": "cap", "most": float(limit.most)}
+    return {"attribute": limit.attribute, "rule": "apart"}
+
+
+def _checks(solution: Solution) -> list[str]:
+    problem = solution.problem
+    checks = [f"every class has at least k = {problem.k} records"]
+    if problem.diversity is not None:
+        checks.append(f"every class has the {problem.diversity}")
+    checks += [f"no published cell breaks the {limit}" for limit in problem.limits]
+    if problem.compiled.tier == "members":
+        checks.append(
+            "the objective looks at the members of classes: it is recomputed from the original "
+            "records and their classes, not from the published cells"
+        )
+    else:
+        checks.append("the objective is recomputed from the published cells")
+    return checks
+
+
+def _published_value(solution: Solution) -> float:
+    """Return the objective, rounded up to 4 digits if it looks at the members of classes.
+
+    All its digits would then be a function of the values inside the classes.
+    """
+    value = solution.objective
+    if solution.problem.compiled.tier != "members" or value == 0:
+        return value
+    return -float(bound_text(-value))
+
+
 def _published_bound(solution: Solution) -> Bound | None:
     """Return the bound with 4 digits: all digits are a function of the original values."""
-    if solution.bound is None or solution.is_optimal:
-        return solution.bound
+    if solution.bound is None:
+        return None
+    if solution.is_optimal:
+        # Of a loss of members not even a closed bound tells all digits.
+        is_members = solution.problem.compiled.tier == "members"
+        value = _published_value(solution) if is_members else solution.bound.value
+        return replace(solution.bound, value=value)
     return replace(solution.bound, value=float(bound_text(solution.bound.value)))
 
 
 def _assumptions(solution: Solution, keep_order: bool) -> list[str]:
     assumed = ["the quasi-identifiers are all that an adversary can link"]
+    recoding = solution.problem.recoding
+    form = published_form(recoding)
+    if form != recoding.name:
+        assumed.append(f"the rules of recoding {recoding.name} beyond those of {form}")
     if solution.bound is not None and solution.bound.proof == "solver":
         assumed.append(f"the bound is the word of {solution.solver}")
+    assumed += solution.problem.compiled.assumed
+    if solution.problem.compiled.tier == "members":
+        assumed.append("4 digits of the objective give nothing away about values inside a class")
+    if solution.problem.diversity is not None and solution.assignment.suppressed:
+        assumed.append(
+            "suppressed rows need no diversity: who finds a person in no class knows that she is "
+            "among them"
+        )
     if keep_order:
         assumed.append("an adversary does not know the order of the original's rows")
     return assumed

@@ -16,7 +16,7 @@ from anonymip.files import replacing
 from anonymip.instances import Microdata
 from anonymip.privacy import Verification, verify
 from anonymip.publishing.cells import end_names, published_columns
-from anonymip.publishing.checking import read_back
+from anonymip.publishing.checking import hierarchy_paths, read_back
 from anonymip.publishing.manifest import (
     as_verified,
     describe_attribute,
@@ -94,7 +94,12 @@ class Release:
     def verify(self) -> Verification:
         """Read the release back and check it by code that had no part in making it."""
         microdata = self.solution.problem.microdata
-        return verify(microdata.original, self.frame, self.manifest)
+        return verify(
+            microdata.original,
+            self.frame,
+            self.manifest,
+            hierarchies=hierarchy_paths(microdata),
+        )
 
     def __str__(self) -> str:
         return self.solution.sentence()
@@ -203,7 +208,11 @@ def _without_unused_categories(column: pd.Series) -> pd.Series:
 
 def _refuse_telling_domains(solution: Solution) -> None:
     """Refuse suppressed records whose values the published loss would give away."""
-    observed = [a.name for a in solution.problem.microdata.attributes if a.domain is None]
+    observed = [
+        attribute.name
+        for attribute in solution.problem.microdata.attributes
+        if attribute.domain is None and attribute.hierarchy is None
+    ]
     if solution.assignment.suppressed and observed:
         raise InputError(
             "records are suppressed, and the loss would tell how far out they lie: the domain of "

@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 
 from anonymip import (
+    Apart,
     Attribute,
     Bound,
+    Cap,
     Classes,
+    Diversity,
     EquivalenceClasses,
     LiangGCP,
     Microdata,
@@ -38,6 +41,21 @@ def test_a_solution_as_a_record() -> None:
     assert record["bound"] == solution.bound.value  # type: ignore[union-attr]
     assert record["groups"] == solution.assignment.labels.tolist()
     assert record["status"] == str(solution.status)
+
+
+def test_a_record_says_the_rules() -> None:
+    """Diversity and limits are texts; two values that stay apart are not named."""
+    limits = (Cap("Town", 2), Apart("Job", "nurse", "welder"))
+    problem = Problem(load_instance("clinic-12"), 3, diversity=Diversity(distinct=2), limits=limits)
+    record = solution_record(solve(problem, "mondrian"), "clinic-12")
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert record["diversity"] == "diversity 2 distinct sensitive values"
+    assert record["limits"] == [
+        "cap of 2 on 'Town'",
+        "rule that two values of 'Job' stay apart",
+    ]
+    plain = bound_record(Problem(load_instance("clinic-12"), 3), None, "clinic-12")
+    assert (plain["diversity"], plain["limits"]) == (None, [])
 
 
 def test_what_is_unknown_is_null() -> None:

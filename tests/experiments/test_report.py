@@ -8,12 +8,17 @@ import numpy as np
 import pandas as pd
 
 from anonymip import (
+    Apart,
     Attribute,
+    Bottleneck,
+    Cap,
     Classes,
+    Diversity,
     EquivalenceClasses,
     Microdata,
     Problem,
     Solution,
+    load_instance,
     publish,
     solve,
 )
@@ -100,6 +105,28 @@ def test_the_page_is_complete_in_itself() -> None:
     assert not {"script", "link", "img", "iframe"} & set(found.opened)
     for tag in ("html", "body", "table", "ul", "svg", "h1"):
         assert found.opened.count(tag) == found.closed.count(tag) > 0
+
+
+def test_hierarchies_and_rules_are_on_the_page() -> None:
+    """The loss of nodes counts the values below them; rules are told without values."""
+    data = load_instance("clinic-12")
+    problem = Problem(
+        data,
+        3,
+        objective=Bottleneck(),
+        diversity=Diversity(distinct=2),
+        limits=(Cap("Town", 2), Apart("Job", "nurse", "welder")),
+    )
+    labels = np.array([0, 0, 1, 0, 1, 1, 2, 2, 3, 2, 3, 3])
+    published = publish(Solution.of(problem, Classes(labels), method="by hand"))
+    texts = " ".join(Elements(html_report(published, "clinic-12")).texts)
+    # Towns: two classes North (4 of 7 values), two South (3 of 7): (3 / 6 + 2 / 6) / 2.
+    assert "41.67 %" in texts
+    assert "asked: diversity 2 distinct sensitive values" in texts
+    assert "asked: cap of 2 on 'Town'" in texts
+    assert "asked: rule that two values of 'Job' stay apart" in texts
+    for value in ("nurse", "Arden", "North", "services", "gout"):
+        assert value not in texts
 
 
 def test_all_records_suppressed() -> None:

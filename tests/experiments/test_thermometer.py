@@ -5,19 +5,35 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from anonymip import GCP, InputError, LiangGCP, Problem, census, compare, load_instance
+from anonymip import (
+    GCP,
+    InputError,
+    LiangGCP,
+    Problem,
+    census,
+    compare,
+    load_instance,
+    objective,
+)
 from anonymip.experiments import Comparison
 from anonymip.experiments.thermometer import save_figure, thermometer
 
 
-def compared(*, exact: bool, objective: GCP | LiangGCP | None = None) -> Comparison:
+@objective
+def rewarding(record: Any) -> Any:
+    """Charge every record its spread, and give it more than that back."""
+    return sum(record.spread[name] for name in record.attributes) - 9.0
+
+
+def compared(*, exact: bool, loss: GCP | LiangGCP | None = None) -> Comparison:
     """Compare two heuristics on the health records."""
-    problem = Problem(load_instance("health-records"), k=3, objective=objective or GCP())
+    problem = Problem(load_instance("health-records"), k=3, objective=loss or GCP())
     return compare(problem, [2, 3], ["initial", "k-member"], instance="health", exact=exact)
 
 
@@ -37,6 +53,15 @@ def test_losses_stand_where_they_are() -> None:
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["k = 2", "k = 3"]
     assert axes.get_ylim()[0] == 0
     assert "health" in axes.get_title()
+
+
+def test_negative_losses_are_in_the_picture() -> None:
+    """An objective may be negative; its marks are not cut off at 0."""
+    problem = Problem(load_instance("health-records"), k=3, objective=rewarding)
+    table = compare(problem, [3], ["initial", "k-member"])
+    (axes,) = thermometer(table).axes
+    assert all(row.solution.objective < 0 for row in table.rows)
+    assert axes.get_ylim()[0] < min(row.solution.objective for row in table.rows)
 
 
 def test_a_proven_optimum_is_one_line() -> None:
@@ -61,7 +86,7 @@ def test_a_bound_leaves_a_band() -> None:
 
 def test_other_objectives_are_named() -> None:
     """The axis says which loss it shows; only the global certainty penalty is a share."""
-    (axes,) = thermometer(compared(exact=False, objective=LiangGCP())).axes
+    (axes,) = thermometer(compared(exact=False, loss=LiangGCP())).axes
     assert axes.get_ylabel() == "loss (liang-gcp)"
     (usual,) = thermometer(compared(exact=False)).axes
     assert usual.get_ylabel() == "loss (global certainty penalty)"

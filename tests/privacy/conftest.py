@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ class Written:
     original: pd.DataFrame
     release: pd.DataFrame
     manifest: dict[str, Any]
+    hierarchies: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def save(self, folder: Path, name: str = "release.csv") -> tuple[Path, Path]:
         """Write original and release with its manifest; returns both paths."""
@@ -38,7 +39,8 @@ class Written:
 
     def verify(self, **arguments: Any) -> Verification:
         """Verify the release in memory."""
-        return verify(self.original, self.release, self.manifest, **arguments)
+        given = {"hierarchies": self.hierarchies, **arguments}
+        return verify(self.original, self.release, self.manifest, **given)
 
     def claim_loss(self, ncp: float) -> None:
         """Make the manifest claim another loss, consistently."""
@@ -62,20 +64,39 @@ def numeric_cell(values: Sequence[float], publish: str) -> str:
     return "{" + "|".join(map(number, ordered)) + "}"
 
 
+def single_text(text: str) -> str:
+    """Return the cell that is one text, or the label of a node."""
+    return "\\" + text if text[:1] in ("[", "{", "*", "\\") else text
+
+
+def lowest_node(members: Sequence[str], paths: Sequence[Sequence[str]]) -> str:
+    """Return the first label of a member's path that stands on the paths of all."""
+    of = {path[0]: path for path in paths}
+    return next(label for label in of[members[0]] if all(label in of[member] for member in members))
+
+
 def text_cell(values: Sequence[str]) -> str:
     """Return the cell that covers some texts."""
     ordered = sorted(set(values))
     if len(ordered) == 1:
-        text = ordered[0]
-        return "\\" + text if text[:1] in ("[", "{", "*", "\\") else text
+        return single_text(ordered[0])
     escaped = [
         text.replace("\\", "\\\\").replace("|", "\\|").replace("}", "\\}") for text in ordered
     ]
     return "{" + "|".join(escaped) + "}"
 
 
-def penalty(column: Mapping[str, Any], members: Sequence[str], everyone: Sequence[str]) -> float:
+def penalty(
+    column: Mapping[str, Any],
+    members: Sequence[str],
+    everyone: Sequence[str],
+    paths: Sequence[Sequence[str]],
+) -> float:
     """Return the loss of one cell that covers `members`."""
+    if column["kind"] == "hierarchical":
+        node = lowest_node(members, paths)
+        below = sum(node in path for path in paths)
+        return (below - 1) / (len(paths) - 1) if len(paths) > 1 else 0.0
     domain = column["domain"]
     if column["kind"] == "numeric":
         low, high = domain or (min(map(float, everyone)), max(map(float, everyone)))
@@ -102,7 +123,9 @@ def write(
     ncp = 0.0
     for name, given in quasi_identifiers.items():
         kind = given.get("kind", "categorical")
-        publish = given.get("publish", "range" if kind == "numeric" else "set")
+        usual = {"numeric": "range", "hierarchical": "node"}.get(kind, "set")
+        publish = given.get("publish", usual)
+        paths = given.get("paths", ())
         column = {
             "name": name,
             "role": "quasi-identifier",
@@ -116,7 +139,7 @@ def write(
         shown = []
         for label in labels:
             members = [text for text, other in zip(everyone, labels, strict=True) if other == label]
-            ncp += 1.0 if label == -1 else penalty(column, members, everyone)
+            ncp += 1.0 if label == -1 else penalty(column, members, everyone, paths)
             shown.append(members)
         if kind == "numeric" and publish == "range" and layout == "columns":
             for end, pick in (("lower", min), ("upper", max)):
@@ -130,6 +153,8 @@ def write(
             if label == -1
             else numeric_cell([float(text) for text in members], publish)
             if kind == "numeric"
+            else single_text(lowest_node(members, paths))
+            if kind == "hierarchical"
             else text_cell(members)
             for label, members in zip(labels, shown, strict=True)
         ]
@@ -169,13 +194,57 @@ def write(
         "checked": [],
         "assumed": [],
     }
-    return Written(original, release, manifest)
+    hierarchies = {
+        name: [list(path) for path in given["paths"]]
+        for name, given in quasi_identifiers.items()
+        if "paths" in given
+    }
+    return Written(original, release, manifest, hierarchies)
 
 
 @pytest.fixture(scope="session")
 def write_release() -> Any:
     """Return the writer."""
     return write
+
+
+TOWNS = [
+    ["Arden", "Hills", "North", "*"],
+    ["Brock", "Hills", "North", "*"],
+    ["Corby", "{Lakes}", "North", "*"],
+    ["Dover", "Coast", "South", "*"],
+    ["Elham", "Coast", "South", "*"],
+]
+
+
+@pytest.fixture
+def townspeople() -> Written:
+    """Eight records in three classes and one suppressed, diverse, capped, shuffled."""
+    original = pd.DataFrame(
+        {
+            "age": ["20", "24", "28", "40", "44", "60", "63", "99"],
+            "town": ["Arden", "Brock", "Corby", "Dover", "Elham", "Corby", "Dover", "Elham"],
+            "disease": ["flu", "gout", "flu", "flu", "gout", "mumps", "gout", "flu"],
+        },
+        dtype=object,
+    )
+    written = write(
+        original,
+        {
+            "age": {"kind": "numeric", "integer": True, "domain": [0, 100]},
+            "town": {"kind": "hierarchical", "paths": TOWNS},
+        },
+        [0, 0, 0, 1, 1, 2, 2, -1],
+        sensitive=["disease"],
+        order=[6, 2, 0, 7, 4, 3, 1, 5],
+    )
+    written.manifest["diversity"] = {"l": 1.5, "distinct": 2}
+    written.manifest["limits"] = [
+        {"attribute": "age", "rule": "cap", "most": 8},
+        {"attribute": "town", "rule": "cap", "most": 3},
+        {"attribute": "town", "rule": "apart"},
+    ]
+    return written
 
 
 @pytest.fixture

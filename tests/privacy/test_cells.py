@@ -9,6 +9,7 @@ import pytest
 from anonymip.privacy.cells import (
     CellError,
     number_text,
+    read_node_cell,
     read_number,
     read_numeric_cell,
     read_numeric_pair,
@@ -138,3 +139,37 @@ def test_numbers_have_one_spelling(value: float, text: str) -> None:
     """The spelling is the shortest of the float, and reads back to it."""
     assert number_text(value) == text
     assert read_number(text) == value
+
+
+BELOW = {"a": ("a",), "b": ("b",), "*": ("a", "b"), "[a..b]": ("a", "b"), "\\x": ("b",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "members"),
+    [
+        ("a", "a", ("a",)),
+        ("\\*", "*", ("a", "b")),
+        ("\\[a..b]", "[a..b]", ("a", "b")),
+        ("\\\\x", "\\x", ("b",)),
+    ],
+)
+def test_nodes_stand_for_what_is_below_them(text: str, node: str, members: tuple[str, ...]) -> None:
+    """A root that is called * has a backslash; a bare star is a suppressed cell."""
+    cell = read_node_cell(text, BELOW)
+    assert (cell.node, cell.members, cell.suppressed, cell.is_range) == (
+        node,
+        members,
+        False,
+        False,
+    )
+    unknown = read_node_cell(text, None)
+    assert (unknown.node, unknown.members, unknown.is_range) == (node, (), False)
+    star = read_node_cell("*", BELOW)
+    assert (star.suppressed, star.node) == (True, None)
+
+
+@pytest.mark.parametrize("text", ["c", "", "{a|b}", "[a..b]", "\\a", "**", "\\{a|b}", " a"])
+def test_what_is_no_node_is_refused(text: str) -> None:
+    """Unknown labels, sets of leaves, and wrong escapes break the format."""
+    with pytest.raises(CellError):
+        read_node_cell(text, BELOW)

@@ -90,6 +90,14 @@ def test_missing_keys_are_named(patients: Any, key: str) -> None:
         (("columns", 0), "domain", ["a", "b"]),
         (("columns", 1), "publish", "range"),
         (("columns", 1), "domain", []),
+        (("columns", 1), "publish", "node"),
+        ((), "diversity", 2),
+        ((), "diversity", {"l": 0.5, "distinct": 1}),
+        ((), "diversity", {"l": 2, "distinct": 1.5}),
+        ((), "limits", {}),
+        ((), "limits", [{"attribute": "disease", "rule": "apart"}]),
+        ((), "limits", [{"attribute": "age", "rule": "cap"}]),
+        ((), "limits", [{"attribute": "age", "rule": "floor", "most": 3}]),
     ],
 )
 def test_misused_keys_are_input_errors(

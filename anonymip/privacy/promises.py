@@ -1,0 +1,109 @@
+"""What a manifest promises beside k: diversity of the classes, limits of generalization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.privacy.cells import Cell
+from anonymip.privacy.hierarchies import Nodes
+from anonymip.privacy.manifest import Column, Diversity, Limit
+from anonymip.privacy.published import PublishedTable
+from anonymip.privacy.tables import distinct
+
+#: A range may exceed its cap by this share, which is rounding.
+_ROUNDING = 1e-9
+
+
+def diversity_problems(
+    published: PublishedTable, promised: Diversity, sensitive: tuple[str, ...]
+) -> list[str]:
+    """Return a sentence for each sensitive column with a class that is not diverse.
+
+    Rows whose quasi-identifiers are all suppressed are no class, and are left out.
+
+    Parameters
+    ----------
+    published
+        The release; its sensitive columns are as in the original.
+    promised
+        The diversity.
+    sensitive
+        Names of the sensitive columns.
+
+    Notes
+    -----
+    Complexity: O(n log n) for each column.
+    """
+    if not sensitive:
+        return ["The manifest promises a diversity, but names no sensitive column."]
+    shown = np.flatnonzero(~published.suppressed.all(axis=1))
+    _, labels = np.unique(published.classes()[shown], return_inverse=True)
+    sizes = np.bincount(labels.ravel())
+    problems = []
+    for name in sensitive:
+        values = distinct(published.untouched[name].texts)[1][shown]
+        poor = _poor_classes(labels.ravel(), sizes, values, promised)
+        if poor.any():
+            row = int(shown[np.argmax(poor[labels.ravel()])]) + 1
+            problems.append(
+                f"{int(poor.sum())} classes lack the promised diversity of {name!r}; published row "
+                f"{row} lies in one."
+            )
+    return problems
+
+
+def _poor_classes(
+    labels: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    values: NDArray[np.int64],
+    promised: Diversity,
+) -> NDArray[np.bool_]:
+    """Return (classes,) whether a class has too few values, or too much of one."""
+    pairs, counts = np.unique(np.stack([labels, values]), axis=1, return_counts=True)
+    kinds = np.bincount(pairs[0], minlength=len(sizes))
+    largest = np.zeros(len(sizes), np.int64)
+    np.maximum.at(largest, pairs[0], counts)
+    over, under = promised.l.as_integer_ratio()
+    # Whole numbers, so that a share of exactly 1/l passes.
+    return np.asarray((kinds < promised.distinct) | (largest * over > sizes * under), np.bool_)
+
+
+def cap_problems(
+    published: PublishedTable, limits: tuple[Limit, ...], hierarchies: Mapping[str, Nodes]
+) -> list[str]:
+    """Return a sentence for each cap that a published cell exceeds; stars exceed none."""
+    problems = []
+    for limit in limits:
+        if limit.most is None:
+            continue
+        attribute = published.names.index(limit.attribute)
+        column = published.columns[attribute]
+        nodes = hierarchies.get(column.name)
+        wide = np.array(
+            [
+                not cell.suppressed and _covered(column, cell, nodes) > _slackened(limit.most)
+                for cell in published.cells[attribute]
+            ],
+            np.bool_,
+        )
+        problems += [
+            f"Column {column.name!r}, published row {row + 1}: the cell exceeds its cap."
+            for row in np.flatnonzero(wide[published.codes[:, attribute]])[:1]
+        ]
+    return problems
+
+
+def _slackened(most: float) -> float:
+    return most + _ROUNDING * abs(most)
+
+
+def _covered(column: Column, cell: Cell, nodes: Nodes | None) -> float:
+    """Return what a cap counts: the width of a range, the level of a node, values of a set."""
+    if nodes is not None and cell.node is not None:
+        return float(nodes.level[cell.node])
+    if column.publish == "range":
+        return cell.upper - cell.lower
+    return float(len(cell.members))
