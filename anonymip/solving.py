@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
+from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
 from anonymip.errors import AnonymipError, InputError
 from anonymip.kernels import announcing_compilation
@@ -106,7 +106,7 @@ def solve(
         _refuse_foreign(solution, problem, method)
         # A solver's bound may miss a loss of 0 by rounding, which has no relative gap.
         if bound and (not solution.is_optimal or solution.gap is None):
-            proven = nearest_neighbour_bound(problem, budget=budget)
+            proven = lower_bound_of(problem, budget=budget)
             if proven is not None:
                 solution = solution.with_bound(proven)
     return solution
@@ -146,7 +146,7 @@ def lower_bound(
         budget.catching_interrupts(),
         announcing_compilation(lambda: budget.report("compiling, first run only")),
     ):
-        return nearest_neighbour_bound(problem, budget=budget)
+        return lower_bound_of(problem, budget=budget)
 
 
 def _refuse_foreign(solution: object, problem: Problem, method: str) -> None:

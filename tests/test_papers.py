@@ -235,7 +235,10 @@ def test_cbc_keeps_the_optimal_classes_as_start(person20: Microdata) -> None:
     """CBC accepts the optimum, cannot prove it in seconds, and so it is not called optimal."""
     start = Classes.from_groups(sorted(OPTIMAL), 20)
     problem = Problem(person20, 3)
-    solution = equivalence_mip(problem, start=start, solver="cbc", budget=Budget.of(5.0))
+    budget = Budget.of(5.0)
+    solution = equivalence_mip(
+        problem, formulation="bigm", start=start, solver="cbc", budget=budget
+    )
     assert set(groups_of(solution.assignment)) == OPTIMAL
     assert solution.objective == pytest.approx(13.5, abs=1e-9)
     assert solution.trace[0] == "warm start accepted"
@@ -243,6 +246,16 @@ def test_cbc_keeps_the_optimal_classes_as_start(person20: Microdata) -> None:
     assert "optimal" not in str(solution.status)
     if solution.bound is not None:
         assert solution.bound.value <= 13.5 * (1 - 1e-3)
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(("k", "optimum"), [(2, 8.04040404), (3, 13.5), (4, 19.8989899)])
+def test_set_partitioning_proves_the_sample(person20: Microdata, k: int, optimum: float) -> None:
+    """Table 2, 20 records: every k is proven from the heuristics' start."""
+    solution = solve(Problem(person20, k), "equivalence-mip")
+    assert solution.is_optimal
+    assert solution.options["formulation"] == "set-partition"
+    assert solution.objective == pytest.approx(optimum, rel=1e-8)
 
 
 @pytest.mark.shared_data

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonymip.assignments import Assignment
-from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
+from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.exact.priced_sets import PricedSets, priced_sets
+from anonymip.exact.trust import compare_losses, trusted_bound
 from anonymip.heuristics.greedy_search import greedy_search
 from anonymip.heuristics.initial import initial
 from anonymip.heuristics.k_member import k_member
 from anonymip.heuristics.ordered_cut import ordered_cut
 from anonymip.kernels import Stopwatch
-from anonymip.models import build, model_size, read, set_start
+from anonymip.models import build, choices_of, model_size, read, set_start
+from anonymip.models.set_partition import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, SolverResult, solve_model
 from anonymip.status import Stopped
-from anonymip.tolerances import FINE_LOSS, SOLVER_RESOLUTION, contradicts
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
+
+#: Up to so many columns of set partitioning a solver simplifies the model first.
+_PRESOLVED_SETS = 1_000
 
 #: Building and handing over a constraint takes at least this long.
 SECONDS_A_CONSTRAINT = 1.5e-5
@@ -39,7 +45,7 @@ _STARTS: dict[str, Callable[..., Solution]] = {
 def equivalence_mip(
     problem: Problem,
     *,
-    formulation: str = "bigm",
+    formulation: str = "auto",
     integer_ends: bool = True,
     warm_start: str = "best",
     start: Assignment | None = None,
@@ -56,11 +62,15 @@ def equivalence_mip(
     Parameters
     ----------
     problem
-        With equivalence classes and a monotone objective.
+        With equivalence classes. The formulations of pairs of records need a monotone objective
+        with tables; ``"set-partition"`` takes any.
     formulation
-        ``"bigm"``.
+        ``"bigm"`` as in the paper, ``"hull"``, ``"indicator"``, ``"strengthened"``,
+        ``"set-partition"``; ``"auto"`` picks set partitioning where there are few possible
+        classes, else big-M.
     integer_ends
-        Whether ends of integer attributes are integer variables, eq. (27).
+        Whether ends of integer attributes are integer variables, eq. (27); for formulations of
+        pairs of records.
     warm_start
         Heuristic whose solution the solver starts from: ``initial`` as in the paper,
         ``ordered-cut``, ``greedy-search``, ``k-member``, ``best`` of these, or ``none``.
@@ -94,6 +104,9 @@ def equivalence_mip(
         If nothing was found within the budget and there was no start.
     """
     watch, budget = Stopwatch(), budget or Budget()
+    if formulation != "auto":
+        # What cannot be modelled is refused before heuristics spend time on a start.
+        model_size(problem, formulation)
     options = SolverOptions(
         relative_gap=gap,
         threads=threads,
@@ -101,6 +114,14 @@ def equivalence_mip(
         log=log,
         solver_options=dict(solver_options or {}),
     )
+    begun, trace = _start(problem, warm_start, start, seed, budget)
+    columns = None
+    if formulation in ("auto", "set-partition"):
+        loss = None if begun is None else begun.objective
+        columns = priced_sets(problem, loss, max_sets=MAX_COLUMNS, budget=budget)
+    if formulation == "auto" and columns is not None:
+        formulation, reason = _pick(problem, columns)
+        trace.append(f"auto picked the formulation {formulation}: {reason}")
     described: dict[str, object] = {
         "formulation": formulation,
         "integer_ends": integer_ends,
@@ -108,44 +129,95 @@ def equivalence_mip(
         "gap": gap,
         **({"solver_options": dict(solver_options)} if solver_options else {}),
     }
-    # What cannot be modelled is refused before heuristics spend time on a start.
-    size = model_size(problem, formulation)
-    begun = None if start is None else Solution.of(problem, start, method="start")
-    if begun is None:
-        begun = _warm_start(problem, warm_start, seed, budget)
     remaining = budget.remaining()
     if begun is not None and remaining is not None:
-        needed = SECONDS_A_CONSTRAINT * size
-        if needed > remaining:
-            return Solution.of(
-                problem,
-                begun.assignment,
-                method="equivalence-mip",
-                stopped=Stopped.TIME,
-                options=described,
-                seconds=watch.seconds,
-                seed=seed,
-                trace=("the model takes longer to build than there is time: the start is kept",),
-            )
+        needed = SECONDS_A_CONSTRAINT * model_size(problem, formulation)
+        if needed > remaining and formulation != "set-partition":
+            return _kept_start(problem, begun, described, watch, seed, trace)
     budget.report("building the model")
-    model = build(problem, formulation, integer_ends=integer_ends)
+    if columns is not None and formulation == "set-partition":
+        trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
+        model = build(problem, formulation, sets=columns.sets)
+        options = replace(options, presolve=len(columns.sets) <= _PRESOLVED_SETS)
+    else:
+        known = choices_of(formulation)
+        choices = {"integer_ends": integer_ends} if "integer_ends" in known else {}
+        model = build(problem, formulation, **choices)
     if begun is not None:
         set_start(model, begun.assignment)
     result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-    return _read_result(problem, model, result, begun, described, watch, seed)
+    solution = _read_result(problem, model, result, begun, described, watch, seed, trace)
+    own = None if columns is None else columns.bound
+    return solution if own is None else solution.with_bound(own)
 
 
-def _warm_start(problem: Problem, name: str, seed: int, budget: Budget) -> Solution | None:
+def _kept_start(
+    problem: Problem,
+    begun: Solution,
+    options: dict[str, object],
+    watch: Stopwatch,
+    seed: int,
+    trace: list[str],
+) -> Solution:
+    """Return the start where the model would not be built in time."""
+    return Solution.of(
+        problem,
+        begun.assignment,
+        method="equivalence-mip",
+        stopped=Stopped.TIME,
+        options=options,
+        seconds=watch.seconds,
+        seed=seed,
+        trace=(
+            *trace,
+            "the model takes longer to build than there is time: the start is kept",
+        ),
+    )
+
+
+def _start(
+    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
+) -> tuple[Solution | None, list[str]]:
+    """Return the solution to start from, and remarks; None if there is none."""
+    if given is not None:
+        return Solution.of(problem, given, method="start"), []
     if name == "none":
-        return None
-    if name == "best":
-        found = [heuristic(problem, seed=seed, budget=budget) for heuristic in _STARTS.values()]
-        return min(found, key=lambda solution: solution.objective)
-    if name not in _STARTS:
+        return None, []
+    if name != "best" and name not in _STARTS:
         raise InputError(
             f"unknown warm start {name!r}", remedy=f"Use best, none, {', '.join(_STARTS)}"
         )
-    return _STARTS[name](problem, seed=seed, budget=budget)
+    found = []
+    for heuristic in _STARTS.values() if name == "best" else [_STARTS[name]]:
+        try:
+            found.append(heuristic(problem, seed=seed, budget=budget))
+        except NoSolution:
+            # Under limits a heuristic may fail where the model does not.
+            continue
+    if not found:
+        return None, ["no heuristic found a solution to start from"]
+    return min(found, key=lambda solution: solution.objective), []
+
+
+def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
+    """Return the formulation for a problem, and why.
+
+    Raises
+    ------
+    InputError
+        If there are too many possible classes and too many pairs of records.
+    """
+    if columns.sets.complete:
+        return "set-partition", f"{columns.found:,} possible classes"
+    many = f"more than {MAX_COLUMNS:,} possible classes"
+    try:
+        model_size(problem, "bigm")
+    except InputError as refusal:
+        raise InputError(
+            f"no formulation fits: set partitioning has {many}; {refusal.message}",
+            remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",
+        ) from refusal
+    return "bigm", many
 
 
 def _read_result(
@@ -156,19 +228,16 @@ def _read_result(
     options: dict[str, object],
     watch: Stopwatch,
     seed: int,
+    trace: list[str],
 ) -> Solution:
     if result.stopped is Stopped.INFEASIBLE:
-        # n >= k records always form one class, so this is never true.
-        raise SolverError(
-            f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
-        )
-    trace = []
+        raise _infeasible(problem, result, begun)
     if result.start_accepted is not None:
         trace.append(f"warm start {'accepted' if result.start_accepted else 'not used'}")
     found = begun
     if result.values is not None:
         found = Solution.of(problem, read(model), method="equivalence-mip")
-        _compare_losses(problem, result, found)
+        compare_losses(problem, result, found)
         if begun is not None and begun.objective < found.objective:
             found = begun
             trace.append("the start is better than what the solver returned")
@@ -179,7 +248,8 @@ def _read_result(
         )
     bound = None
     if result.bound is not None:
-        value, remarks = _trusted_bound(problem, result.bound, found.objective, options)
+        own_options = "solver_options" in options
+        value, remarks = trusted_bound(problem, result.bound, found.objective, own_options)
         trace += remarks
         if value is not None:
             method = f"{options['formulation']} with {result.solver}"
@@ -197,65 +267,22 @@ def _read_result(
         solver=result.solver,
     )
     # Where the solver's word is not enough, plain arithmetic may be: for a loss of 0 it always is.
-    own = None if solution.is_optimal else nearest_neighbour_bound(problem)
+    own = None if solution.is_optimal else lower_bound_of(problem)
     return solution if own is None else solution.with_bound(own)
 
 
-def _trusted_bound(
-    problem: Problem, claimed: float, objective: float, options: dict[str, object]
-) -> tuple[float | None, list[str]]:
-    """Return what of a solver's bound can be relied on, and remarks.
-
-    A solver keeps rows up to its tolerances, and the big-M rows turn these into a loss of
-    `SOLVER_RESOLUTION` times the largest effect of one cell. Ordinary losses are far above that;
-    a finer one is not proven by a solver's word.
-    """
-    if options.get("solver_options"):
-        return None, ["the solver ran with options of its own: its bound is not relied on"]
-    resolution = SOLVER_RESOLUTION * largest_effect(problem)
-    excess = claimed - objective
-    if excess > resolution:
-        return None, ["the solver's bound lies above a solution that was found: it is not used"]
-    if abs(objective) < FINE_LOSS * largest_effect(problem):
-        return claimed - resolution, [
-            "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
-        ]
-    return objective - excess if excess > 0 else claimed, []
-
-
-def largest_effect(problem: Problem) -> float:
-    """Return the most that one cell of the table can add to the loss of a record."""
-    tables, microdata = problem.compiled.tables, problem.microdata
-    effects = [0.0]
-    for r, column in enumerate(tables.range_columns):
-        levels = microdata.levels[column].astype(float)
-        slope = max(abs(tables.range_low[r]), abs(tables.range_high[r]))
-        effects.append(float(slope * (levels[-1] - levels[0])))
-    for s in range(len(tables.set_columns)):
-        first = tables.set_start[s] + 1
-        losses = tables.set_losses[first : first + tables.set_sizes[s]]
-        effects.append(float(losses.max() - losses.min()))
-    for p in range(len(tables.pair_columns)):
-        first, size = tables.pair_start[p], tables.pair_sizes[p]
-        losses = tables.pair_losses[first : first + size * size]
-        effects.append(float(losses.max() - losses.min()))
-    return max(effects)
-
-
-def _compare_losses(problem: Problem, result: SolverResult, found: Solution) -> None:
-    """Refuse an objective far below the loss of the classes that the model's binaries mean.
-
-    The tolerances of all cells may add up; beyond them the model or the solver is wrong.
-    """
-    cells = problem.n * problem.m
-    slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(problem)
-    claimed = result.objective
-    if claimed is not None and contradicts(claimed + slack, found.objective):
-        raise SolverError(
-            f"{result.solver} returns objective {claimed!r}, but the classes it names lose "
-            f"{found.objective!r}",
-            remedy="Use another solver",
+def _infeasible(
+    problem: Problem, result: SolverResult, begun: Solution | None
+) -> SolverError | NoSolution:
+    """Return what to raise: only limits can leave no release, and not where one is known."""
+    if begun is None and problem.limits:
+        return NoSolution(
+            f"no release obeys the limits, says {result.solver}",
+            remedy="Loosen a limit, or allow suppression",
         )
+    return SolverError(
+        f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
+    )
 
 
 def adopt(problem: Problem, model: ConcreteModel) -> Solution:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.extensions import Extensions
 from anonymip.problem import Problem
 
 Method = Callable[..., Any]
@@ -76,7 +77,8 @@ class MethodSpec:
     source
         Where it comes from.
     needs
-        What the objective must be: ``"monotone"``.
+        What the objective must be: ``"monotone"``; ``"tables"``, a sum of terms that look at one
+        attribute each; ``"sum"``, summed over the records.
     takes
         Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
         ``"solver_options"``.
@@ -132,23 +134,41 @@ class MethodSpec:
             raise InputError(
                 f"method {self.name} solves {self.recoding}, the problem asks for "
                 f"{problem.recoding.name}",
-                remedy=f"Use {_names(problem.recoding.name, ())}",
+                remedy=f"Use {_names(problem.recoding.name)}",
             )
-        if "monotone" in self.needs and not problem.compiled.monotone:
+        obstacle = self.obstacle(problem)
+        if obstacle is not None:
             raise UnsupportedObjective(
-                f"method {self.name} needs a monotone objective; {problem.objective.name!r} can "
-                f"fall in {problem.compiled.decreasing!r} when a cell covers more",
-                remedy=f"Methods that accept it: {_names(self.recoding, ('monotone',))}",
+                f"method {self.name} {obstacle}",
+                remedy=f"Methods that accept it: {_accepting(problem)}",
             )
 
+    def obstacle(self, problem: Problem) -> str | None:
+        """Return what the objective lacks that the method needs; None if it accepts it."""
+        compiled = problem.compiled
+        if "tables" in self.needs and not compiled.has_tables:
+            return (
+                f"needs a loss that is a sum of terms of one attribute each; {compiled.name!r} is "
+                f"of the {compiled.tier} tier"
+            )
+        if "sum" in self.needs and compiled.aggregate != "sum":
+            return f"needs a loss summed over the records; {compiled.name!r} is the largest"
+        if "monotone" in self.needs and not compiled.monotone:
+            return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
+        return None
 
-def _names(recoding: str, without: Iterable[str]) -> str:
-    """Return the names of the methods of a recoding that do without the given needs."""
-    fitting = [
-        spec.name
-        for spec in METHODS.values()
-        if spec.recoding == recoding and not set(spec.needs) & set(without)
-    ]
+
+def _accepting(problem: Problem) -> str:
+    """Return the names of the methods of the problem's recoding that accept its objective."""
+    recoding = problem.recoding.name
+    fitting = [spec for spec in METHODS.values() if spec.recoding == recoding]
+    names = [spec.name for spec in fitting if spec.obstacle(problem) is None]
+    return ", ".join(names) or "none of this version"
+
+
+def _names(recoding: str) -> str:
+    """Return the names of the methods of a recoding."""
+    fitting = [spec.name for spec in METHODS.values() if spec.recoding == recoding]
     return ", ".join(fitting) or "none of this version"
 
 
@@ -175,10 +195,13 @@ _methods: dict[str, MethodSpec] = {
             "exact",
             "anonymip.exact.model_solve:equivalence_mip",
             f"{_LIANG}, Section 2.2",
-            needs=("monotone",),
             takes=("solver", "gap", "threads", "log", "solver_options"),
             options=(
-                MethodOption("formulation", "bigm", "bigm"),
+                MethodOption(
+                    "formulation",
+                    "auto",
+                    "auto, indicator, bigm, hull, strengthened, set-partition",
+                ),
                 MethodOption("integer_ends", True, "integer variables for integer ends, eq. (27)"),
                 MethodOption(
                     "warm_start",
@@ -230,8 +253,71 @@ _methods: dict[str, MethodSpec] = {
     )
 }
 
+_BUILT_IN = frozenset(_methods)
+
+
+def _read(name: str, load: Callable[[], object]) -> MethodSpec:
+    """Return the method that an entry point registers: a spec, or a registered function.
+
+    Importing a package runs its decorators.
+    """
+    before = set(_methods)
+    try:
+        found = load()
+    except BaseException:
+        _forget_failed_modules(before)
+        raise
+    if not isinstance(found, MethodSpec):
+        registered = [spec for spec in _methods.values() if spec.target is found]
+        if not registered:
+            raise InputError(
+                f"it registers an object of type {type(found).__name__}",
+                remedy="Register a MethodSpec, or a function decorated by @register_method",
+            )
+        found = next((spec for spec in registered if spec.name == name), registered[0])
+    if found.name != name:
+        raise InputError(
+            f"the method calls itself {found.name!r}", remedy="Register it by this name"
+        )
+    if _methods.get(name, found) is not found:
+        raise InputError(f"there is a method {name!r} already", remedy="Choose another name")
+    _refuse_role(found.role)
+    return found
+
+
+def _forget_failed_modules(before: set[str]) -> None:
+    """Forget methods of modules whose import failed after the decorator had run."""
+    for name in set(_methods) - before:
+        module = getattr(_methods[name].target, "__module__", None)
+        if module not in sys.modules:
+            del _methods[name]
+
+
+_OUTSIDE = Extensions("anonymip.methods", "method", _read, lambda: _BUILT_IN)
+
+
+class _Methods(Mapping[str, MethodSpec]):
+    """Built-in methods, those registered in this process, and those of installed packages.
+
+    Packages are imported when all methods are listed, or one is looked up that is not known.
+    """
+
+    def __getitem__(self, name: str) -> MethodSpec:
+        spec = _methods.get(name) or _OUTSIDE.get(name)
+        if spec is None:
+            raise KeyError(name)
+        return spec
+
+    def __iter__(self) -> Iterator[str]:
+        outside = _OUTSIDE.all()
+        return iter(dict.fromkeys((*_methods, *outside)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 #: All methods by name, in the order of ``anonymip methods``.
-METHODS: Mapping[str, MethodSpec] = MappingProxyType(_methods)
+METHODS: Mapping[str, MethodSpec] = _Methods()
 
 
 def find_method(name: str) -> MethodSpec:
@@ -240,11 +326,17 @@ def find_method(name: str) -> MethodSpec:
     Raises
     ------
     InputError
-        If there is none.
+        If there is none, or the package that registers it cannot be used.
     """
-    if name not in METHODS:
+    spec = _methods.get(name) or _OUTSIDE.find(name)
+    if spec is None:
         raise InputError(f"unknown method {name!r}", remedy=f"Use {', '.join(METHODS)}")
-    return METHODS[name]
+    return spec
+
+
+def _refuse_role(role: str) -> None:
+    if role not in ("heuristic", "exact"):
+        raise InputError(f"unknown role {role!r}", remedy="Use heuristic or exact")
 
 
 def register_method(
@@ -277,10 +369,10 @@ def register_method(
     ...     labels = np.zeros(problem.n, dtype=int)
     ...     return Solution.of(problem, Classes(labels), method="one-class")
     """
-    if name in METHODS:
+    # Not all of METHODS is asked: a package may be registering while it is looked up there.
+    if name in _methods or name in _OUTSIDE.known():
         raise InputError(f"there is a method {name!r} already", remedy="Choose another name")
-    if role not in ("heuristic", "exact"):
-        raise InputError(f"unknown role {role!r}", remedy="Use heuristic or exact")
+    _refuse_role(role)
 
     def register(function: Registered) -> Registered:
         _methods[name] = MethodSpec(name, recoding, role, function, source, needs, takes, options)

@@ -30,7 +30,8 @@ from anonymip import (
 )
 from anonymip.budget import Budget
 from anonymip.exact import model_solve
-from anonymip.exact.model_solve import equivalence_mip, largest_effect
+from anonymip.exact.model_solve import equivalence_mip
+from anonymip.exact.trust import largest_effect
 from anonymip.solvers import SolverResult
 from anonymip.tolerances import FINE_LOSS
 from tests.brute_force import Column
@@ -41,9 +42,9 @@ STARTS = ["none", "best", "initial", "ordered-cut", "greedy-search", "k-member"]
 
 
 def assert_proves_the_optimum(case: Case, **choices: Any) -> None:
-    """Assert that the method finds the optimum of brute force, and proves it."""
+    """Assert that the big-M model finds the optimum of brute force, and proves it."""
     problem = case.problem()
-    solution = equivalence_mip(problem, **choices)
+    solution = equivalence_mip(problem, formulation="bigm", **choices)
     best = case.optimum()
     resolved = best == 0 or abs(best) >= FINE_LOSS * largest_effect(problem)
     assert solution.is_optimal or not resolved
@@ -119,7 +120,7 @@ def health() -> Problem:
 @pytest.mark.parametrize("start", STARTS)
 def test_every_warm_start(health: Problem, start: str) -> None:
     """The optimum does not depend on the start; the solver takes it if there is one."""
-    solution = equivalence_mip(health, warm_start=start)
+    solution = equivalence_mip(health, formulation="bigm", warm_start=start)
     assert solution.is_optimal
     assert solution.objective == pytest.approx(0.955090, abs=1e-6)
     expected = () if start == "none" else ("warm start accepted",)
@@ -184,9 +185,9 @@ def test_gap_limit_is_kept(solver: str) -> None:
 
 
 def test_objectives_that_are_not_monotone_are_refused() -> None:
-    """The function itself refuses them too, before any solver runs."""
+    """Pairs of records cannot model them, so the function refuses before any solver runs."""
     with pytest.raises(UnsupportedObjective, match="monotone"):
-        equivalence_mip(Case((Column((1.0, 2.0, 4.0)),), 2, FALLING).problem())
+        equivalence_mip(Case((Column((1.0, 2.0, 4.0)),), 2, FALLING).problem(), formulation="bigm")
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, **claims: Any) -> None:
@@ -235,7 +236,7 @@ def test_start_better_than_the_incumbent_is_kept(
         return SolverResult(Stopped.TIME, np.zeros(1), 21.0, 0.1, 0.0, "Fake 1")
 
     monkeypatch.setattr(model_solve, "solve_model", fake)
-    solution = equivalence_mip(health, start=start)
+    solution = equivalence_mip(health, formulation="bigm", start=start)
     assert groups_of(solution.assignment) == ((0, 1, 2), (3, 4, 5, 6))
     assert solution.status.stopped is Stopped.TIME
     assert "the start is better than what the solver returned" in solution.trace
@@ -290,10 +291,18 @@ def test_what_cannot_be_modelled_is_refused_before_a_start_is_sought(
     def unexpected(*arguments: Any) -> None:
         raise AssertionError("a heuristic was run")
 
-    monkeypatch.setattr(model_solve, "_warm_start", unexpected)
+    monkeypatch.setattr(model_solve, "_start", unexpected)
+    large = Problem(census(2000, 8, 1), 5)
     with pytest.raises(InputError, match="constraints and choices"):
-        equivalence_mip(Problem(census(2000, 8, 1), 5), budget=Budget.of(0.1))
+        equivalence_mip(large, formulation="bigm", budget=Budget.of(0.1))
+    health = load_instance("health-records")
     with pytest.raises(UnsupportedObjective, match="monotone"):
-        equivalence_mip(Problem(load_instance("health-records"), 3, objective=FALLING.objective))
+        equivalence_mip(Problem(health, 3, objective=FALLING.objective), formulation="bigm")
     with pytest.raises(InputError, match="unknown formulation"):
         equivalence_mip(Problem(load_instance("health-records"), 3), formulation="nonsense")
+
+
+def test_what_no_formulation_takes_is_refused() -> None:
+    """Too many possible classes, and too many pairs: the message names both."""
+    with pytest.raises(InputError, match=r"no formulation fits.*possible classes.*constraints"):
+        equivalence_mip(Problem(census(1500, 8, 1), 5), warm_start="initial")

@@ -114,7 +114,7 @@ def test_options_of_the_solver_itself_prove_nothing() -> None:
             "equivalence-mip",
             solver=solver,
             solver_options=own,
-            options={"warm_start": "initial"},
+            options={"warm_start": "initial", "formulation": "bigm"},
         )
         assert found.is_optimal <= (found.objective <= proven.objective * (1 + 1e-6))
         assert found.options["solver_options"] == own

@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from anonymip import (
 )
 from anonymip.methods import find_method, registry
 from tests.brute_force import Column
-from tests.random_problems import FALLING, Case
+from tests.random_problems import FALLING, LOSSES, PRODUCT, Case
 
 SETTINGS = {"solver": "highs", "gap": 0.0, "threads": 1, "log": None, "solver_options": None}
 
@@ -150,15 +151,26 @@ def test_options_of_the_wrong_type_are_refused(default: Any, given: Any, remedy:
         MethodOption("x", default, "a number").parse("m", given)
 
 
-def test_methods_that_need_a_monotone_objective_refuse_others() -> None:
-    """The refusal names the attribute and the methods that accept the objective."""
-    problem = Case((Column((1.0, 2.0, 4.0)),), 2, FALLING).problem()
-    with pytest.raises(UnsupportedObjective, match="can fall in 'a'") as caught:
-        solve(problem, "equivalence-mip")
+NEEDS = {
+    "monotone": ("can fall in 'a'", FALLING, False),
+    "tables": ("of the general tier", PRODUCT, False),
+    "sum": ("is the largest", LOSSES["gcp"], True),
+}
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_methods_that_need_more_of_an_objective_refuse_others(need: str) -> None:
+    """The refusal says what is lacking and names the methods that accept the objective."""
+    message, loss, worst = NEEDS[need]
+    columns = (Column((1.0, 2.0, 4.0)), Column((5.0, 2.0, 3.0)))
+    problem = Case(columns, 2, loss, worst=worst).problem()
+    spec = replace(find_method("initial"), name="picky", needs=(need,))
+    with pytest.raises(UnsupportedObjective, match=f"method picky needs a .*{message}") as caught:
+        spec.refuse_unfit(problem)
     accepting = str(caught.value).partition("Methods that accept it: ")[2].split(", ")
-    assert accepting == [name for name in METHODS if name != "equivalence-mip"]
+    assert accepting == list(METHODS)
     for name in accepting:
-        assert solve(problem, name).bound is None
+        assert solve(problem, name).objective >= -1e-9
 
 
 def test_methods_of_another_recoding_are_refused(health: Problem) -> None:

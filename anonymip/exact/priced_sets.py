@@ -1,0 +1,131 @@
+"""The possible classes that a release better than a known one may hold, and a bound from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csc_array, hstack, identity
+
+from anonymip.bounds.combinatorial import record_terms
+from anonymip.budget import Budget
+from anonymip.enumeration import ClusterSets, enumerate_sets
+from anonymip.kernels import Stopwatch
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.solution import Bound
+from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
+
+
+@dataclass(frozen=True, eq=False)
+class PricedSets:
+    """Columns of the set-partitioning master.
+
+    Parameters
+    ----------
+    sets
+        Those that are left; `complete` says whether none is missing.
+    bound
+        Lower bound on the loss of any release, from prices that no set undercuts; None where
+        there are none.
+    found
+        How many sets there were before prices left some out.
+    """
+
+    sets: ClusterSets
+    bound: Bound | None
+    found: int
+
+
+def priced_sets(
+    problem: Problem, upper_bound: float | None, *, max_sets: int, budget: Budget
+) -> PricedSets:
+    """Enumerate the possible classes and leave out those that cost more than they may.
+
+    Let prices be given such that no set costs less than the prices of its rows. Every release
+    then costs at least the sum of all prices, and one that holds a set of reduced cost r at least
+    r more. Nearest-neighbour terms are such prices and guide the enumeration; the duals of the
+    linear relaxation over what it finds are much better ones. The arithmetic is repeated here:
+    prices that some set undercuts, by a solver's tolerance or by more, are lowered until none does.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    upper_bound
+        Loss of a release that is known: sets that no better one can hold are left out.
+    max_sets
+        Sets at which the enumeration gives up.
+    budget
+        Stops the enumeration and the linear program.
+
+    Notes
+    -----
+    With an upper bound the duals are those over the sets of releases better than it, so the bound
+    is the lesser of the two.
+    """
+    watch = Stopwatch()
+    summed = problem.compiled.aggregate == "sum"
+    terms = record_terms(problem, budget) if summed and upper_bound is not None else None
+    threshold = np.inf
+    if terms is not None and upper_bound is not None:
+        threshold = upper_bound - fsum(terms) + _slack(upper_bound, terms)
+    sets = enumerate_sets(problem, terms, threshold, max_sets=max_sets, budget=budget)
+    if not sets.complete or not len(sets):
+        return PricedSets(sets, None, len(sets))
+    if not summed:
+        return PricedSets(_not_worse(sets, upper_bound), None, len(sets))
+    prices = _dual_prices(problem, sets, budget)
+    if prices is None:
+        return PricedSets(sets, None, len(sets))
+    counts = sets.rows.counts
+    value = fsum(prices * counts)
+    value -= LOSS_RELATIVE * fsum(np.abs(prices) * counts)
+    reduced = sets.losses - sets.incidence.T @ prices
+    kept = sets
+    if upper_bound is not None:
+        kept = sets.only(reduced <= upper_bound - value + _slack(upper_bound, prices * counts))
+        value = min(value, upper_bound)
+    bound = Bound(value, "linear relaxation of set partitioning", "argument", watch.seconds)
+    return PricedSets(kept, bound, len(sets))
+
+
+def _slack(upper_bound: float, terms: NDArray[np.float64]) -> float:
+    """Return a tolerance that keeps sets on the edge: rounding must not lose an optimum."""
+    return LOSS_ABSOLUTE + LOSS_RELATIVE * (abs(upper_bound) + float(np.abs(terms).sum()))
+
+
+def _not_worse(sets: ClusterSets, upper_bound: float | None) -> ClusterSets:
+    """Return the sets of which no record loses more than the worst of a known release."""
+    if upper_bound is None:
+        return sets
+    return sets.only(sets.losses <= upper_bound + LOSS_ABSOLUTE + LOSS_RELATIVE * abs(upper_bound))
+
+
+def _dual_prices(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray[np.float64] | None:
+    """Return (t,) prices of the row types that no set undercuts; None if there is no time."""
+    recoding = problem.recoding
+    suppression = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+    price = problem.compiled.suppression_price
+    matrix, costs = sets.incidence, sets.losses
+    if suppression:
+        matrix = csc_array(hstack([matrix, identity(sets.rows.types)]))
+        costs = np.concatenate([costs, np.full(sets.rows.types, price)])
+    remaining = budget.remaining()
+    options: dict[str, object] = {"presolve": False}
+    if remaining is not None:
+        options["time_limit"] = max(remaining, 1e-3)
+    solve: Any = linprog  # its stubs know no sparse arrays
+    result = solve(costs, A_eq=matrix, b_eq=sets.rows.counts, method="highs", options=options)
+    if result.status != 0:
+        return None
+    prices = np.array(result.eqlin.marginals, np.float64)
+    if suppression:
+        prices = np.minimum(prices, price)
+    undercut = (sets.losses - sets.incidence.T @ prices) / sets.sizes
+    lowered: NDArray[np.float64] = prices - max(0.0, -float(undercut.min()))
+    return lowered

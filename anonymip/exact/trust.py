@@ -1,0 +1,102 @@
+"""How far a solver's numbers can be relied on, given its tolerances and the scale of the loss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymip.errors import SolverError
+from anonymip.objectives import LossTables
+from anonymip.problem import Problem
+from anonymip.solution import Solution
+from anonymip.solvers import SolverResult
+from anonymip.tolerances import FINE_LOSS, SOLVER_RESOLUTION, contradicts
+
+
+def trusted_bound(
+    problem: Problem, claimed: float, objective: float, own_options: bool
+) -> tuple[float | None, list[str]]:
+    """Return what of a solver's bound can be relied on, and remarks.
+
+    A solver keeps rows up to its tolerances, and the rows that link records turn these into a
+    loss of `SOLVER_RESOLUTION` times the largest effect of one cell. Ordinary losses are far above
+    that; a finer one is not proven by a solver's word.
+
+    Parameters
+    ----------
+    problem
+        What was solved.
+    claimed
+        The solver's bound.
+    objective
+        Loss of the best solution that is known.
+    own_options
+        Whether the caller gave the solver options that it may stop early by.
+    """
+    if own_options:
+        return None, ["the solver ran with options of its own: its bound is not relied on"]
+    effect = largest_effect(problem)
+    resolution = SOLVER_RESOLUTION * effect
+    excess = claimed - objective
+    if excess > resolution:
+        return None, ["the solver's bound lies above a solution that was found: it is not used"]
+    if abs(objective) < FINE_LOSS * effect:
+        return claimed - resolution, [
+            "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
+        ]
+    return objective - excess if excess > 0 else claimed, []
+
+
+def largest_effect(problem: Problem) -> float:
+    """Return the most that one cell of the table can add to the loss of a record.
+
+    Where the loss has no tables: how much the record loss of the whole table and of single
+    records differ, or the largest of these losses if that is more.
+    """
+    if problem.compiled.has_tables:
+        return _effect_in_tables(problem, problem.compiled.tables)
+    n = problem.n
+    single = problem.compiled.class_losses(np.arange(n)[:, None])
+    whole = problem.compiled.class_losses(np.arange(n)[None, :])
+    if problem.compiled.aggregate == "sum":
+        whole = whole / n
+    price = np.nan_to_num(problem.compiled.suppression_price)
+    return float(np.abs(np.concatenate([single, whole, [price]])).max())
+
+
+def _effect_in_tables(problem: Problem, tables: LossTables) -> float:
+    microdata = problem.microdata
+    effects = [0.0]
+    for r, column in enumerate(tables.range_columns):
+        levels = microdata.levels[column].astype(float)
+        slope = max(abs(tables.range_low[r]), abs(tables.range_high[r]))
+        effects.append(float(slope * (levels[-1] - levels[0])))
+    for s in range(len(tables.set_columns)):
+        first = tables.set_start[s] + 1
+        losses = tables.set_losses[first : first + tables.set_sizes[s]]
+        effects.append(float(losses.max() - losses.min()))
+    for p in range(len(tables.pair_columns)):
+        first, size = tables.pair_start[p], tables.pair_sizes[p]
+        losses = tables.pair_losses[first : first + size * size]
+        effects.append(float(losses.max() - losses.min()))
+    return max(effects)
+
+
+def compare_losses(problem: Problem, result: SolverResult, found: Solution) -> None:
+    """Refuse an objective far below the loss of the classes that the model's binaries mean.
+
+    The tolerances of all cells may add up; beyond them the model or the solver is wrong.
+
+    Raises
+    ------
+    SolverError
+        If the two contradict each other.
+    """
+    cells = problem.n * problem.m
+    slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(problem)
+    claimed = result.objective
+    if claimed is not None and contradicts(claimed + slack, found.objective):
+        raise SolverError(
+            f"{result.solver} returns objective {claimed!r}, but the classes it names lose "
+            f"{found.objective!r}",
+            remedy="Use another solver",
+        )

@@ -1,0 +1,132 @@
+"""What an objective can be used with: its tier, what is proven, and which methods accept it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.instances import Microdata
+from anonymip.methods.registry import METHODS
+from anonymip.models import FORMULATIONS, model_size
+from anonymip.objectives import CompiledObjective, MembersObjective, Objective
+from anonymip.problem import Problem
+
+
+@dataclass(frozen=True)
+class ObjectiveReport:
+    """What an objective is on a table.
+
+    Parameters
+    ----------
+    name
+        Of the objective.
+    attributes
+        Name and kind of the quasi-identifiers of the table.
+    tier
+        ``"affine"``, ``"separable"``, ``"general"`` or ``"members"``.
+    aggregate
+        ``"sum"`` over the records, or ``"max"``.
+    monotone, superadditive
+        ``"proven"``, ``"assumed"``, ``"refuted"`` or ``"unknown"``.
+    monotone_reason, superadditive_reason
+        Why.
+    suppression_price
+        Loss of a suppressed record; None where there is none.
+    methods
+        By name of each method, why it refuses the objective; None if it accepts it.
+    formulations
+        The same of each formulation of ``equivalence-mip``.
+    bound
+        Name of the combinatorial bound that holds for the objective; None if none does.
+    """
+
+    name: str
+    attributes: dict[str, str]
+    tier: str
+    aggregate: str
+    monotone: str
+    monotone_reason: str
+    superadditive: str
+    superadditive_reason: str
+    suppression_price: float | None
+    methods: dict[str, str | None]
+    formulations: dict[str, str | None]
+    bound: str | None
+
+
+def examine(objective: Objective | MembersObjective, microdata: Microdata) -> ObjectiveReport:
+    """Return what an objective is on a table, and who accepts it.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If it cannot be used on the table at all, such as one that is declared monotone and is not.
+    InputError
+        If the table has fewer than two records.
+
+    Examples
+    --------
+    >>> import anonymip
+    >>> from anonymip.methods.acceptance import examine
+    >>> report = examine(anonymip.GCP(), anonymip.load_instance("health-records"))
+    >>> report.tier, report.monotone, report.methods["equivalence-mip"]
+    ('affine', 'proven', None)
+    """
+    if microdata.n < 2:
+        raise InputError("the table has one record", remedy="Give a table of at least two")
+    problem = Problem(microdata, 2, objective=objective)
+    compiled = problem.compiled
+    price = compiled.suppression_price
+    bound = lower_bound_of(problem)
+    monotone, monotone_why = _monotone(compiled)
+    superadditive, superadditive_why = _superadditive(compiled)
+    return ObjectiveReport(
+        objective.name,
+        {attribute.name: attribute.kind for attribute in microdata.attributes},
+        compiled.tier,
+        compiled.aggregate,
+        monotone,
+        monotone_why,
+        superadditive,
+        superadditive_why,
+        None if math.isnan(price) else price,
+        {spec.name: spec.obstacle(problem) for spec in METHODS.values()},
+        {name: _refusal(problem, name) for name in FORMULATIONS},
+        None if bound is None else bound.method,
+    )
+
+
+def _refusal(problem: Problem, formulation: str) -> str | None:
+    """Return why a formulation does not take the objective; None if it does."""
+    try:
+        model_size(problem, formulation)
+    except UnsupportedObjective as refusal:
+        return refusal.message
+    except InputError:  # the table is too large, which is no fault of the objective
+        return None
+    return None
+
+
+def _monotone(compiled: CompiledObjective) -> tuple[str, str]:
+    if compiled.monotone and compiled.tier == "affine":
+        return "proven", "every coefficient has the sign that makes wider cells cost more"
+    if compiled.monotone and compiled.has_tables:
+        return "proven", "no term falls between any two cells of which one covers the other"
+    if compiled.monotone:
+        return "assumed", "its author declares it; no sample disproves it"
+    return ("unknown" if compiled.decreasing is None else "refuted"), str(compiled.obstacle)
+
+
+def _superadditive(compiled: CompiledObjective) -> tuple[str, str]:
+    if compiled.aggregate != "sum":
+        return "refuted", "the worst record counts once, however large its class"
+    if compiled.monotone:
+        return _monotone(compiled)[0], "a class S of a monotone loss c costs |S| c(S)"
+    if not compiled.superadditive:
+        return "unknown", "it is neither monotone nor declared superadditive"
+    proof = getattr(compiled.objective, "proof", None)
+    if proof is None:
+        return "assumed", "its author declares it; no sample disproves it"
+    return "proven", str(proof)
