@@ -33,8 +33,12 @@ def solve(
     instance: given.Instance,
     k: K,
     method: Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")] = "auto",
-    recoding: given.RecodingName = "classes",
+    recoding: given.RecodingName = None,
     suppression: given.Suppression = False,
+    l_diversity: given.LDiversity = None,
+    distinct_diversity: given.DistinctDiversity = None,
+    cap: given.Caps = None,
+    apart: given.Aparts = None,
     objective: given.ObjectiveName = "gcp",
     warm_start: Annotated[
         str | None, typer.Option("--warm-start", help="Heuristic that an exact method starts from.")
@@ -58,8 +62,12 @@ def solve(
     """Solve one problem and say how far from optimal the solution is."""
     given.refuse_targets(given.sources_of(instance, schema, objective), json, log)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    problem = Problem(
-        data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
+    problem = given.make_problem(
+        data,
+        k,
+        given.choose_recoding(recoding, suppression, method),
+        objective,
+        given.Rules(l_diversity, distinct_diversity, cap, apart),
     )
     options = given.options_of(method, given.parse_options(option))
     if warm_start is not None:
@@ -88,8 +96,12 @@ def compare(
         str, typer.Option("--methods", help="Names with commas; default: all heuristics.")
     ] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
-    recoding: given.RecodingName = "classes",
+    recoding: given.RecodingName = None,
     suppression: given.Suppression = False,
+    l_diversity: given.LDiversity = None,
+    distinct_diversity: given.DistinctDiversity = None,
+    cap: given.Caps = None,
+    apart: given.Aparts = None,
     objective: given.ObjectiveName = "gcp",
     time_limit: given.TimeLimit = None,
     gap: given.Gap = 0.0,
@@ -115,18 +127,23 @@ def compare(
 ) -> None:
     """Compare methods with each other and with the optimum, or the best bound on it."""
     ks = given.parse_ks(k)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
     given.refuse_targets(given.sources_of(instance, schema, objective), plot, csv, markdown, json)
     if plot is not None:
         refuse_format(plot)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    problem = Problem(
-        data, ks[0], given.find_recoding(recoding, suppression), given.find_objective(objective)
+    problem = given.make_problem(
+        data,
+        ks[0],
+        given.choose_recoding(recoding, suppression, *names),
+        objective,
+        given.Rules(l_diversity, distinct_diversity, cap, apart),
     )
     with showing_progress() as progress:
         comparison = compare_methods(
             problem,
             ks,
-            [name.strip() for name in methods.split(",") if name.strip()],
+            names,
             instance=instance,
             exact=exact,
             options=given.parse_options(option),
@@ -152,8 +169,12 @@ def compare(
 def bound(
     instance: given.Instance,
     k: K,
-    recoding: given.RecodingName = "classes",
+    recoding: given.RecodingName = None,
     suppression: given.Suppression = False,
+    l_diversity: given.LDiversity = None,
+    distinct_diversity: given.DistinctDiversity = None,
+    cap: given.Caps = None,
+    apart: given.Aparts = None,
     objective: given.ObjectiveName = "gcp",
     time_limit: given.TimeLimit = None,
     gap: given.Gap = 0.0,
@@ -176,18 +197,18 @@ def bound(
     """
     given.refuse_targets(given.sources_of(instance, schema, objective), json)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    problem = Problem(
-        data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
+    problem = given.make_problem(
+        data,
+        k,
+        given.choose_recoding(recoding, suppression),
+        objective,
+        given.Rules(l_diversity, distinct_diversity, cap, apart),
     )
     with showing_progress() as progress:
         proven = lower_bound(problem, time_limit=time_limit, progress=progress)
     write_json([bound_record(problem, proven, instance)], json)
     if proven is None:
-        say(
-            human(json),
-            f"no lower bound: the loss can fall in {problem.compiled.decreasing!r} when a cell "
-            "covers more",
-        )
+        say(human(json), f"no lower bound: {_why_no_bound(problem)}")
         return
     cells = problem.n * problem.m
     name = problem.objective.name
@@ -198,3 +219,11 @@ def bound(
         f"no release can lose less than {name} = {bound_text(proven.value, 7)}{as_gcp}\n"
         f"by {proven.method} (proof: {proven.proof}), {proven.seconds:.2f} s",
     )
+
+
+def _why_no_bound(problem: Problem) -> str:
+    if problem.compiled.obstacle is not None:
+        return f"of the loss {problem.objective.name!r}, {problem.compiled.obstacle}"
+    if not problem.compiled.has_tables:
+        return f"the loss {problem.objective.name!r} is no sum of terms of one attribute each"
+    return f"recoding {problem.recoding.name} does not say as what its releases are verified"

@@ -10,8 +10,8 @@ from typing import Any
 
 import typer
 
-from anonymip.cli import answers, inventory, tasks
-from anonymip.cli.console import err
+from anonymip.cli import answers, inventory, losses, modelling, tasks
+from anonymip.cli.console import err, showing_warnings
 from anonymip.errors import AnonymipError, Interrupted
 
 # The root of Typer's errors of usage, wherever it keeps its click.
@@ -30,6 +30,8 @@ app.command("anonymize")(tasks.anonymize)
 app.command("solve")(answers.solve)
 app.command("compare")(answers.compare)
 app.command("bound")(answers.bound)
+app.command("export")(modelling.export)
+app.command("objective")(losses.objective)
 app.command("verify")(tasks.verify)
 app.command("methods")(inventory.methods)
 app.command("solvers")(inventory.solvers)
@@ -45,7 +47,8 @@ def run(arguments: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(arguments, standalone_mode=False)
+        with showing_warnings():
+            code = app(arguments, standalone_mode=False)
     except _UsageProblem as error:
         error.show()
         return int(error.exit_code)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,24 +19,48 @@ from anonymip.instances import (
     load_instance,
     read_schema,
 )
-from anonymip.objectives import GCP, Objective, load_objective
-from anonymip.recodings import EquivalenceClasses, Recoding
+from anonymip.methods import find_method
+from anonymip.objectives import GCP, MembersObjective, Objective, load_objective
+from anonymip.problem import Problem
+from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
+from anonymip.recodings.registry import find_recoding
 
 Instance = Annotated[
     str, typer.Argument(metavar="INSTANCE", help="A named instance, or a CSV or Parquet file.")
 ]
 RecodingName = Annotated[
-    str, typer.Option("--recoding", help="Which releases are allowed: classes.")
+    str | None,
+    typer.Option(
+        "--recoding", help="Which releases are allowed; default: the method's, else classes."
+    ),
 ]
 Suppression = Annotated[
     bool, typer.Option("--suppression", help="Allow suppressing whole records.")
+]
+LDiversity = Annotated[
+    float | None,
+    typer.Option("--l-diversity", help="No sensitive value makes up more than 1/L of a class."),
+]
+DistinctDiversity = Annotated[
+    int | None,
+    typer.Option("--distinct-diversity", help="Distinct sensitive values in every class."),
+]
+Caps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cap", help="ATTRIBUTE=MOST: widest range, most values of a set, highest level."
+    ),
+]
+Aparts = Annotated[
+    list[str] | None,
+    typer.Option("--apart", help="ATTRIBUTE=VALUE,VALUE: no published cell covers both."),
 ]
 ObjectiveName = Annotated[
     str,
     typer.Option(
         "--objective",
         help="What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
-        "FILE.py:NAME.",
+        "FILE.py:NAME, or one of an installed package.",
     ),
 ]
 TimeLimit = Annotated[
@@ -146,20 +172,96 @@ def _schema_beside(instance: str) -> Path | None:
     return table.with_suffix(".toml")
 
 
-def find_recoding(name: str, suppression: bool) -> Recoding:
-    """Return the recoding of a name.
+def choose_recoding(name: str | None, suppression: bool, *methods: str) -> Recoding:
+    """Return the recoding of a name; without one, that of the methods, else classes.
 
     Raises
     ------
     InputError
-        If this version has none of that name.
+        If there is none of that name, or the methods solve several.
     """
-    if name != "classes":
-        raise InputError(f"unknown recoding {name!r}", remedy="This version knows classes")
-    return EquivalenceClasses(suppression)
+    if name is None:
+        specs = [find_method(method) for method in methods]
+        brought = dict.fromkeys(spec.recoding for spec in specs if spec.role != "selection")
+        if len(brought) > 1:
+            raise InputError(
+                f"the methods solve different recodings: {', '.join(brought)}",
+                remedy="Name methods of one recoding",
+            )
+        name = next(iter(brought), "classes")
+    return find_recoding(name, suppression=suppression)
 
 
-def find_objective(name: str) -> Objective:
+@dataclass(frozen=True)
+class Rules:
+    """The texts of the options that forbid releases: diversity, caps, values apart."""
+
+    l_diversity: float | None = None
+    distinct_diversity: int | None = None
+    caps: list[str] | None = None
+    aparts: list[str] | None = None
+
+    def diversity(self) -> Diversity | None:
+        """Return the diversity that every class must have; None asks for nothing."""
+        if self.l_diversity is None and self.distinct_diversity is None:
+            return None
+        l_diversity = 1 if self.l_diversity is None else self.l_diversity
+        return Diversity(
+            l=l_diversity,
+            distinct=1 if self.distinct_diversity is None else self.distinct_diversity,
+        )
+
+    def limits(self) -> tuple[Limit, ...]:
+        """Return the limits of generalization.
+
+        Raises
+        ------
+        InputError
+            If a text is no ATTRIBUTE=MOST or ATTRIBUTE=VALUE,VALUE.
+        """
+        return (*map(_cap, self.caps or ()), *map(_apart, self.aparts or ()))
+
+
+def _cap(text: str) -> Cap:
+    attribute, equals, most = text.rpartition("=")
+    try:
+        number = float(most)
+    except ValueError:
+        number = None
+    if not (equals and attribute) or number is None:
+        raise InputError(f"cap {text!r} is not ATTRIBUTE=MOST", remedy="For example --cap age=10")
+    return Cap(attribute, number)
+
+
+def _apart(text: str) -> Apart:
+    attribute, equals, listed = text.partition("=")
+    try:
+        values = next(csv.reader([listed], strict=True), [])
+    except csv.Error:
+        values = []
+    if not (equals and attribute) or len(values) != 2:
+        raise InputError(
+            "--apart is not ATTRIBUTE=VALUE,VALUE",
+            remedy="For example --apart job=clerk,farmer; quote commas: --apart 'job=\"a,b\",c'",
+            value=text,
+        )
+    return Apart(attribute, *values)
+
+
+def make_problem(
+    data: Microdata, k: int, recoding: Recoding, objective: str, rules: Rules
+) -> Problem:
+    """Return the problem that the arguments mean.
+
+    Raises
+    ------
+    InputError
+        If they contradict each other or the table.
+    """
+    return Problem(data, k, recoding, find_objective(objective), rules.diversity(), rules.limits())
+
+
+def find_objective(name: str) -> Objective | MembersObjective:
     """Return the objective of a name or file."""
     return GCP() if name == "gcp" else load_objective(name)
 

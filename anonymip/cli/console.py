@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anonymip.budget import Progress as Message
+from anonymip.extensions import ExtensionWarning
 from anonymip.files import replacing
 
 out = Console(emoji=False)
@@ -69,6 +71,23 @@ def write_text(text: str, path: Path) -> None:
     """Write a file, whole or not at all."""
     with replacing(path) as (temporary,):
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def showing_warnings() -> Iterator[None]:
+    """Print in one line what is left out of installed packages, without Python's place of it."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, ExtensionWarning):
+            say(err, f"warning: {message}")
+        else:
+            plain(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        plain = warnings.showwarning
+        warnings.simplefilter("always", ExtensionWarning)
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from anonymip.errors import InputError
 from anonymip.instances import INSTANCES
 from anonymip.methods import METHODS
 from anonymip.publishing import versions as current_versions
-from anonymip.solvers import availability, solver_names
+from anonymip.solvers import Availability, availability, solver_names
 
 
 def methods() -> None:
@@ -30,7 +30,7 @@ def methods() -> None:
 
 
 def solvers() -> None:
-    """List the solvers: whether they are installed and licensed, and their versions."""
+    """List the solvers: installed or not, what their licences allow, their versions."""
     rows = []
     for name in solver_names():
         found = availability(name)
@@ -38,12 +38,18 @@ def solvers() -> None:
             (
                 name,
                 "yes" if found.installed else "no",
-                "yes" if found.licensed else "no",
+                _licence(found),
                 found.version or "-",
                 found.reason or "",
             )
         )
-    print_table(out, ("solver", "installed", "licensed", "version", "remark"), rows)
+    print_table(out, ("solver", "installed", "licence", "version", "remark"), rows)
+
+
+def _licence(found: Availability) -> str:
+    if found.max_variables is None:
+        return found.licence or "-"
+    return f"{found.licence} ({found.max_variables} variables, {found.max_rows} rows)"
 
 
 def instances() -> None:

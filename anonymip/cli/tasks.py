@@ -38,8 +38,12 @@ def anonymize(
         Path, typer.Option("-o", "--output", help="The release: a CSV or Parquet file.")
     ],
     method: Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")] = "auto",
-    recoding: given.RecodingName = "classes",
+    recoding: given.RecodingName = None,
     suppression: given.Suppression = False,
+    l_diversity: given.LDiversity = None,
+    distinct_diversity: given.DistinctDiversity = None,
+    cap: given.Caps = None,
+    apart: given.Aparts = None,
     objective: given.ObjectiveName = "gcp",
     time_limit: given.TimeLimit = None,
     gap: given.Gap = 0.0,
@@ -71,8 +75,12 @@ def anonymize(
     given.refuse_targets(sources, output, manifest, report, json)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     refuse_layout(data, layout)
-    problem = Problem(
-        data, k, given.find_recoding(recoding, suppression), given.find_objective(objective)
+    problem = given.make_problem(
+        data,
+        k,
+        given.choose_recoding(recoding, suppression, method),
+        objective,
+        given.Rules(l_diversity, distinct_diversity, cap, apart),
     )
     with showing_progress() as progress:
         solution = solve(

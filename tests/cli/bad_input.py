@@ -77,15 +77,6 @@ CASES = (
         secret=SECRET,
     ),
     Case(
-        "hierarchies are not generalized yet",
-        ("'sex'", "hierarchical", "categorical"),
-        K,
-        files={
-            **schema("[attributes.age]", "[attributes.sex]", 'hierarchy = "sex.csv"'),
-            "sex.csv": "F;*\nM;*\n",
-        },
-    ),
-    Case(
         "no such hierarchy file",
         ("nowhere.csv",),
         K,
@@ -364,10 +355,6 @@ OBJECTIVES = {
     "no such import": ("import nothing_of_this_name\n", ("ModuleNotFoundError",)),
     "another name": ("def cost(record):\n    return 1\n", ("'loss'", "mine.py")),
     "no function": ("loss = 3\n", ("'loss'",)),
-    "several attributes": (
-        "def loss(record):\n    return record.spread['age'] * record.spread['sex']\n",
-        ("non-linear", "age, sex"),
-    ),
     "unknown attribute": ("def loss(record):\n    return record.spread['zip']\n", ("'zip'", "age")),
     "width of a text": (
         "def loss(record):\n    return record.width['sex']\n",

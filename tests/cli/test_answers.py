@@ -13,7 +13,7 @@ from anonymip import METHODS, Problem, load_instance, lower_bound
 FIELDS = {
     *("instance", "n", "m", "k", "recoding", "method", "options", "objective", "objective_name"),
     *("ncp", "gcp", "bound", "gap", "status", "proof", "seconds", "groups", "solver", "versions"),
-    "seed",
+    *("seed", "diversity", "limits"),
 }
 HEURISTICS = [spec.name for spec in METHODS.values() if spec.role == "heuristic"]
 MIP = ("--method", "equivalence-mip")
@@ -278,7 +278,8 @@ def test_no_bound_is_said_to_be_none(shell: Any) -> None:
     assert record["bound"] is None
     assert record["proof"] is None
     assert "no lower bound" in told.err
-    (solved,) = shell("solve", *arguments, "--json", "-").records()
+    method = ("--method", "greedy-search")
+    (solved,) = shell("solve", *arguments, *method, "--json", "-").records()
     check_record(solved)
     assert solved["bound"] is None
     assert solved["gap"] is None
@@ -294,3 +295,25 @@ def test_an_instance_of_the_data_folder(shell: Any) -> None:
     check_record(record)
     assert record["n"] == 20
     assert record["objective"] >= 13.5
+
+
+RULES = (
+    ("--distinct-diversity", "3"),
+    ("--l-diversity", "3"),
+    ("--cap", "age=2"),
+    ("--apart", "sex=F,M"),
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[name for name, _ in RULES])
+def test_rules_reach_the_problem(shell: Any, rule: tuple[str, str]) -> None:
+    """A class that breaks a rule is no solution; all classes of the answer keep it."""
+    asked = ("people.csv", *shell.roles, "-k", 2, "--suppression", *rule)
+    told = shell("bound", *asked, "--json", "-")
+    assert told.code == 0, told.err
+    loose = shell("bound", "people.csv", *shell.roles, "-k", 2, "--suppression", "--json", "-")
+    assert told.records()[0]["bound"] >= loose.records()[0]["bound"]
+    broken = ("--sensitive", "visit", "-q", "age", "-q", "sex", "--drop", "name")
+    refused = shell("bound", "people.csv", *broken, "-k", 2, "--cap", "height=2")
+    assert refused.code == 2
+    assert "'height'" in refused.err

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from anonymip import EquivalenceClasses, load_instance
+from anonymip import Apart, Cap, Diversity, EquivalenceClasses, load_instance
 from anonymip.cli import arguments as given
 from anonymip.errors import InputError
 
@@ -61,11 +61,46 @@ def test_options_must_name_the_method_that_runs() -> None:
 
 
 def test_recodings() -> None:
-    """The recoding of this version is found, with and without suppression."""
-    assert given.find_recoding("classes", False) == EquivalenceClasses()
-    assert given.find_recoding("classes", True) == EquivalenceClasses(True)
-    with pytest.raises(InputError, match="classes"):
-        given.find_recoding("freeform", False)
+    """A recoding is found by name, with and without suppression; a method brings its own."""
+    assert given.choose_recoding("classes", False) == EquivalenceClasses()
+    assert given.choose_recoding("classes", True) == EquivalenceClasses(True)
+    assert given.choose_recoding(None, True) == EquivalenceClasses(True)
+    assert given.choose_recoding(None, False, "auto", "mondrian") == EquivalenceClasses()
+    with pytest.raises(InputError, match=r"unknown recoding 'magic'\. Use classes"):
+        given.choose_recoding("magic", False)
+
+
+def test_rules() -> None:
+    """Diversity and limits are read; a quoted value may hold a comma."""
+    assert given.Rules().diversity() is None
+    assert given.Rules().limits() == ()
+    assert given.Rules(l_diversity=1.5).diversity() == Diversity(l=1.5)
+    assert given.Rules(distinct_diversity=2).diversity() == Diversity(distinct=2)
+    rules = given.Rules(2, 3, ["age=10", "a=b=0.5"], ["job=clerk,farmer", 'job="a,b","c=d"'])
+    assert rules.diversity() == Diversity(l=2, distinct=3)
+    assert rules.limits() == (
+        Cap("age", 10),
+        Cap("a=b", 0.5),
+        Apart("job", "clerk", "farmer"),
+        Apart("job", "a,b", "c=d"),
+    )
+
+
+@pytest.mark.parametrize("text", ["age", "age=", "=3", "age=wide", "age=-1", "age=inf", "age=nan"])
+def test_other_texts_are_no_caps(text: str) -> None:
+    """A cap needs an attribute and a number of at least 0."""
+    with pytest.raises(InputError, match="cap"):
+        given.Rules(caps=[text]).limits()
+
+
+@pytest.mark.parametrize(
+    "text", ["post", "post=", "post=a", "post=a,b,c", "=post,b", 'post="a,b', "post=a,a"]
+)
+def test_other_texts_keep_nothing_apart(text: str) -> None:
+    """Two different values are needed; the text is shown on request only."""
+    with pytest.raises(InputError, match="apart") as caught:
+        given.Rules(aparts=[text]).limits()
+    assert text not in str(caught.value)
 
 
 def kinds(shell: Any, *arguments: str) -> dict[str, str]:

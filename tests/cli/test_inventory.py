@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from anonymip import INSTANCES, METHODS, __version__, solver_names
+from anonymip.cli import inventory
 from anonymip.publishing import versions
+from anonymip.solvers import Availability
 
 
 def test_methods_are_listed(shell: Any) -> None:
@@ -39,13 +41,33 @@ def test_listing_methods_imports_none_of_them() -> None:
 
 
 def test_solvers_are_listed(shell: Any) -> None:
-    """Each solver has a line; those of the default installation are installed and licensed."""
+    """Each solver has a line; those of the default installation have full licences."""
     told = shell("solvers")
     assert told.code == 0
     lines = {line.split()[0]: line.split() for line in told.out.splitlines()}
     assert set(solver_names()) <= set(lines)
-    assert lines["highs"][1:3] == ["yes", "yes"]
-    assert lines["cbc"][1:3] == ["yes", "yes"]
+    assert lines["highs"][1:3] == ["yes", "full"]
+    assert lines["cbc"][1:3] == ["yes", "full"]
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Availability(False, False, None, "Install it"), "no -"),
+        (Availability(True, False, "9", "x", "none"), "yes none"),
+        (
+            Availability(True, False, "9", "x", "size-limited", 2000, 1500),
+            "yes size-limited (2000 variables, 1500 rows)",
+        ),
+    ],
+)
+def test_licences_are_told(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, found: Availability, text: str
+) -> None:
+    """A licence for small models is told with its limits, and a missing one too."""
+    monkeypatch.setattr(inventory, "availability", lambda name: found)
+    lines = [" ".join(line.split()) for line in shell("solvers").out.splitlines()]
+    assert [line for line in lines if line.startswith(f"gurobi {text} ")]
 
 
 def test_instances_are_listed(shell: Any) -> None:

@@ -1,0 +1,88 @@
+"""The command that hands a model to other tools: export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anonymip.cli import arguments as given
+from anonymip.cli.answers import K
+from anonymip.cli.console import human, print_table, say, write_json
+from anonymip.experiments.records import model_record
+from anonymip.problem import Problem
+
+
+def export(
+    instance: given.Instance,
+    k: K,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The model: an .lp, .mps or .nl file.")
+    ],
+    method: Annotated[
+        str, typer.Option("--method", help="The method whose model is meant.")
+    ] = "equivalence-mip",
+    recoding: given.RecodingName = None,
+    suppression: given.Suppression = False,
+    l_diversity: given.LDiversity = None,
+    distinct_diversity: given.DistinctDiversity = None,
+    cap: given.Caps = None,
+    apart: given.Aparts = None,
+    objective: given.ObjectiveName = "gcp",
+    option: given.MethodOptions = None,
+    schema: given.SchemaFile = None,
+    quasi_identifier: given.QuasiIdentifiers = None,
+    sensitive: given.Sensitive = None,
+    keep: given.Keep = None,
+    drop: given.Drop = None,
+    missing: given.Missing = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Write the model that a method would solve, for solvers and tools of your own."""
+    # Listing what there is must not load what builds models.
+    from anonymip.methods.modelling import model_of
+    from anonymip.models.export import export_files, export_model
+
+    files = export_files(output)
+    given.refuse_targets(given.sources_of(instance, schema, objective), *files, json)
+    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    problem = given.make_problem(
+        data,
+        k,
+        given.choose_recoding(recoding, suppression, method),
+        objective,
+        given.Rules(l_diversity, distinct_diversity, cap, apart),
+    )
+    options = given.options_of(method, given.parse_options(option))
+    model = model_of(problem, method, options)
+    written = export_model(model, output)
+    write_json([model_record(problem, instance, method, model.formulation, written)], json)
+    console = human(json)
+    say(
+        console,
+        f"{written.rows:,} rows, {written.columns:,} columns ({written.integer_columns:,} "
+        f"integer), {written.nonzeros:,} non-zeros",
+    )
+    print_table(
+        console,
+        ("name", "entries", "meaning"),
+        [(name, f"{count:,}", doc) for name, count, doc in written.components],
+    )
+    say(console, _legend(problem))
+    say(console, "The file holds values of the table: it is as private as the table.")
+    say(console, f"written: {', '.join(map(str, written.files))}")
+
+
+def _legend(problem: Problem) -> str:
+    """Say what the numbers in the names of rows and columns mean."""
+    data = problem.microdata
+    attributes = ", ".join(f"{number} {name}" for number, name in enumerate(data.names))
+    counted = "the rows of the table"
+    if data.n < len(data.original):
+        counted += " that have no missing values"
+    return (
+        f"Numbers in names count from 0: records are {counted} in their order, attributes are "
+        f"{attributes}; values are the ranks of those observed."
+    )

@@ -1,0 +1,60 @@
+"""The command that says what a loss can be used with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def test_a_function_of_a_file_without_a_table(shell: Any) -> None:
+    """The attributes it reads make a table, and the answer says so."""
+    told = shell("objective", "mine.py:protect_age", "--json", "-")
+    (record,) = told.records()
+    assert record["instance"] is None
+    assert record["attributes"] == {"age": "numeric", "sex": "numeric"}
+    assert (record["tier"], record["monotone"]) == ("affine", "proven")
+    assert record["suppression_price"] == 5
+    assert record["methods"]["equivalence-mip"] is None
+    assert "made-up table" in told.err
+
+
+def test_on_a_table(shell: Any) -> None:
+    """With a table the kinds are the table's, and nothing is made up."""
+    told = shell("objective", "mine.py:protect_age", "people.csv", *shell.roles)
+    assert told.code == 0
+    assert "made-up" not in told.out
+    assert "affine" in told.out
+    assert "proven" in told.out
+
+
+def test_reasons_are_printed(shell: Any) -> None:
+    """A refuted loss names the attribute, and each method that refuses it says why."""
+    shell.write("bad.py", "def fall(record):\n    return -record.width['age']\n")
+    told = shell("objective", "bad.py:fall", "people.csv", "--schema", "roles.toml")
+    assert told.code == 0
+    lines = {line.split()[0]: line for line in told.out.splitlines() if line}
+    assert "refuted" in lines["monotone"]
+    assert "'age'" in lines["monotone"]
+    assert lines["bigm"].split()[1] == "no"
+    assert "monotone" in lines["bigm"]
+    assert lines["set-partition"].split()[1] == "yes"
+    assert lines["mondrian"].split()[1] == "yes"
+    assert lines["bound"].split()[1] == "none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nothing",), ("unknown objective 'nothing'",)),
+        (("absent.py:f",), ("there is no file",)),
+        (("mine.py:protect_age", "health-records"), ("'age'",)),
+        (("sse",), ("Name an INSTANCE",)),
+    ],
+)
+def test_bad_input(shell: Any, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    """The message says what is wrong."""
+    told = shell("objective", *arguments)
+    assert told.code == 2
+    for word in words:
+        assert word in told.err

@@ -1,0 +1,326 @@
+"""An installed package: its methods, objective and recoding are known to every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return a function that runs Python in a folder of its own, with packages "installed"."""
+
+    def call(*arguments: str, installed: Path = HERE) -> subprocess.CompletedProcess[str]:
+        paths = os.pathsep.join((str(REPOSITORY), str(installed)))
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+def records(ended: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """Return the JSON that a command printed."""
+    assert ended.returncode == 0, ended.stderr
+    found: list[dict[str, Any]] = json.loads(ended.stdout)
+    return found
+
+
+def install(folder: Path, name: str, entry_points: str, **modules: str) -> Path:
+    """Lay a package of some modules and its metadata into a folder."""
+    metadata = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(entry_points)
+    for module, content in modules.items():
+        (folder / f"{module}.py").write_text(content)
+    return folder
+
+
+def test_methods_are_listed(run: Run) -> None:
+    """Both ways to register a method, a decorated function and a spec, are in the list."""
+    ended = run("-m", "anonymip", "methods")
+    assert ended.returncode == 0
+    assert ended.stderr == ""
+    lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
+    assert "reverse=False" in lines["lexicographic"]
+    assert lines["fixed-size-cut"].split()[1:3] == ["fixed-size", "heuristic"]
+
+
+def test_a_built_in_method_imports_no_package(run: Run) -> None:
+    """Looking up what is built in leaves other packages alone; a spec imports no method."""
+    code = (
+        "import sys, anonymip\n"
+        "loaded = lambda: sorted(n for n in sys.modules if n.startswith('anonymip_example'))\n"
+        "from anonymip.methods import find_method\n"
+        "from anonymip.recodings.registry import find_recoding\n"
+        "find_method('mondrian'), anonymip.load_objective('gcp'), find_recoding('classes')\n"
+        "assert loaded() == [], loaded()\n"
+        "find_method('fixed-size-cut')\n"
+        "assert loaded() == ['anonymip_example', 'anonymip_example.specs'], loaded()\n"
+    )
+    ended = run("-c", code)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_compare_takes_part(run: Run) -> None:
+    """A method from outside is among the heuristics that are compared by default."""
+    found = records(run("-m", "anonymip", "compare", "health-records", "-k", "3", "--json", "-"))
+    methods = [record["method"] for record in found]
+    assert "lexicographic" in methods
+    assert "mondrian" in methods
+    assert "fixed-size-cut" not in methods
+    assert all(record["bound"] <= record["objective"] for record in found)
+
+
+def test_solve_with_options_and_objective(run: Run) -> None:
+    """Options of a method from outside are read, and an objective is found by its name."""
+    (found,) = records(
+        run(
+            *("-m", "anonymip", "solve", "health-records", "-k", "3", "--json", "-"),
+            *("--method", "lexicographic", "--option", "lexicographic.reverse=yes"),
+            *("--objective", "squared_spread"),
+        )
+    )
+    assert found["objective_name"] == "squared_spread"
+    # Sorted by age; cut from the oldest, the remainder lies with the youngest.
+    assert found["groups"] == [0, 0, 0, 0, 1, 1, 1]
+    assert 0 < found["bound"] <= found["objective"] < found["ncp"]
+
+
+@pytest.mark.parametrize("named", [(), ("--recoding", "fixed-size")])
+def test_anonymize_with_a_recoding(run: Run, tmp_path: Path, named: tuple[str, ...]) -> None:
+    """A method brings its recoding; its release verifies and says what was not verified."""
+    table = tmp_path / "people.csv"
+    table.write_text("age,sex\n" + "".join(f"{20 + i * i},{'FM'[i % 2]}\n" for i in range(8)))
+    (found,) = records(
+        run(
+            *("-m", "anonymip", "anonymize", "people.csv", "-q", "age", "-q", "sex", "-k", "3"),
+            *("--method", "fixed-size-cut", *named, "-o", "release.csv", "--json", "-"),
+        )
+    )
+    assert found["recoding"] == "fixed-size"
+    assert found["groups"] == [0, 0, 0, 1, 1, 1, 1, 1]
+    verified = run("-m", "anonymip", "verify", "people.csv", "release.csv", "-k", "3")
+    assert verified.returncode == 0, verified.stderr
+    manifest = json.loads((tmp_path / "release.csv.manifest.json").read_text())
+    assert manifest["recoding"] == "classes"
+    assert any("fixed-size" in line for line in manifest["assumed"])
+
+
+def test_the_rules_of_the_recoding_are_checked(run: Run) -> None:
+    """What breaks the recoding's own rule is no solution of it, and others refuse it."""
+    code = (
+        "import anonymip, numpy as np\n"
+        "from anonymip.recodings.registry import find_recoding\n"
+        "data = anonymip.load_instance('census:8,2,1')\n"
+        "problem = anonymip.Problem(data, 2, recoding=find_recoding('fixed-size'))\n"
+        "good = anonymip.Classes(np.array([0, 0, 1, 1, 2, 2, 2, 2]))\n"
+        "bad = anonymip.Classes(np.array([0, 0, 0, 1, 1, 1, 2, 2]))\n"
+        "anonymip.Solution.of(problem, good, method='hand')\n"
+        "try:\n"
+        "    anonymip.Solution.of(problem, bad, method='hand')\n"
+        "except anonymip.InvalidAssignment as error:\n"
+        "    print(error)\n"
+    )
+    ended = run("-c", code)
+    assert ended.returncode == 0, ended.stderr
+    assert "second class of other than 2" in ended.stdout
+    other = run(
+        *("-m", "anonymip", "solve", "health-records", "-k", "3"),
+        *("--recoding", "fixed-size", "--method", "mondrian"),
+    )
+    assert other.returncode == 2
+    assert "Use fixed-size-cut" in other.stderr
+    starred = run(
+        *("-m", "anonymip", "solve", "health-records", "-k", "3", "--suppression"),
+        *("--method", "fixed-size-cut"),
+    )
+    assert starred.returncode == 2
+    assert "fixed-size does not suppress" in starred.stderr
+
+
+def test_a_bound_on_a_recoding_from_outside(run: Run) -> None:
+    """The bound on any release holds for the recoding, since it publishes classes."""
+    outside = ("-m", "anonymip", "bound", "health-records", "-k", "3", "--json", "-")
+    (found,) = records(run(*outside, "--recoding", "fixed-size"))
+    (plain,) = records(run(*outside))
+    assert found["bound"] == plain["bound"] > 0
+
+
+SPEC = "from anonymip.methods import MethodSpec\nmagic = MethodSpec"
+REGISTER = "from anonymip import register_method\n\n@register_method"
+#: Modules that register no usable method, and the reason given.
+BROKEN_METHODS = {
+    "import": ("import no_such_module\n", "No module named 'no_such_module'"),
+    "exit": ("raise SystemExit(3)\n", "SystemExit: 3"),
+    "nothing": ("", "AttributeError"),
+    "number": ("magic = 7\n", "registers an object of type int"),
+    "plain": ("def magic(problem): ...\n", "type function. Register a MethodSpec"),
+    "renamed": (f"{SPEC}('other', 'classes', 'heuristic', 'a:b', 'c')\n", "calls itself 'other'"),
+    "role": (f"{SPEC}('role', 'classes', 'wizard', 'a:b', 'c')\n", "unknown role 'wizard'"),
+    "late": (f"{REGISTER}('late')\ndef magic(problem): ...\n1 / 0\n", "ZeroDivisionError"),
+    "clash": (f"{REGISTER}('mondrian')\ndef magic(problem): ...\n", "'mondrian' already"),
+}
+
+
+@pytest.fixture
+def broken_methods(tmp_path: Path) -> Path:
+    """Return a folder with one installed package for each kind of broken method."""
+    place = tmp_path / "site"
+    for name, (content, _) in BROKEN_METHODS.items():
+        entry = f"[anonymip.methods]\n{name} = broken_{name}:magic\n"
+        install(place, f"{name}-package", entry, **{f"broken_{name}": content})
+    return place
+
+
+def test_broken_methods_are_left_out(run: Run, broken_methods: Path) -> None:
+    """One line for each names package and reason, and all else works."""
+    listed = run("-m", "anonymip", "methods", installed=broken_methods)
+    assert listed.returncode == 0
+    names = {line.split()[0] for line in listed.stdout.splitlines()}
+    assert "mondrian" in names
+    assert not names & set(BROKEN_METHODS)
+    lines = listed.stderr.splitlines()
+    assert len(lines) == len(BROKEN_METHODS)
+    for name, (_, reason) in BROKEN_METHODS.items():
+        start = f"warning: method '{name}' of the package {name}-package is left out: "
+        (line,) = [line for line in lines if line.startswith(start)]
+        assert reason in line
+
+
+def test_asking_for_a_broken_method(run: Run, broken_methods: Path) -> None:
+    """By name it is bad input with the reason; packages not asked for are not imported."""
+    asked = run(
+        *("-m", "anonymip", "solve", "health-records", "-k", "3", "--method", "late"),
+        installed=broken_methods,
+    )
+    assert asked.returncode == 2
+    warning, error = asked.stderr.splitlines()
+    assert warning.startswith("warning: method 'late' of the package late-package")
+    assert error.startswith("error: method 'late' of the package late-package is left out")
+    assert "ZeroDivisionError" in error
+
+
+def test_built_in_names_win(run: Run, tmp_path: Path) -> None:
+    """A package cannot replace a method, an objective or a recoding; it is not even imported."""
+    place = install(
+        tmp_path / "site",
+        "greedy-package",
+        "[anonymip.methods]\nmondrian = grabbing:it\n"
+        "[anonymip.objectives]\ngcp = grabbing:it\n"
+        "[anonymip.recodings]\nclasses = grabbing:it\n",
+        grabbing="raise RuntimeError('imported')\n",
+    )
+    listed = run("-m", "anonymip", "methods", installed=place)
+    assert listed.returncode == 0
+    assert listed.stdout.count("\nmondrian") == 1
+    assert "greedy-package is left out: the name is that of a built-in one" in listed.stderr
+    assert "imported" not in listed.stderr
+    solved = run(
+        *("-m", "anonymip", "solve", "health-records", "-k", "3", "--method", "mondrian"),
+        *("--objective", "gcp", "--recoding", "classes"),
+        installed=place,
+    )
+    assert solved.returncode == 0
+    assert solved.stderr == ""
+
+
+LOOK_UP = """
+import anonymip, warnings
+from anonymip.recodings.registry import find_recoding
+
+def look_up(find, name):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            print(name, find(name).function.__module__)
+        except anonymip.InputError as error:
+            print(name, error)
+    print(*[warning.message for warning in told], sep="\\n")
+
+"""
+
+
+def test_of_two_packages_one_has_the_name(run: Run, tmp_path: Path) -> None:
+    """The first in the alphabet has it; the other is named in a warning."""
+    place = tmp_path / "site"
+    for name in ("b", "a"):
+        install(
+            place,
+            f"{name}-package",
+            f"[anonymip.objectives]\nmine = from_{name}:mine\n",
+            **{f"from_{name}": f"def mine(record):\n    return {ord(name)}\n"},
+        )
+    ended = run("-c", f"{LOOK_UP}look_up(anonymip.load_objective, 'mine')", installed=place)
+    assert ended.stdout.splitlines() == [
+        "mine from_a",
+        (
+            "objective 'mine' of the package b-package is left out: "
+            "the package a-package registers the same name"
+        ),
+    ], ended.stderr
+
+
+#: Modules that register no usable objective or recoding, and the reason given.
+BROKEN_OTHERS = {
+    "objective_number": ("objectives", "it = 7\n", "type int. Register an Objective"),
+    "objective_renamed": ("objectives", "def it(record): ...\n", "calls itself 'it'"),
+    "recoding_number": ("recodings", "it = 7\n", "type int, which has no "),
+    "recoding_renamed": (
+        "recodings",
+        "from anonymip import EquivalenceClasses as it\n",
+        "calls itself 'classes'",
+    ),
+    "recoding_needy": (
+        "recodings",
+        "class it:\n    def __init__(self, k): ...\n",
+        "TypeError",
+    ),
+}
+
+
+def test_broken_objectives_and_recodings(run: Run, tmp_path: Path) -> None:
+    """What is no objective or no recoding is refused by name, package and reason."""
+    place, script = tmp_path / "site", [LOOK_UP]
+    for name, (group, content, _) in BROKEN_OTHERS.items():
+        entry = f"[anonymip.{group}]\n{name} = module_{name}:it\n"
+        install(place, f"package-of-{name}", entry, **{f"module_{name}": content})
+        find = "anonymip.load_objective" if group == "objectives" else "find_recoding"
+        script.append(f"look_up({find}, '{name}')")
+    ended = run("-c", "\n".join(script), installed=place)
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    for error, warning, (name, (group, _, reason)) in zip(
+        lines[::2], lines[1::2], BROKEN_OTHERS.items(), strict=True
+    ):
+        said = f"{group[:-1]} '{name}' of the package package-of-{name} is left out: "
+        assert error.startswith(f"{name} {said}")
+        assert warning.startswith(said)
+        assert reason in error
+        assert reason in warning
+
+
+def test_metadata_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
+    """A malformed file of entry points costs a warning, not the command."""
+    place = install(tmp_path / "site", "bad-package", "[anonymip.methods]\nno equals sign\n")
+    ended = run("-m", "anonymip", "methods", installed=place)
+    assert ended.returncode == 0
+    assert "mondrian" in ended.stdout
+    assert ended.stderr.count("warning: ") == 1
