@@ -18,6 +18,7 @@ from pyomo.common.gc_manager import PauseGC
 from pyomo.gdp import Disjunct, Disjunction
 
 from anonymip.assignments import Classes
+from anonymip.models.class_rules import add_transitivity
 from anonymip.models.equivalence import begin_model, checked_size, fitting_context
 from anonymip.models.equivalence_context import Context
 from anonymip.models.equivalence_start import set_start_equivalence
@@ -29,7 +30,9 @@ from anonymip.problem import Problem
 _ROWS_OF_A_SPLIT = 11
 
 
-def build_hull(problem: Problem, *, integer_ends: bool = True) -> pyo.ConcreteModel:
+def build_hull(
+    problem: Problem, *, integer_ends: bool = True, transitivity: bool = False
+) -> pyo.ConcreteModel:
     """Return the model, reformulated; it is built, not solved.
 
     Parameters
@@ -38,6 +41,9 @@ def build_hull(problem: Problem, *, integer_ends: bool = True) -> pyo.ConcreteMo
         With equivalence classes and a monotone objective.
     integer_ends
         Whether the ends of integer attributes are integer variables, eq. (27).
+    transitivity
+        Whether records equivalent to a third are equivalent, as in
+        :func:`~anonymip.models.bigm.build_bigm`.
 
     Raises
     ------
@@ -58,6 +64,8 @@ def build_hull(problem: Problem, *, integer_ends: bool = True) -> pyo.ConcreteMo
             doc="two records are published alike or not",
         )
         pyo.TransformationFactory("gdp.hull").apply_to(model)
+        if transitivity:
+            add_transitivity(model)
     return model
 
 

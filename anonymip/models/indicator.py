@@ -15,13 +15,16 @@ from __future__ import annotations
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
+from anonymip.models.class_rules import add_transitivity
 from anonymip.models.equivalence import begin_model, checked_size, fitting_context
 from anonymip.models.equivalence_context import Context, linear
 from anonymip.models.sharing import reached, shared, shared_size
 from anonymip.problem import Problem
 
 
-def build_indicator(problem: Problem, *, integer_ends: bool = True) -> pyo.ConcreteModel:
+def build_indicator(
+    problem: Problem, *, integer_ends: bool = True, transitivity: bool = False
+) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
     Parameters
@@ -30,6 +33,9 @@ def build_indicator(problem: Problem, *, integer_ends: bool = True) -> pyo.Concr
         With equivalence classes and a monotone objective.
     integer_ends
         Whether the ends of integer attributes are integer variables, eq. (27).
+    transitivity
+        Whether records equivalent to a third are equivalent, as in
+        :func:`~anonymip.models.bigm.build_bigm`.
 
     Raises
     ------
@@ -43,6 +49,8 @@ def build_indicator(problem: Problem, *, integer_ends: bool = True) -> pyo.Concr
     with PauseGC():
         model = begin_model(context, "indicator", disjuncts=True)
         fill_disjuncts(model)
+        if transitivity:
+            add_transitivity(model)
     return model
 
 

@@ -84,7 +84,11 @@ MOST_AUTOMATIC_TRANSITIVITY = 1_500
 
 
 def build_strengthened(
-    problem: Problem, *, integer_ends: bool = True, transitivity: bool | str = "auto"
+    problem: Problem,
+    *,
+    integer_ends: bool = True,
+    transitivity: bool | str = "auto",
+    symmetry: bool = True,
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
@@ -97,6 +101,9 @@ def build_strengthened(
     transitivity
         Whether to add (c), n (n - 1) (n - 2) / 2 rows; ``"auto"`` adds them to small tables, and
         where diversity or limits need them they are there in any case.
+    symmetry
+        Whether to add (e), which takes identical records to be exchangeable: leave it out if a
+        constraint of your own tells them apart.
 
     Raises
     ------
@@ -119,7 +126,8 @@ def build_strengthened(
         if _transitive(context, transitivity):
             add_transitivity(model)
         _add_neighbour_losses(model)
-        _add_order_of_twins(model)
+        if symmetry:
+            _add_order_of_twins(model)
     return model
 
 
@@ -306,9 +314,10 @@ def _add_order_of_twins(model: pyo.ConcreteModel) -> None:
 
 
 def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> None:
-    """Give every variable the value that the classes imply, identical records in order of label.
+    """Give every variable the value that the classes imply.
 
-    What is read back may differ from `assignment` by exchanges of identical records.
+    Where the model has (e), identical records get the labels in order: what is read back may
+    differ from `assignment` by exchanges of them.
 
     Raises
     ------
@@ -317,7 +326,8 @@ def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> Non
     """
     problem: Problem = model.context.problem
     problem.recoding.check(problem, assignment)
-    set_start_equivalence(model, sorted_twins(problem, assignment))
+    ordered = model.component("twins_adjacent") is not None
+    set_start_equivalence(model, sorted_twins(problem, assignment) if ordered else assignment)
     for i in model.rows:
         model.charged[i].set_value(pyo.value(model.record_loss[i]) / model.loss_unit)
 

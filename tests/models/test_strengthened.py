@@ -7,12 +7,14 @@ from itertools import combinations
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from anonymip import (
     Classes,
     InputError,
     Problem,
+    adopt,
     build,
     load_instance,
     read,
@@ -22,7 +24,7 @@ from anonymip import (
 from anonymip.models import relax
 from anonymip.models.strengthened import sorted_twins, twins
 from tests.brute_force import Column, Rules
-from tests.models.pair_formulations import relaxation_bound, violations
+from tests.models.pair_formulations import PAIR_FORMULATIONS, relaxation_bound, violations
 from tests.random_problems import LOSSES, Case, cases
 
 BEYOND_PAIRS = ("transitive", "neighbours", "farther_neighbour", "twins_adjacent")
@@ -170,3 +172,25 @@ def test_no_companions_no_class() -> None:
     case = Case((Column((0.0, 1.0, 9.0)),), 2, LOSSES["gcp"], rules=rules)
     model = build(case.problem(), "strengthened")
     assert solve_model(model).stopped.value == "infeasible"
+
+
+@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS[1:])
+@settings(max_examples=25)
+@given(case=cases(smallest=5, largest=6, suppression=False), data=st.data())
+def test_records_kept_apart_are_apart(formulation: str, case: Case, data: st.DataObject) -> None:
+    """With transitive pairs, and identical records told apart, 0 means another class."""
+    one, other = sorted(data.draw(st.permutations(range(case.n)))[:2])
+    allowed = [
+        groups
+        for groups in case.releases()
+        if not any(one in group and other in group for group in groups)
+    ]
+    assume(allowed)
+    choices = {"symmetry": False} if formulation == "strengthened" else {}
+    model = build(case.problem(), formulation, transitivity=True, **choices)
+    model.keep_apart = pyo.Constraint(expr=model.equivalent[one, other] == 0)
+    solve_model(model)
+    best = min(map(case.release_loss, allowed))
+    found = adopt(case.problem(), model)
+    assert found.assignment.labels[one] != found.assignment.labels[other]
+    assert found.objective == pytest.approx(best, rel=1e-5, abs=1e-5)
