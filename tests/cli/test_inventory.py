@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,7 +97,9 @@ def test_versions_are_told(shell: Any) -> None:
     """The versions of the package, what it depends on, and the solvers are printed."""
     told = shell("versions")
     assert told.code == 0
-    lines = dict(line.rsplit(" ", 1) for line in told.out.splitlines())
+    found = re.findall(r"^(solver \S+|\S+) (.+)$", told.out, re.MULTILINE)
+    assert len(found) == len(told.out.splitlines())
+    lines = dict(found)
     assert lines["anonymip"] == __version__
     assert versions().items() <= lines.items()
     assert {f"solver {name}" for name in solver_names()} <= set(lines)

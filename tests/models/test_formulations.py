@@ -68,8 +68,8 @@ def test_start_with_suppressed_records(problem: Problem) -> None:
 
 def test_choices_of_formulations() -> None:
     """The names of the keyword arguments, for callers that offer the same to all."""
-    assert choices_of("bigm") == {"integer_ends"}
-    assert choices_of("strengthened") == {"integer_ends", "transitivity"}
+    assert choices_of("bigm") == {"integer_ends", "transitivity"}
+    assert choices_of("strengthened") == {"integer_ends", "transitivity", "symmetry"}
     with pytest.raises(InputError, match="unknown formulation"):
         choices_of("hulls")
 

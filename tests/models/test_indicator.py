@@ -8,7 +8,7 @@ from pyomo.gdp import Disjunct, Disjunction
 
 from anonymip import Classes, InputError, Problem, build, load_instance, set_start, solve_model
 from anonymip.models import relax
-from anonymip.solvers import get_solver
+from anonymip.solvers import availability
 from anonymip.solvers.compilation import compile_standard_form
 from tests.brute_force import Column
 from tests.models.pair_formulations import violations
@@ -52,7 +52,7 @@ def test_solvers_without_indicators_are_refused() -> None:
 
 def test_scip_keeps_the_optimum() -> None:
     """Values 0, 0, 0, 1 of 180, k = 4: with its dual reductions SCIP 10.0 suppresses all, for 4."""
-    if not get_solver("scip").availability().installed:
+    if not availability("scip").installed:
         pytest.skip("needs SCIP")
     column = Column((0, 0, 0, 1), domain=(-60, 120), integer=True)
     model = build(Case((column,), 4, LOSSES["gcp"], suppression=True).problem(), "indicator")
