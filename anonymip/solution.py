@@ -148,10 +148,14 @@ class Solution:
         """
         if bound.value > self.objective:
             if contradicts(self.objective, bound.value):
+                declared = self.problem.compiled.assumed
                 raise AnonymipError(
                     f"bound {bound.value!r} of {bound.method} exceeds the loss {self.objective!r} "
                     f"of {self.method}",
-                    remedy="This is an error of the program; please report it",
+                    remedy=f"What the author of the objective declares is false "
+                    f"({', '.join(declared)}): take the declaration back"
+                    if declared
+                    else "This is an error of the program; please report it",
                 )
             bound = replace(bound, value=self.objective)
         best = bound

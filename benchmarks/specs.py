@@ -10,6 +10,7 @@ from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.methods import METHODS
 from benchmarks.formulations import formulations, write_table
 from benchmarks.registry import Benchmark
+from benchmarks.solving import hand_over, time_limits
 
 _HEURISTICS = tuple(spec.name for spec in METHODS.values() if spec.role == "heuristic")
 
@@ -150,4 +151,6 @@ BENCHMARKS = (
     Benchmark("generator", generator, ("census-1k",)),
     Benchmark("person20", person20, ("person20",)),
     Benchmark("formulations", formulations, finish=write_table),
+    Benchmark("hand-over", hand_over),
+    Benchmark("time-limits", time_limits),
 )

@@ -74,7 +74,7 @@ def nearest_neighbour_bound(problem: Problem, *, budget: Budget | None = None) -
     value = fsum(terms) if compiled.aggregate == "sum" else float(terms.max())
     remarks = [] if complete else ["cut short"]
     if compiled.assumed:
-        remarks.append("assuming a monotone objective")
+        remarks.append(f"assuming that {' and '.join(compiled.assumed)}")
     method = f"nearest-neighbour ({', '.join(remarks)})" if remarks else "nearest-neighbour"
     return Bound(value, method, "argument", watch.seconds)
 

@@ -253,6 +253,8 @@ def _read_result(
         trace += remarks
         if value is not None:
             method = f"{options['formulation']} with {result.solver}"
+            if assumed := problem.compiled.assumed:
+                method += f" (assuming that {' and '.join(assumed)})"
             bound = Bound(value, method, "solver", result.seconds)
     solution = Solution.of(
         problem,

@@ -121,7 +121,10 @@ def _monotone(compiled: CompiledObjective) -> tuple[str, str]:
 
 def _superadditive(compiled: CompiledObjective) -> tuple[str, str]:
     if compiled.aggregate != "sum":
-        return "refuted", "the worst record counts once, however large its class"
+        why = "the worst record counts once, however large its class"
+        if compiled.superadditive:
+            why += "; parts of a class are no worse, so 2k - 1 records suffice all the same"
+        return "refuted", why
     if compiled.monotone:
         return _monotone(compiled)[0], "a class S of a monotone loss c costs |S| c(S)"
     if not compiled.superadditive:

@@ -123,6 +123,8 @@ class EquivalenceClasses:
         why = "the class loss is superadditive"
         if compiled.monotone:
             why = "the record loss is monotone, so |S| c(S) is superadditive"
+        if compiled.aggregate == "max":
+            why = "the record loss is monotone, so parts of a class have no worse record"
         if compiled.assumed:
             why += f" (assumed: {', '.join(compiled.assumed)})"
         return SizeLimit(2 * problem.k - 1, why)

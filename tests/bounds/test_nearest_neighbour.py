@@ -178,7 +178,7 @@ def test_holds_under_rules_and_for_the_largest_loss(case: Case, general: bool) -
     # The product over one attribute is affine, and proven.
     declared = general and case.problem().m > 1
     assert bool(problem.compiled.assumed) == declared
-    assumed = "nearest-neighbour (assuming a monotone objective)"
+    assumed = "nearest-neighbour (assuming that the objective is monotone)"
     assert bound.method == (assumed if declared else "nearest-neighbour")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pandas as pd
@@ -307,13 +308,49 @@ RULES = (
 
 @pytest.mark.parametrize("rule", RULES, ids=[name for name, _ in RULES])
 def test_rules_reach_the_problem(shell: Any, rule: tuple[str, str]) -> None:
-    """A class that breaks a rule is no solution; all classes of the answer keep it."""
-    asked = ("people.csv", *shell.roles, "-k", 2, "--suppression", *rule)
-    told = shell("bound", *asked, "--json", "-")
-    assert told.code == 0, told.err
-    loose = shell("bound", "people.csv", *shell.roles, "-k", 2, "--suppression", "--json", "-")
-    assert told.records()[0]["bound"] >= loose.records()[0]["bound"]
+    """A rule raises loss and bound, stands in the record, and its name is checked."""
+    asked = ("people.csv", *shell.roles, "-k", 2, "--suppression")
+    for command in ("bound", "solve"):
+        (loose,) = shell(command, *asked, "--json", "-").records()
+        told = shell(command, *asked, *rule, "--json", "-")
+        assert told.code == 0, told.err
+        (bound,) = told.records()
+        assert bound["bound"] >= loose["bound"]
+        said = bound["limits"] if rule[0] in ("--cap", "--apart") else [bound["diversity"]]
+        assert len(said) == 1
+        assert re.search(r"\d|F.*M|apart", said[0])
     broken = ("--sensitive", "visit", "-q", "age", "-q", "sex", "--drop", "name")
     refused = shell("bound", "people.csv", *broken, "-k", 2, "--cap", "height=2")
     assert refused.code == 2
     assert "'height'" in refused.err
+
+
+def spans(cells: pd.Series[str]) -> list[float]:
+    """Return how much each published cell of a numeric column spans."""
+    found = []
+    for cell in cells.fillna(""):
+        numbers = [float(number) for number in re.findall(r"[0-9.]*[0-9]", cell.replace("..", " "))]
+        found.append(max(numbers) - min(numbers) if numbers else 0.0)
+    return found
+
+
+@pytest.mark.parametrize("method", ["auto", "greedy-search", "equivalence-mip"])
+def test_rules_reach_the_release(shell: Any, method: str) -> None:
+    """What is published keeps diversity, cap and parted values, and is verified with them."""
+    roles = shell.read("roles.toml").replace("sex]", 'sex]\ndomain = ["F", "M"]')
+    shell.write("roles.toml", roles)
+    asked = ("people.csv", "--schema", "roles.toml", "-k", 2, "--suppression", "--method", method)
+    rules = ("--distinct-diversity", "2", "--cap", "age=30", "--apart", "sex=F,M")
+    told = shell("anonymize", *asked, *rules, "-o", "release.csv", "--json", "-")
+    assert told.code == 0, told.err
+    release = pd.read_csv(shell.folder / "release.csv", dtype=str)
+    assert len(release) == told.records()[0]["n"]
+    assert max(spans(release["age"])) <= 30
+    assert not release["sex"].str.contains("F|M", regex=False).any()
+    kept = release[release["sex"] != "*"]
+    assert not kept.empty
+    for _, members in kept.groupby(["age", "sex"]):
+        assert len(members) >= 2
+        assert members["disease"].nunique() >= 2
+    verified = shell("verify", "people.csv", "release.csv", "--schema", "roles.toml")
+    assert verified.code == 0, verified.err
