@@ -14,7 +14,8 @@ from anonymip.assignments import Classes
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective
-from anonymip.recodings import Diversity, EquivalenceClasses, Limit, Recoding
+from anonymip.objectives.class_cells import cells_of_sets
+from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
 from anonymip.recodings.limits import refuse_unfit
 
 
@@ -78,7 +79,8 @@ class Problem:
         _ = self.compiled
         self._check_suppression()
         self._check_diversity()
-        object.__setattr__(self, "limits", tuple(self.limits))
+        one = isinstance(self.limits, Cap | Apart)
+        object.__setattr__(self, "limits", (self.limits,) if one else tuple(self.limits))
         refuse_unfit(self.microdata, self.limits)
 
     def _check_suppression(self) -> None:
@@ -116,6 +118,17 @@ class Problem:
     def compiled(self) -> CompiledObjective:
         """The objective, traced on the table."""
         return self.objective.compile(self)
+
+    @cached_property
+    def unavoidable(self) -> float:
+        """The loss of publishing every record exactly, which a monotone loss cannot go below.
+
+        0 where the loss is not monotone or looks at members.
+        """
+        if not self.compiled.monotone or self.compiled.tier == "members":
+            return 0.0
+        cells = cells_of_sets(self.microdata, np.arange(self.n)[:, None])
+        return self.compiled.aggregated(self.compiled.record_losses(cells))
 
     @property
     def n(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from anonymip.assignments import Assignment, Description
-from anonymip.errors import AnonymipError
+from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.objectives import GCP
 from anonymip.problem import Problem
 from anonymip.status import Status, Stopped
@@ -122,13 +122,16 @@ class Solution:
             If the bound exceeds the loss, which disproves the bound.
         """
         problem.recoding.check(problem, assignment)
-        loss = problem.compiled.total(problem.recoding.describe(problem, assignment), assignment)
+        description = problem.recoding.describe(problem, assignment)
+        loss = problem.compiled.total(description, assignment)
+        if not problem.compiled.has_tables:
+            _refuse_state(problem, loss, problem.compiled.total(description, assignment))
         bare = cls(
             problem,
             assignment,
             loss,
             None,
-            _status(loss, None, stopped),
+            _status(problem, loss, None, stopped),
             method,
             MappingProxyType(dict(options or {})),
             seconds,
@@ -161,7 +164,8 @@ class Solution:
         best = bound
         if self.bound is not None and self.bound.value >= bound.value:
             best = self.bound
-        return replace(self, bound=best, status=_status(self.objective, best, self.status.stopped))
+        status = _status(self.problem, self.objective, best, self.status.stopped)
+        return replace(self, bound=best, status=status)
 
     @cached_property
     def description(self) -> Description:
@@ -199,11 +203,16 @@ class Solution:
     def sentence(self) -> str:
         """Return loss, bound and gap in one sentence."""
         loss = f"loss {self.objective / self.scale:.4g}"
+        declared = " and ".join(self.problem.compiled.assumed)
         if self.is_optimal:
+            if declared:
+                return f"{loss}; optimal, if {declared} as its author declares"
             return f"{loss}; proven optimal: no release can be below it"
         if self.bound is None:
             return f"{loss}; no lower bound is known"
         text = f"{loss}; no release can be below {bound_text(self.bound.value / self.scale)}"
+        if declared:
+            text += f", if {declared} as its author declares"
         return text if self.gap is None else f"{text}; gap {100 * self.gap:.1f} %"
 
     def summary(self) -> str:
@@ -263,9 +272,23 @@ class Solution:
         return f"<Solution by {self.method}: {self.sentence()}>"
 
 
-def _status(objective: float, bound: Bound | None, stopped: Stopped) -> Status:
+def _refuse_state(problem: Problem, loss: float, again: float) -> None:
+    """Refuse an objective that is called, not tabulated, and answers otherwise the second time."""
+    if loss != again:
+        raise UnsupportedObjective(
+            f"objective {problem.objective.name!r} gives another loss when it is asked again",
+            remedy="Keep it free of state and of chance",
+        )
+
+
+def _status(problem: Problem, objective: float, bound: Bound | None, stopped: Stopped) -> Status:
     """Say optimal exactly if it is proven."""
-    if bound is not None and closes_gap(objective, bound.value):
+    if (
+        bound is not None
+        and closes_gap(objective, bound.value)
+        # Asked second: it takes a look at every record.
+        and closes_gap(objective, bound.value, problem.unavoidable)
+    ):
         return Status(Stopped.OPTIMAL, solution=True, bound=True)
     if stopped is Stopped.OPTIMAL:
         stopped = Stopped.GAP

@@ -10,7 +10,7 @@ from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
 from anonymip.errors import AnonymipError, InputError
 from anonymip.kernels import announcing_compilation
-from anonymip.methods import find_method
+from anonymip.methods import MethodSpec, find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solver_names
@@ -102,13 +102,30 @@ def solve(
         announcing_compilation(lambda: report("compiling, first run only")),
     ):
         share = budget.share(_SHARE_OF_METHOD) if bound and spec.role != "exact" else budget
-        solution: Solution = spec.load()(problem, budget=share, seed=seed, **taken, **own)
+        solution = _run(spec, problem, budget=share, seed=seed, **taken, **own)
         _refuse_foreign(solution, problem, method)
         # A solver's bound may miss a loss of 0 by rounding, which has no relative gap.
         if bound and (not solution.is_optimal or solution.gap is None):
             proven = lower_bound_of(problem, budget=budget)
             if proven is not None:
                 solution = solution.with_bound(proven)
+    return solution
+
+
+def _run(spec: MethodSpec, problem: Problem, **settings: Any) -> Solution:
+    """Run a method; what fails in one from outside is its maker's to mend."""
+    try:
+        solution: Solution = spec.load()(problem, **settings)
+    except AnonymipError:
+        raise
+    except (Exception, SystemExit) as error:
+        if spec.is_built_in:
+            raise
+        raise AnonymipError(
+            f"method {spec.name} ({spec.source}) fails with {type(error).__name__}",
+            remedy="Report it to those who made the method",
+            value=str(error),
+        ) from error
     return solution
 
 

@@ -24,6 +24,10 @@ SOLVER_RESOLUTION = 1e-5
 #: Losses below this share of the largest effect are too fine for a solver's word to prove.
 FINE_LOSS = 1e-2
 
+#: An attribute with less than this share of the largest effect is lost in a solver's tolerances
+#: where a model adds up the losses of cells.
+FINE_EFFECT = 1e-3
+
 #: A point of a solver may violate a row by this much, scaled by the row's largest coefficient.
 FEASIBILITY = 1e-5
 #: An integer variable may lie this far from an integer.
@@ -42,7 +46,17 @@ def contradicts(objective: float, bound: float) -> bool:
     return bound - objective > slack
 
 
-def closes_gap(objective: float, bound: float) -> bool:
-    """Return whether `bound` proves that `objective` (minimised) is optimal."""
-    slack = max(OPTIMALITY_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
-    return objective - bound <= slack
+def closes_gap(objective: float, bound: float, unavoidable: float = 0.0) -> bool:
+    """Return whether `bound` proves that `objective` (minimised) is optimal.
+
+    Parameters
+    ----------
+    objective, bound
+        Of one release, and of all.
+    unavoidable
+        The part of the objective that no release can change: a large constant must not make
+        different losses look alike.
+    """
+    changeable = OPTIMALITY_RELATIVE * abs(objective - unavoidable)
+    rounding = 2 * LOSS_RELATIVE * abs(objective)
+    return objective - bound <= max(OPTIMALITY_ABSOLUTE, changeable, rounding)

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import NoReturn
+
+
+def _end(number: int, _: object) -> NoReturn:
+    """End by a signal in the orderly way: solvers are stopped and scratch files removed."""
+    raise SystemExit(128 + number)
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    for name in ("SIGTERM", "SIGHUP"):
+        known = getattr(signal, name, None)
+        # Whoever starts us with a signal ignored, as nohup does, wants it ignored.
+        if known is not None and signal.getsignal(known) is signal.SIG_DFL:
+            signal.signal(known, _end)
     try:
         from anonymip.cli.app import run
 

@@ -162,6 +162,8 @@ def compare(
         write_text(comparison.to_markdown(), markdown)
     write_json([solution_record(row.solution, instance) for row in comparison.rows], json)
     print_table(human(json), COLUMNS, comparison.texts())
+    for size, name, reason in comparison.failures:
+        say(err, f"k = {size}, {name}: no solution: {reason}")
     if not comparison.complete:
         say(err, "interrupted: the methods and values of k that are missing were not run")
 

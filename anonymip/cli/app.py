@@ -12,7 +12,7 @@ import typer
 
 from anonymip.cli import answers, inventory, losses, modelling, tasks
 from anonymip.cli.console import err, showing_warnings
-from anonymip.errors import AnonymipError, Interrupted
+from anonymip.errors import AnonymipError, InputError, Interrupted
 
 # The root of Typer's errors of usage, wherever it keeps its click.
 _UsageProblem: Any = typer.BadParameter.__mro__[2]
@@ -68,22 +68,32 @@ def run(arguments: list[str] | None = None) -> int:
             soft_wrap=True,
         )
         return error.exit_code
+    except OSError as error:
+        # Outputs of ours name their file; without one it is the terminal or pipe behind us.
+        if error.filename is not None or error.errno is None:
+            return _internal(error, arguments)
+        err.print(f"error: the output cannot be written: {os.strerror(error.errno)}", markup=False)
+        return InputError.exit_code
     except Exception as error:  # noqa: BLE001
-        # Whatever else happens is a fault of the program, and is said to be one.
-        if os.environ.get("ANONYMIP_TRACEBACK"):
-            traceback.print_exc()
-        err.print(
-            f"internal error: {_fault(error, '--show-values' in arguments)}\n"
-            "Please report it; ANONYMIP_TRACEBACK=1 shows the whole traceback.",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-        return AnonymipError.exit_code
+        return _internal(error, arguments)
     # Some versions of Typer raise at Ctrl-C, others return this code without a word.
     if code == Interrupted.exit_code:
         err.print("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _internal(error: Exception, arguments: list[str]) -> int:
+    """Report what is a fault of the program, and said to be one; return the exit code."""
+    if os.environ.get("ANONYMIP_TRACEBACK"):
+        traceback.print_exception(error)
+    err.print(
+        f"internal error: {_fault(error, '--show-values' in arguments)}\n"
+        "Please report it; ANONYMIP_TRACEBACK=1 shows the whole traceback.",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return AnonymipError.exit_code
 
 
 def _fault(error: Exception, show_values: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +26,6 @@ from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
-
-#: Up to so many columns of set partitioning a solver simplifies the model first.
-_PRESOLVED_SETS = 1_000
 
 #: Building and handing over a constraint takes at least this long.
 SECONDS_A_CONSTRAINT = 1.5e-5
@@ -129,16 +125,25 @@ def equivalence_mip(
         "gap": gap,
         **({"solver_options": dict(solver_options)} if solver_options else {}),
     }
+    out = None if columns is None else _ran_out(columns)
+    if columns is not None and out is not None and formulation == "set-partition":
+        trace.append(f"{columns.found:,} possible classes were found, and time ended")
+        if begun is None:
+            raise NoSolution(
+                f"possible classes were still being enumerated at the end ({out.value})",
+                remedy="Give it more time, or a warm start",
+            )
+        return _kept_start(problem, begun, described, watch, seed, trace, out)
     remaining = budget.remaining()
     if begun is not None and remaining is not None:
         needed = SECONDS_A_CONSTRAINT * model_size(problem, formulation)
         if needed > remaining and formulation != "set-partition":
+            trace.append("the model takes longer to build than there is time: the start is kept")
             return _kept_start(problem, begun, described, watch, seed, trace)
     budget.report("building the model")
     if columns is not None and formulation == "set-partition":
         trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
         model = build(problem, formulation, sets=columns.sets)
-        options = replace(options, presolve=len(columns.sets) <= _PRESOLVED_SETS)
     else:
         known = choices_of(formulation)
         choices = {"integer_ends": integer_ends} if "integer_ends" in known else {}
@@ -158,21 +163,21 @@ def _kept_start(
     watch: Stopwatch,
     seed: int,
     trace: list[str],
+    stopped: Stopped = Stopped.TIME,
 ) -> Solution:
-    """Return the start where the model would not be built in time."""
-    return Solution.of(
+    """Return the start where there is no time to build a model."""
+    kept = Solution.of(
         problem,
         begun.assignment,
         method="equivalence-mip",
-        stopped=Stopped.TIME,
+        stopped=stopped,
         options=options,
         seconds=watch.seconds,
         seed=seed,
-        trace=(
-            *trace,
-            "the model takes longer to build than there is time: the start is kept",
-        ),
+        trace=tuple(trace),
     )
+    own = lower_bound_of(problem)
+    return kept if own is None else kept.with_bound(own)
 
 
 def _start(
@@ -199,6 +204,12 @@ def _start(
     return min(found, key=lambda solution: solution.objective), []
 
 
+def _ran_out(columns: PricedSets) -> Stopped | None:
+    """Return what ended the enumeration early, if it was the budget."""
+    ends = (Stopped.TIME, Stopped.INTERRUPT)
+    return next((end for end in ends if columns.sets.reason == end.value), None)
+
+
 def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
     """Return the formulation for a problem, and why.
 
@@ -210,6 +221,8 @@ def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
     if columns.sets.complete:
         return "set-partition", f"{columns.found:,} possible classes"
     many = f"more than {MAX_COLUMNS:,} possible classes"
+    if _ran_out(columns) is not None:
+        many = "there was no time to find all possible classes"
     try:
         model_size(problem, "bigm")
     except InputError as refusal:
@@ -249,7 +262,13 @@ def _read_result(
     bound = None
     if result.bound is not None:
         own_options = "solver_options" in options
-        value, remarks = trusted_bound(problem, result.bound, found.objective, own_options)
+        value, remarks = trusted_bound(
+            problem,
+            result.bound,
+            found.objective,
+            own_options,
+            by_cells=options["formulation"] != "set-partition",
+        )
         trace += remarks
         if value is not None:
             method = f"{options['formulation']} with {result.solver}"

@@ -90,7 +90,10 @@ def priced_sets(
     if upper_bound is not None:
         kept = sets.only(reduced <= upper_bound - value + _slack(upper_bound, prices * counts))
         value = min(value, upper_bound)
-    bound = Bound(value, "linear relaxation of set partitioning", "argument", watch.seconds)
+    method = "linear relaxation of set partitioning"
+    if assumed := problem.compiled.assumed:
+        method += f" (assuming that {' and '.join(assumed)})"
+    bound = Bound(value, method, "argument", watch.seconds)
     return PricedSets(kept, bound, len(sets))
 
 

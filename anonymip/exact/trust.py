@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.errors import SolverError
-from anonymip.objectives import LossTables
+from anonymip.objectives.effects import effects_of_cells
 from anonymip.problem import Problem
 from anonymip.solution import Solution
 from anonymip.solvers import SolverResult
-from anonymip.tolerances import FINE_LOSS, SOLVER_RESOLUTION, contradicts
+from anonymip.tolerances import FINE_EFFECT, FINE_LOSS, SOLVER_RESOLUTION, contradicts
 
 
 def trusted_bound(
-    problem: Problem, claimed: float, objective: float, own_options: bool
+    problem: Problem, claimed: float, objective: float, own_options: bool, *, by_cells: bool
 ) -> tuple[float | None, list[str]]:
     """Return what of a solver's bound can be relied on, and remarks.
 
@@ -31,6 +31,9 @@ def trusted_bound(
         Loss of the best solution that is known.
     own_options
         Whether the caller gave the solver options that it may stop early by.
+    by_cells
+        Whether the model adds up losses of cells. Then effects of all sizes stand side by side in
+        it, and those of the finest attribute must be told apart too.
     """
     if own_options:
         return None, ["the solver ran with options of its own: its bound is not relied on"]
@@ -39,7 +42,8 @@ def trusted_bound(
     excess = claimed - objective
     if excess > resolution:
         return None, ["the solver's bound lies above a solution that was found: it is not used"]
-    if abs(objective) < FINE_LOSS * effect:
+    finest = _smallest_effect(problem) if by_cells else effect
+    if abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect:
         return claimed - resolution, [
             "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
         ]
@@ -53,7 +57,7 @@ def largest_effect(problem: Problem) -> float:
     records differ, or the largest of these losses if that is more.
     """
     if problem.compiled.has_tables:
-        return _effect_in_tables(problem, problem.compiled.tables)
+        return float(effects_of_cells(problem.compiled.tables, problem.microdata).max(initial=0.0))
     n = problem.n
     single = problem.compiled.class_losses(np.arange(n)[:, None])
     whole = problem.compiled.class_losses(np.arange(n)[None, :])
@@ -63,22 +67,10 @@ def largest_effect(problem: Problem) -> float:
     return float(np.abs(np.concatenate([single, whole, [price]])).max())
 
 
-def _effect_in_tables(problem: Problem, tables: LossTables) -> float:
-    microdata = problem.microdata
-    effects = [0.0]
-    for r, column in enumerate(tables.range_columns):
-        levels = microdata.levels[column].astype(float)
-        slope = max(abs(tables.range_low[r]), abs(tables.range_high[r]))
-        effects.append(float(slope * (levels[-1] - levels[0])))
-    for s in range(len(tables.set_columns)):
-        first = tables.set_start[s] + 1
-        losses = tables.set_losses[first : first + tables.set_sizes[s]]
-        effects.append(float(losses.max() - losses.min()))
-    for p in range(len(tables.pair_columns)):
-        first, size = tables.pair_start[p], tables.pair_sizes[p]
-        losses = tables.pair_losses[first : first + size * size]
-        effects.append(float(losses.max() - losses.min()))
-    return max(effects)
+def _smallest_effect(problem: Problem) -> float:
+    """Return the least of what a cell of any attribute can add to the loss of a record."""
+    effects = effects_of_cells(problem.compiled.tables, problem.microdata)
+    return float(effects[effects > 0].min(initial=np.inf))
 
 
 def compare_losses(problem: Problem, result: SolverResult, found: Solution) -> None:

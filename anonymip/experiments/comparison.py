@@ -10,7 +10,7 @@ import pandas as pd
 
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError, NoSolution, UnsupportedObjective
 from anonymip.methods import METHODS, MethodSpec, find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
@@ -59,11 +59,14 @@ class Comparison:
         One per k and method.
     complete
         Whether all methods were run; not if the user stopped the comparison.
+    failures
+        k, method and reason of each run that found no solution.
     """
 
     instance: str
     rows: tuple[ComparisonRow, ...]
     complete: bool = True
+    failures: tuple[tuple[int, str, str], ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a table: loss, gap and what it is to, seconds, class sizes."""
@@ -121,6 +124,8 @@ def compare(
         If a method is unknown or does not fit, or options name a method that is not run.
     UnsupportedObjective
         If a method that is named does not accept the objective, or none is named and none does.
+    NoSolution
+        If no method found a solution for any k.
 
     Examples
     --------
@@ -141,6 +146,7 @@ def compare(
     for name in names:
         find_method(name).refuse_unfit(problem)
     rows: list[ComparisonRow] = []
+    failures: list[tuple[int, str, str]] = []
     limit = settings.pop("time_limit", None)
     whole = Budget.of(None, progress)
     with whole.catching_interrupts():
@@ -151,11 +157,23 @@ def compare(
                     break
                 run = whole.renewed(limit)
                 own = given.get(name)
-                found.append(solve(asked, name, options=own, bound=False, budget=run, **settings))
+                try:
+                    found.append(
+                        solve(asked, name, options=own, bound=False, budget=run, **settings)
+                    )
+                except NoSolution as nothing:
+                    failures.append((asked.k, name, nothing.message))
             if found:
                 bound = lower_bound_of(asked, budget=whole.renewed(limit))
                 rows += _measured(found, bound)
-    return Comparison(instance, tuple(rows), complete=len(rows) == len(ks) * len(names))
+    if failures and not rows:
+        raise NoSolution(
+            "no method found a solution: "
+            + "; ".join(f"k = {k}, {name}: {reason}" for k, name, reason in failures),
+            remedy="Loosen a limit, allow suppression, or give it more time",
+        )
+    complete = len(rows) + len(failures) == len(ks) * len(names)
+    return Comparison(instance, tuple(rows), complete, tuple(failures))
 
 
 def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:

@@ -38,6 +38,11 @@ class Hierarchy:
     _parents: dict[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        if isinstance(self.paths, str) or any(isinstance(path, str) for path in self.paths):
+            raise InputError(
+                "a path of a hierarchy is one text",
+                remedy='Give a list of labels for each value, such as ("Paris", "France", "*")',
+            )
         paths = tuple(tuple(str(label) for label in path) for path in self.paths)
         object.__setattr__(self, "paths", paths)
         if not paths:

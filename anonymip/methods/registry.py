@@ -95,6 +95,11 @@ class MethodSpec:
     takes: tuple[str, ...] = ()
     options: tuple[MethodOption, ...] = ()
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it comes with this package."""
+        return _methods.get(self.name) is self and self.name in _BUILT_IN
+
     def load(self) -> Method:
         """Return the method's function, importing it."""
         if callable(self.target):

@@ -63,7 +63,7 @@ class Context:
             tuple(sorted(sets)),
             ancestors,
             integer_ends,
-            Scaling.of(microdata),
+            Scaling.of(microdata, problem.compiled.tables),
         )
 
     @cached_property

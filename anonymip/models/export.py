@@ -133,15 +133,25 @@ def _size(model: ConcreteModel) -> tuple[int, int, int, int]:
     return len(rows), len(form.columns), integer, sum(rows.values())
 
 
+#: Blocks of :mod:`pyomo.gdp`, one for each disjunct.
+_REFORMULATED = "_pyomo_gdp_"
+
+
 def _components(model: ConcreteModel) -> tuple[tuple[str, int, str], ...]:
     from pyomo.environ import Constraint, Var
 
-    return tuple(
-        (part.name, len(part), part.doc or "")
+    parts = [
+        part
         for kind in (Var, Constraint)
         for part in model.component_objects(kind, active=True)
         if len(part)
-    )
+    ]
+    made = [part for part in parts if part.name.startswith(_REFORMULATED)]
+    told = [(part.name, len(part), part.doc or "") for part in parts if part not in made]
+    if made:
+        total = sum(map(len, made))
+        told.append((f"{_REFORMULATED}*", total, "what the reformulation of pyomo.gdp made"))
+    return tuple(told)
 
 
 def _write_lp(model: ConcreteModel, files: tuple[Path, ...]) -> None:

@@ -85,6 +85,10 @@ class SetContext:
         return self.problem.compiled.aggregate == "sum"
 
 
+#: Up to so many columns a solver simplifies the model first.
+_PRESOLVED_SETS = 1_000
+
+
 def build_set_partition(
     problem: Problem,
     *,
@@ -127,6 +131,8 @@ def build_set_partition(
         raise too_many_sets(problem, max_sets)
     model = pyo.ConcreteModel(name="equivalence classes, set partitioning")
     model.context = SetContext(problem, sets)
+    # HiGHS spends longer on simplifying many columns than on the search.
+    model.presolve_pays = len(sets) <= _PRESOLVED_SETS
     with PauseGC():
         _add_columns(model)
         _add_cover(model)
@@ -203,8 +209,8 @@ def too_many_sets(problem: Problem, max_sets: int) -> InputError:
     return InputError(
         f"the set-partition model has more than the {max_sets:,} sets that are allowed; "
         f"about {set_partition_size(problem):,} are possible",
-        remedy="Give upper_bound, the loss of a release that is known; a larger max_sets; or "
-        "use another formulation",
+        remedy="Use another formulation; build(problem, 'set-partition') also takes upper_bound, "
+        "the loss of a release that is known, and max_sets",
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -309,19 +311,29 @@ def _price_of_stars(objective: Objective, domains: Domains) -> float:
 
 def _evaluate(objective: Any, domains: Domains, cells: CellBatch) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):  # what is not finite is refused below
-        losses = np.asarray(_call(objective, Record(domains, cells)), np.float64)
+        losses = _real(objective.name, _call(objective, Record(domains, cells)))
     return _checked(objective.name, losses, len(cells.lowers), "record")
 
 
 def _cost(objective: Any, microdata: Microdata, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     try:
         with np.errstate(all="ignore"):
-            losses = np.asarray(objective.class_cost(Members(microdata, rows)), np.float64)
+            losses = _real(objective.name, objective.class_cost(Members(microdata, rows)))
     except AnonymipError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failure(objective.name, error) from error
     return _checked(objective.name, losses, len(rows), "class")
+
+
+def _real(name: str, given: object) -> NDArray[np.float64]:
+    """Return what a function gave as numbers; an imaginary part is not dropped."""
+    losses = np.asarray(given)
+    if losses.dtype.kind == "c":
+        raise UnsupportedObjective(
+            f"objective {name!r} returns complex numbers", remedy="Return real numbers"
+        )
+    return losses.astype(np.float64)
 
 
 def _checked(name: str, losses: NDArray[np.float64], batch: int, unit: str) -> NDArray[np.float64]:
@@ -349,19 +361,29 @@ def _call(objective: Objective, record: Record) -> Any:
         raise
     except (TypeError, AttributeError) as error:
         raise UnsupportedObjective(
-            f"objective {objective.name!r} cannot be traced: {error}",
+            f"objective {objective.name!r} cannot be traced: {_raised(error)}",
             remedy="Use sums, products with numbers and element-wise NumPy functions of what the "
             "record shows",
+            value=str(error),
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failure(objective.name, error) from error
 
 
-def _failure(name: str, error: Exception) -> UnsupportedObjective:
+def _failure(name: str, error: BaseException) -> UnsupportedObjective:
     return UnsupportedObjective(
-        f"objective {name!r} fails with {type(error).__name__}: {error}",
+        f"objective {name!r} fails with {_raised(error)}",
         remedy="Correct the function",
+        value=str(error),
     )
+
+
+def _raised(error: BaseException) -> str:
+    """Return what was raised and where; the error's own text may quote values of the table."""
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = [frame for frame in frames if Path(frame.filename).parent != Path(__file__).parent]
+    line = f" in line {outside[-1].lineno}" if outside else ""
+    return f"{type(error).__name__}{line}"
 
 
 def _constant(objective: Objective, traced: object) -> Expression:
@@ -403,8 +425,10 @@ def _probe_general(
         single = [_evaluate(objective, domains, cells.only(at)) for at in range(len(called))]
         _refuse_difference(objective.name, called, np.concatenate(single))
     except UnsupportedObjective as failure:
-        # A function that gives a number a record, but an infinite one, has that to be mended.
-        raise (failure if "infinite" in str(failure) else refusal) from None
+        # A function that gives numbers has to be mended if they are infinite or change.
+        changes = isinstance(refusal, NotSeparable) and "different losses" in str(failure)
+        own_fault = changes or "infinite" in str(failure)
+        raise (failure if own_fault else refusal) from None
 
 
 def _probe_members(objective: MembersObjective, microdata: Microdata) -> None:
@@ -423,5 +447,5 @@ def _refuse_difference(name: str, called: NDArray[np.float64], again: NDArray[np
         raise UnsupportedObjective(
             f"objective {name!r} gives different losses for one record and for a batch, or for "
             "another order of the members",
-            remedy="Keep it free of state and of functions that look at the whole batch",
+            remedy="Keep it free of state, chance and functions that look at the whole batch",
         )

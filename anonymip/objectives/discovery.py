@@ -12,6 +12,7 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.instances import Attribute, Hierarchy, Microdata
 from anonymip.instances.attribute import Kind
 from anonymip.objectives.protocol import MembersObjective, Objective
+from anonymip.objectives.squared_error import SSE
 
 #: Features that only one kind of attribute has; all others are read of a numeric one.
 _KINDS: dict[str, Kind] = {
@@ -73,6 +74,8 @@ def attributes_read(objective: Objective | MembersObjective) -> dict[str, Kind]:
     UnsupportedObjective
         If the function fails on such a record.
     """
+    if isinstance(objective, SSE):
+        return {"number": "numeric"}
     if isinstance(objective, MembersObjective):
         recorder, call = _Recorder((2, 3)), objective.class_cost
     else:

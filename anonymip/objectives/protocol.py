@@ -199,13 +199,25 @@ def objective(
     return FunctionObjective(function, monotone)
 
 
+@overload
+def class_objective(function: Callable[[Members], Any]) -> FunctionOfMembers: ...
+
+
+@overload
 def class_objective(
     *, superadditive: bool | None = None
-) -> Callable[[Callable[[Members], Any]], FunctionOfMembers]:
+) -> Callable[[Callable[[Members], Any]], FunctionOfMembers]: ...
+
+
+def class_objective(
+    function: Callable[[Members], Any] | None = None, *, superadditive: bool | None = None
+) -> FunctionOfMembers | Callable[[Callable[[Members], Any]], FunctionOfMembers]:
     """Turn a function of the members of classes into an objective (a decorator).
 
     Parameters
     ----------
+    function
+        Of the members, see :class:`MembersObjective`.
     superadditive
         Declare that joining two classes never costs less than the two.
 
@@ -217,4 +229,6 @@ def class_objective(
     ...     pay = members.value["pay"]
     ...     return pay.shape[1] * (pay.max(axis=1) - pay.min(axis=1))
     """
-    return lambda decorated: FunctionOfMembers(decorated, superadditive)
+    if function is None:
+        return lambda decorated: FunctionOfMembers(decorated, superadditive)
+    return FunctionOfMembers(function, superadditive)

@@ -93,6 +93,8 @@ def optimality_problems(manifest: Manifest) -> list[str]:
             problems.append("The status is optimal but nothing proves the bound.")
     elif "optimal" in manifest.status:
         problems.append("The status contains the word optimal without being it.")
+    elif bound is not None and manifest.proof is not None and bound >= value:
+        problems.append("The bound reaches the objective value but the status is not optimal.")
     return problems
 
 

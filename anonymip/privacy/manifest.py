@@ -374,8 +374,48 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         diversity=_diversity(document.get("diversity")),
         limits=_limits(document.get("limits"), identifying),
         has_seed=_names_seed(document) or _names_seed(document.get("options")),
-        unknown_keys=len(set(document) - _KEYS),
+        unknown_keys=_foreign_keys(document),
     )
+
+
+#: Keys of the objects in a manifest, by where they stand.
+_INNER = {
+    "objective": {"name", "value"},
+    "bound": {"value", "method", "proof"},
+    "table": {"separator", "encoding", "layout", "missing"},
+    "diversity": {"l", "distinct"},
+}
+_COLUMN_KEYS = {"name", "role"}
+_IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain"}
+_LIMIT_KEYS = {"cap": {"attribute", "rule", "most"}, "apart": {"attribute", "rule"}}
+
+
+def _foreign_keys(document: Mapping[str, Any]) -> int:
+    """Return how many keys, at any level, have no meaning: they may carry anything.
+
+    Raises
+    ------
+    InputError
+        If what was checked or assumed is no list of texts, or versions are no texts.
+    """
+    for key in ("checked", "assumed"):
+        said = document.get(key, [])
+        if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
+            _refuse(key, "is not a list of texts")
+    versions = document.get("versions", {})
+    if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
+        _refuse("versions", "is not an object of texts")
+    foreign = set(document) - _KEYS
+    count = len(foreign)
+    for key, known in _INNER.items():
+        count += len(set(document.get(key) or ()) - known)
+    count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})
+    for column in document["columns"]:
+        identifies = column["role"] == "quasi-identifier"
+        count += len(set(column) - (_IDENTIFIER_KEYS if identifies else _COLUMN_KEYS))
+    for limit in document.get("limits") or ():
+        count += len(set(limit) - _LIMIT_KEYS[limit["rule"]])
+    return count
 
 
 def _names_seed(given: object) -> bool:
@@ -452,7 +492,12 @@ def _number(given: Mapping[str, Any], key: str, where: str = "") -> float:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def _one_of(given: Mapping[str, Any], key: str, known: Sequence[str], where: str = "") -> str:

@@ -48,7 +48,7 @@ class Diversity:
                 f"distinct of the diversity is {self.distinct!r}",
                 remedy="Give a whole number of at least 2",
             )
-        if self.l == 1 and self.distinct == 1:
+        if self.ratio == (1, 1) and self.distinct == 1:
             raise InputError(
                 "the diversity asks for nothing", remedy="Give l above 1, or distinct of at least 2"
             )

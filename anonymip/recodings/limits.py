@@ -6,7 +6,7 @@ records a class therefore stands under them.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -47,9 +47,9 @@ class Cap:
     def __post_init__(self) -> None:
         given: Any = self.most
         good = isinstance(given, Real) and not isinstance(given, bool)
-        if not good or not given >= 0 or not math.isfinite(given):
+        if not good or not 0 <= given <= sys.float_info.max:
             raise InputError(
-                f"cap of {self.attribute!r} is {self.most!r}", remedy="Give a number of at least 0"
+                f"cap of {self.attribute!r} is {given!r:.40}", remedy="Give a number of at least 0"
             )
 
     def met_by(self, microdata: Microdata, cells: CellBatch) -> NDArray[np.bool_]:
@@ -94,11 +94,7 @@ class Apart:
 
     def __post_init__(self) -> None:
         if str(self.one) == str(self.other):
-            raise InputError(
-                f"two values of {self.attribute!r} that must stay apart are the same",
-                remedy="Give two different values",
-                value=str(self.one),
-            )
+            raise self._same()
 
     def met_by(self, microdata: Microdata, cells: CellBatch) -> NDArray[np.bool_]:
         """Return (B,) whether no cell covers both values.
@@ -121,12 +117,24 @@ class Apart:
 
     def _numbers(self) -> tuple[float, float]:
         try:
-            return float(str(self.one)), float(str(self.other))
+            numbers = float(str(self.one)), float(str(self.other))
         except ValueError:
+            numbers = (np.nan, np.nan)
+        if not np.isfinite(numbers).all():
             raise InputError(
-                f"values of {self.attribute!r} that must stay apart are no numbers",
+                f"values of {self.attribute!r} that must stay apart are no finite numbers",
                 remedy="Give two numbers",
-            ) from None
+            )
+        if numbers[0] == numbers[1]:
+            raise self._same()
+        return numbers
+
+    def _same(self) -> InputError:
+        return InputError(
+            f"two values of {self.attribute!r} that must stay apart are the same",
+            remedy="Give two different values",
+            value=str(self.one),
+        )
 
     def _leaf(self, microdata: Microdata, value: object) -> int:
         tree_of = microdata.attributes[_index(microdata, self.attribute)].hierarchy

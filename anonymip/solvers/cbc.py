@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -192,7 +193,7 @@ def _arguments(options: SolverOptions, time_limit: float | None) -> list[str]:
     # By default CBC drops what improves by less than 1e-5.
     arguments += ["-increment", repr(ABSOLUTE_GAP)]
     arguments += ["-randomCbcSeed", seed, "-randomSeed", seed]
-    if not options.presolve:
+    if options.presolve is False:
         arguments += ["-presolve", "off", "-preprocess", "off"]
     if options.threads > 1:
         arguments += ["-threads", str(options.threads)]
@@ -217,11 +218,14 @@ class _Run:
         Whether it did not follow and was killed.
     late
         Whether it ran up to its time limit.
+    code
+        Its exit code; above 128 the signal that ended it is added to 128.
     """
 
     reason: Stopped | None
     killed: bool
     late: bool
+    code: int
 
 
 def _run(
@@ -240,9 +244,9 @@ def _run(
     log = log.absolute()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            arguments,
+            _guarded(arguments, folder),
             cwd=folder,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -253,6 +257,16 @@ def _run(
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+
+
+def _guarded(arguments: list[str], folder: Path) -> list[str]:
+    """Return the command behind a guardian that kills CBC if this process ends first."""
+    if not sys.executable or getattr(sys, "frozen", False):
+        return arguments
+    guardian = str(Path(__file__).with_name("guardian.py"))
+    return [sys.executable, "-I", "-S", guardian, str(folder), *arguments]
 
 
 def _watch(
@@ -271,7 +285,7 @@ def _watch(
             reported = now
             _report(log, form, budget)
         if now >= patience:
-            return _Run(reason, killed=True, late=True)
+            return _Run(reason, killed=True, late=True, code=128 + signal.SIGKILL)
         if reason is None:
             # Not at the deadline itself: CBC keeps it and may just be writing its point.
             if budget.stop_reason() is Stopped.INTERRUPT:
@@ -282,7 +296,7 @@ def _watch(
                 os.killpg(process.pid, signal.SIGINT)
                 patience = now + _PATIENCE[reason]
     late = time_limit is not None and time.monotonic() - began >= time_limit
-    return _Run(reason, killed=False, late=late)
+    return _Run(reason, killed=False, late=late, code=process.returncode)
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
@@ -352,8 +366,9 @@ def _stopped(status: str, run: _Run, log: str) -> Stopped:
     word = re.match(r"Stopped on (\S+)", status)
     if word is None or word[1] not in STOPPED_ON:
         last = log.strip().splitlines()[-1:] or ["nothing"]
+        how = f"with the status {status!r}" if status else _death(run.code)
         raise SolverError(
-            f"CBC ended with the status {status!r} and printed last: {last[0]}",
+            f"CBC ended {how} and printed last: {last[0]}",
             remedy="Keep its log with SolverOptions.log",
         )
     if word[1] == "iterations" and run.reason is not None:
@@ -361,6 +376,15 @@ def _stopped(status: str, run: _Run, log: str) -> Stopped:
     if word[1] == "iterations" and run.late:
         return Stopped.TIME
     return STOPPED_ON[word[1]]
+
+
+def _death(code: int) -> str:
+    """Return how CBC ended, from the exit code of its guardian or its own."""
+    number = -code if code < 0 else code - 128
+    try:
+        return f"by {signal.Signals(number).name}"
+    except ValueError:
+        return f"with exit code {code}"
 
 
 def _start_accepted(log: str) -> bool | None:

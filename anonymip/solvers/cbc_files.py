@@ -23,6 +23,7 @@ _CONSTANT = "one"
 _NUMBER = r"([-+0-9.eE]+)"
 _INCUMBENT = re.compile(rf"^Cbc0012I Integer solution of {_NUMBER} found", re.MULTILINE)
 _OPEN = re.compile(rf"^Cbc0010I After .* best possible {_NUMBER}", re.MULTILINE)
+_RELAXED = re.compile(rf"^Continuous objective value is {_NUMBER} ", re.MULTILINE)
 _LOWER = re.compile(rf"^Lower bound: +{_NUMBER}", re.MULTILINE)
 _PARTIAL = re.compile(rf"^Cbc0005I .*\(best possible {_NUMBER}\)", re.MULTILINE)
 _WITHIN = re.compile(rf"^Cbc0011I Exiting as integer gap of {_NUMBER} ", re.MULTILINE)
@@ -89,7 +90,9 @@ def lower_bound(log: str, claimed: float | None) -> float | None:
     stopped have eight digits, and are used where they agree with the summary.
     """
     printed = _LOWER.findall(log)
-    if not printed or abs(float(printed[-1])) >= 1e30:
+    if not printed:
+        return _bound_on_the_way(log)
+    if abs(float(printed[-1])) >= 1e30:
         return None
     coarse = float(printed[-1])
     fine = [float(value) for value in _PARTIAL.findall(log)[-1:]]
@@ -98,6 +101,15 @@ def lower_bound(log: str, claimed: float | None) -> float | None:
     agreeing = [value for value in fine if abs(value - coarse) <= 1e-3 + 1e-7 * abs(coarse)]
     lowered = [value - 1e-7 * abs(value) - 1e-8 for value in agreeing]
     return max([coarse - 5.1e-4, *lowered])
+
+
+def _bound_on_the_way(log: str) -> float | None:
+    """Return the last bound that CBC printed before it was killed, lowered by its rounding."""
+    for pattern, digits in ((_OPEN, 1e-6), (_RELAXED, 1e-5)):
+        printed = [float(value) for value in pattern.findall(log)]
+        if printed and abs(printed[-1]) < 1e30:
+            return printed[-1] - digits * abs(printed[-1]) - digits
+    return None
 
 
 def read_values(form: StandardForm, path: Path, names: list[str]) -> NDArray[np.float64] | None:

@@ -245,7 +245,7 @@ def _set_parameters(solver: Any, options: SolverOptions) -> None:
         "simplex.tolerances.optimality": TOLERANCE,
         "threads": options.threads,
         "randomseed": options.seed,
-        "preprocessing.presolve": int(options.presolve),
+        "preprocessing.presolve": int(options.presolve is not False),
         "clocktype": 2,  # elapsed seconds
         **options.solver_options,
     }

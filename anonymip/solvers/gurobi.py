@@ -200,7 +200,7 @@ def _set_parameters(model: Any, options: SolverOptions) -> None:
         "IntFeasTol": TOLERANCE,
         "Threads": options.threads,
         "Seed": options.seed,
-        "Presolve": -1 if options.presolve else 0,
+        "Presolve": 0 if options.presolve is False else -1,
         **options.solver_options,
     }
     for name, value in settings.items():

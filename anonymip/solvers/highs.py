@@ -107,6 +107,11 @@ class HighsSolver:
         return _result(highs, form, stopped, time.monotonic() - began, accepted)
 
 
+#: The presolve rule, as a bit, that substitutes by equations and doubletons. In HiGHS 1.15.1 it
+#: loses optima of mixed-integer models whose rows mix coefficients of 1e-8 and 1.
+_AGGREGATOR = 1 << 12
+
+
 @cache
 def _version() -> str:
     version: str = import_module("highspy").Highs().version()
@@ -125,7 +130,8 @@ def _new_solver(form: StandardForm, options: SolverOptions, log: Path | None) ->
         "threads": options.threads,
         "parallel": "on" if options.threads > 1 else "off",
         "random_seed": options.seed,
-        "presolve": "choose" if options.presolve else "off",
+        "presolve": "off" if options.presolve is False else "choose",
+        **({"presolve_rule_off": _AGGREGATOR} if form.integer.any() else {}),
         **options.solver_options,
     }
     if options.time_limit is not None:

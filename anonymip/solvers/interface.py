@@ -45,8 +45,9 @@ class SolverOptions:
     threads
         Threads of the solver. With 1 a run repeats exactly.
     presolve
-        Whether the solver simplifies the model first. On set partitioning with many columns this
-        can take longer than the search.
+        Whether the solver simplifies the model first; None leaves it to the model's
+        ``presolve_pays``, if it has one. On set partitioning with many columns this can take
+        longer than the search.
     seed
         Seed of the solver's random numbers, 0 to 2**31 - 2.
     log
@@ -65,7 +66,7 @@ class SolverOptions:
     time_limit: float | None = None
     relative_gap: float = 0.0
     threads: int = 1
-    presolve: bool = True
+    presolve: bool | None = None
     seed: int = 0
     log: Path | None = None
     solver_options: Mapping[str, object] = field(default_factory=dict)

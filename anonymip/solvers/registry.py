@@ -144,6 +144,8 @@ def solve_model(
     adapter = get_solver(solver) if isinstance(solver, str) else solver
     options = SolverOptions() if options is None else options
     budget = Budget() if budget is None else budget
+    if options.presolve is None:
+        options = replace(options, presolve=getattr(model, "presolve_pays", True))
     if _is_isolated(adapter):
         prepare()
     try:

@@ -176,7 +176,7 @@ def _set_parameters(scip: Any, options: SolverOptions) -> None:
         "numerics/feastol": TOLERANCE,
         "numerics/dualfeastol": TOLERANCE,
         "randomization/randomseedshift": options.seed,
-        "presolving/maxrounds": -1 if options.presolve else 0,
+        "presolving/maxrounds": 0 if options.presolve is False else -1,
         "timing/clocktype": 2,  # elapsed seconds
         "misc/catchctrlc": False,
         "heuristics/completesol/maxunknownrate": 1.0,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import shutil
 import signal
 import sys
 import tempfile
@@ -41,6 +42,7 @@ class _Worker:
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[tuple[Request, Budget]] = queue.SimpleQueue()
         self._current: tuple[int, Budget] | None = None
+        self._scratch: str | None = None
 
     def run(self) -> None:
         """Serve until the parent closes the pipe."""
@@ -58,6 +60,7 @@ class _Worker:
                 if isinstance(message, Paths):
                     sys.path[:] = message.search
                 elif isinstance(message, Request):
+                    self._scratch = message.scratch
                     budget = self._budget(message)
                     self._current = (message.number, budget)
                     self._waiting.put((message, budget))
@@ -67,7 +70,10 @@ class _Worker:
                 else:
                     raise TypeError(f"unexpected message {message!r}")
         finally:
-            # The parent has gone, or the pipe is out of step: nobody waits for an answer.
+            # The parent has gone, or the pipe is out of step: nobody waits for an answer, and
+            # nobody else clears up.
+            if self._scratch is not None:
+                shutil.rmtree(self._scratch, ignore_errors=True)
             os._exit(0)
 
     def _budget(self, request: Request) -> Budget:

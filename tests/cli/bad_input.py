@@ -369,6 +369,6 @@ OBJECTIVES = {
         ("np.sum", "element-wise"),
     ),
     "returns a text": ("def loss(record):\n    return 'much'\n", ("returns a str",)),
-    "fails": ("def loss(record):\n    return {}['price']\n", ("KeyError", "'price'")),
+    "fails": ("def loss(record):\n    return {}['price']\n", ("KeyError", "line 2")),
     "takes nothing": ("def loss():\n    return 1\n", ("'loss'", "cannot be traced")),
 }

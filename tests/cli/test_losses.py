@@ -49,7 +49,7 @@ def test_reasons_are_printed(shell: Any) -> None:
         (("nothing",), ("unknown objective 'nothing'",)),
         (("absent.py:f",), ("there is no file",)),
         (("mine.py:protect_age", "health-records"), ("'age'",)),
-        (("sse",), ("Name an INSTANCE",)),
+        (("mine.py:nobody",), ("nobody",)),
     ],
 )
 def test_bad_input(shell: Any, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:

@@ -32,6 +32,7 @@ from anonymip.budget import Budget
 from anonymip.exact import model_solve
 from anonymip.exact.model_solve import equivalence_mip
 from anonymip.exact.trust import largest_effect
+from anonymip.heuristics.ordered_cut import ordered_cut
 from anonymip.solvers import SolverResult
 from anonymip.tolerances import FINE_LOSS
 from tests.brute_force import Column
@@ -149,8 +150,25 @@ def test_expired_budget_returns_the_start(health: Problem, solver: str) -> None:
     solution = equivalence_mip(health, start=start, solver=solver, budget=budget)
     assert solution.assignment.labels.tolist() == start.labels.tolist()
     assert solution.status.stopped is Stopped.TIME
-    assert solution.bound is None
+    assert solution.bound is not None
+    assert solution.bound.proof == "argument"
     assert not solution.is_optimal
+
+
+def test_time_up_in_the_enumeration_keeps_the_start() -> None:
+    """Set partitioning that was not given its columns returns the start and says why."""
+    problem = Problem(census(40, 4, seed=1), 3)
+    start = ordered_cut(problem)
+    budget = Budget(deadline=time.monotonic() - 1.0)
+    solution = equivalence_mip(
+        problem, formulation="set-partition", start=start.assignment, budget=budget
+    )
+    assert solution.objective == start.objective
+    assert solution.status.stopped is Stopped.TIME
+    assert solution.bound is not None
+    assert "time ended" in solution.trace[-1]
+    with pytest.raises(NoSolution, match="still being enumerated"):
+        equivalence_mip(problem, formulation="set-partition", warm_start="none", budget=budget)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

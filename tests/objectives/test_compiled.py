@@ -169,6 +169,50 @@ def test_functions_of_members_are_objectives() -> None:
     assert compiled.obstacle is not None
 
 
+def test_class_objective_needs_no_arguments() -> None:
+    """Bare, as `objective`, it declares nothing."""
+
+    @class_objective
+    def spread(members: Any) -> Any:
+        return members.value["pay"].max(axis=1) - members.value["pay"].min(axis=1)
+
+    compiled = spread.compile(DATA)
+    assert not compiled.superadditive
+    assert compiled.class_losses(np.array([[0, 1]])).tolist() == [4.0]
+
+
+def test_imaginary_parts_are_not_dropped() -> None:
+    """A loss is a real number."""
+    with pytest.raises(UnsupportedObjective, match="complex numbers"):
+        class_objective(lambda m: m.value["pay"].sum(axis=1) * 1j).compile(DATA)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, SystemExit])
+def test_errors_of_a_function_do_not_quote_values(error: type[BaseException]) -> None:
+    """Type and line are told; the text, which may hold values of the table, on request only."""
+
+    def leak(members: Any) -> Any:
+        raise error("pay is 4711")
+
+    with pytest.raises(UnsupportedObjective, match=rf"{error.__name__} in line \d+") as caught:
+        class_objective(leak).compile(DATA)
+    assert "4711" not in str(caught.value)
+    assert "4711" in caught.value.render(show_values=True)
+
+
+def test_state_is_noticed_in_the_end() -> None:
+    """A loss that drifts with the number of calls is no loss."""
+    calls = [0]
+
+    def drifting(members: Any) -> Any:
+        calls[0] += 1
+        return members.value["pay"].sum(axis=1) + 1e-7 * calls[0]
+
+    drift = class_objective(drifting)
+    with pytest.raises(UnsupportedObjective, match="state"):
+        Solution.of(Problem(DATA, 2, objective=drift), Classes(np.zeros(5, int)), method="x")
+
+
 FALSE_DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "falling tables": (
         lambda: objective(monotone=True)(lambda r: -r.width["age"]),

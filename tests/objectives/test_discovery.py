@@ -62,4 +62,9 @@ def test_functions_that_fail_are_refused() -> None:
     with pytest.raises(UnsupportedObjective, match="fails without a table: ZeroDivisionError"):
         attributes_read(objective(lambda record: 1 // 0))
     with pytest.raises(UnsupportedObjective, match="Name an INSTANCE"):
-        attributes_read(SSE())
+        attributes_read(class_objective(lambda members: members.microdata.values[:, 0]))
+
+
+def test_squared_errors_read_numbers() -> None:
+    """SSE looks at the table itself, and at whatever is numeric."""
+    assert attributes_read(SSE()) == {"number": "numeric"}

@@ -64,6 +64,32 @@ def test_a_minus_zero_is_refused() -> None:
         lambda manifest: manifest | {"comment": "row 1 is Ann"},
         lambda manifest: manifest | {"options": {"seed": 3}},
         lambda manifest: manifest | {"options": {"shuffle_seed": 3}},
+        lambda manifest: manifest | {"objective": manifest["objective"] | {"row": 1}},
+        lambda manifest: manifest | {"bound": manifest["bound"] | {"town": "Paris"}},
+        lambda manifest: manifest | {"table": manifest["table"] | {"first": [30, 31]}},
+        lambda manifest: (
+            manifest
+            | {
+                "table": manifest["table"]
+                | {"missing": manifest["table"]["missing"] | {"rows": [3]}}
+            }
+        ),
+        lambda manifest: (
+            manifest | {"columns": [column | {"original": [30]} for column in manifest["columns"]]}
+        ),
+        lambda manifest: manifest | {"diversity": {"l": 1.0, "distinct": 1, "whose": "Ann"}},
+        lambda manifest: (
+            manifest
+            | {
+                "limits": [
+                    {
+                        "attribute": manifest["columns"][0]["name"],
+                        "rule": "apart",
+                        "one": "30",
+                    }
+                ]
+            }
+        ),
     ],
 )
 def test_further_keys_of_the_manifest_are_refused(

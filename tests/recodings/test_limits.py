@@ -113,7 +113,7 @@ def test_a_range_covers_the_numbers_in_it() -> None:
     [
         (Cap("agee", 3), "'agee'"),
         (Cap("job", 0.5), "below 1"),
-        (Apart("age", "old", "young"), "no numbers"),
+        (Apart("age", "old", "young"), "no finite numbers"),
         (Apart("job", "a", "q"), "not in its domain"),
         (Apart("town", "x", "xy"), "no leaf of its hierarchy"),
         ("age", "holds a str"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +49,68 @@ def test_process_that_ignores_its_limit_is_killed(
     assert (result.stopped, result.values, result.bound) == (Stopped.TIME, None, None)
     assert result.seconds < 30
     assert list(scratch.iterdir()) == []
+
+
+def test_cbc_does_not_outlive_its_parent(tmp_path: Path) -> None:
+    """Whoever kills the parent ends CBC too, and the model's file goes with it."""
+    script = tmp_path / "orphan.py"
+    script.write_text(
+        "import sys, tempfile\n"
+        "from pathlib import Path\n"
+        "sys.path[:0] = [sys.argv[1]]\n"
+        "tempfile.tempdir = sys.argv[2]\n"
+        "from anonymip.solvers import cbc, solve_model\n"
+        "from tests.solvers.test_cbc import impostor, one_variable\n"
+        "cbc._program = lambda: sys.argv[3]\n"
+        "solve_model(one_variable(), 'cbc')\n",
+        encoding="utf-8",
+    )
+    program, scratch, told = tmp_path / "impostor", tmp_path / "scratch", tmp_path / "process"
+    scratch.mkdir()
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = -quit ] && echo "Version: 0" && exit\necho $$ > {told}.new\n'
+        f"mv {told}.new {told}\nexec sleep 600\n"
+    )
+    program.chmod(0o755)
+    root = str(Path(__file__).parents[2])
+    parent = subprocess.Popen([sys.executable, str(script), root, str(scratch), str(program)])
+    try:
+        wait_until(told.exists)
+        process = int(told.read_text())
+        assert is_running(process)
+        assert list(scratch.iterdir()) != []
+    finally:
+        parent.kill()
+        parent.wait()
+    wait_until(lambda: not is_running(process))
+    wait_until(lambda: list(scratch.iterdir()) == [])
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that must happen soon."""
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not happen")
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process exists and is no zombie."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_killed_cbc_is_reported_with_its_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error names the signal that ended it."""
+    impostor(tmp_path, monkeypatch, "kill -9 $$")
+    with pytest.raises(SolverError, match="by SIGKILL"):
+        solve_model(one_variable(), "cbc")
 
 
 def test_late_process_is_asked_before_it_is_killed(
@@ -101,16 +166,16 @@ def test_program_that_does_not_run_is_not_installed(
 @pytest.mark.parametrize(
     ("status", "run", "stopped"),
     [
-        ("Optimal", _Run(None, False, False), Stopped.OPTIMAL),
-        ("Optimal (within gap tolerance)", _Run(None, False, False), Stopped.GAP),
-        ("Integer infeasible", _Run(None, False, False), Stopped.INFEASIBLE),
-        ("Stopped on time", _Run(None, False, True), Stopped.TIME),
-        ("Stopped on iterations", _Run(Stopped.INTERRUPT, False, False), Stopped.INTERRUPT),
-        ("Stopped on iterations", _Run(Stopped.TIME, False, True), Stopped.TIME),
-        ("Stopped on iterations", _Run(None, False, True), Stopped.TIME),
-        ("Stopped on iterations", _Run(None, False, False), Stopped.NODES),
-        ("Stopped on nodes", _Run(None, False, False), Stopped.NODES),
-        ("Stopped on difficulties", _Run(None, False, False), Stopped.ERROR),
+        ("Optimal", _Run(None, False, False, 0), Stopped.OPTIMAL),
+        ("Optimal (within gap tolerance)", _Run(None, False, False, 0), Stopped.GAP),
+        ("Integer infeasible", _Run(None, False, False, 0), Stopped.INFEASIBLE),
+        ("Stopped on time", _Run(None, False, True, 0), Stopped.TIME),
+        ("Stopped on iterations", _Run(Stopped.INTERRUPT, False, False, 0), Stopped.INTERRUPT),
+        ("Stopped on iterations", _Run(Stopped.TIME, False, True, 0), Stopped.TIME),
+        ("Stopped on iterations", _Run(None, False, True, 0), Stopped.TIME),
+        ("Stopped on iterations", _Run(None, False, False, 0), Stopped.NODES),
+        ("Stopped on nodes", _Run(None, False, False, 0), Stopped.NODES),
+        ("Stopped on difficulties", _Run(None, False, False, 0), Stopped.ERROR),
     ],
 )
 def test_status_lines(status: str, run: _Run, stopped: Stopped) -> None:
@@ -122,7 +187,7 @@ def test_status_lines(status: str, run: _Run, stopped: Stopped) -> None:
 def test_unmapped_status_lines_are_errors(status: str) -> None:
     """A line that the map does not know raises."""
     with pytest.raises(SolverError):
-        adapter._stopped(status, _Run(None, False, False), "last words")
+        adapter._stopped(status, _Run(None, False, False, 0), "last words")
 
 
 def test_node_limit_of_the_caller_is_reported(
