@@ -147,7 +147,11 @@ def _components(model: ConcreteModel) -> tuple[tuple[str, int, str], ...]:
         if len(part)
     ]
     made = [part for part in parts if part.name.startswith(_REFORMULATED)]
-    told = [(part.name, len(part), part.doc or "") for part in parts if part not in made]
+    told = [
+        (part.name, len(part), part.doc or "")
+        for part in parts
+        if not part.name.startswith(_REFORMULATED)
+    ]
     if made:
         total = sum(map(len, made))
         told.append((f"{_REFORMULATED}*", total, "what the reformulation of pyomo.gdp made"))
