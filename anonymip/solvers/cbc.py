@@ -338,6 +338,8 @@ def _result(
     has_point = stopped is not Stopped.INFEASIBLE and bool(status) and "no integer" not in status
     claimed = float(claim) if has_point else None
     bound = claimed if stopped is Stopped.OPTIMAL else lower_bound(text, claimed)
+    if stopped is Stopped.INFEASIBLE:
+        bound = None
     return SolverResult(
         stopped=stopped,
         values=read_values(form, folder / "solution.bin", names) if has_point else None,
