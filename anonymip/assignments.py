@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,8 +101,153 @@ class Classes:
         return f"<Classes: {self.count} classes of {self.n} records, {self.suppressed} suppressed>"
 
 
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """A set of original records for each published record; sets may overlap.
+
+    Published record i is generalized until it covers its set. The sets are the edges of the
+    generalization graph: original l *matches* published record i if l is in the set of i.
+
+    Parameters
+    ----------
+    start
+        (n + 1,) int64, where the set of each record begins in `members`; the last entry ends it.
+    members
+        Original records of all sets, ascending within a set.
+
+    Raises
+    ------
+    InvalidAssignment
+        If `start` does not cut `members` into n sets, or a set names something else than records,
+        or a record twice.
+    """
+
+    start: NDArray[np.int64]
+    members: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        start, given = np.asarray(self.start), np.asarray(self.members)
+        if start.ndim != 1 or given.ndim != 1 or not len(start):
+            raise InvalidAssignment(None, "start and members of a cover are not vectors")
+        whole = [np.issubdtype(part.dtype, np.integer) or not part.size for part in (start, given)]
+        if not all(whole):
+            raise InvalidAssignment(None, "a cover names something else than records")
+        if start[0] != 0 or start[-1] != len(given) or (np.diff(start) < 0).any():
+            raise InvalidAssignment(None, "the sets of a cover do not follow each other")
+        start = start.astype(np.int64)
+        n = len(start) - 1
+        owner = np.repeat(np.arange(n), np.diff(start))
+        outside = (given < 0) | (given >= n)
+        if outside.any():
+            at = int(np.argmax(outside))
+            raise InvalidAssignment(int(owner[at]), f"its set names no record of a table of {n}")
+        members = given.astype(np.int32)
+        if len(members) and ((np.diff(members) <= 0) & (np.diff(owner) == 0)).any():
+            members = members[np.lexsort((members, owner))]
+            twice = (np.diff(members) == 0) & (np.diff(owner) == 0)
+            if twice.any():
+                raise InvalidAssignment(
+                    int(owner[np.argmax(twice)]), "its set names a record twice"
+                )
+        for name, array in (("start", start), ("members", members)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def of(cls, matches: ArrayLike | Sequence[ArrayLike]) -> Cover:
+        """Return the cover of the given matches.
+
+        Parameters
+        ----------
+        matches
+            For each published record the original records of its set: (n, k) integers, or a
+            sequence of vectors.
+
+        Raises
+        ------
+        InvalidAssignment
+            If a set names something else than records, or a record twice.
+        """
+        if isinstance(matches, np.ndarray) and matches.ndim == 2:
+            n, k = matches.shape
+            return cls(np.arange(n + 1, dtype=np.int64) * k, matches.ravel())
+        rows = [np.asarray(row).ravel() for row in matches]  # type: ignore[union-attr]
+        start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        filled = [row for row in rows if row.size]
+        return cls(start, np.concatenate(filled) if filled else np.empty(0, np.int32))
+
+    @classmethod
+    def of_classes(cls, classes: Classes) -> Cover:
+        """Return the cover that publishes each record with its whole class.
+
+        Raises
+        ------
+        InvalidAssignment
+            If a record is suppressed.
+        """
+        if classes.suppressed:
+            raise InvalidAssignment(
+                int(np.argmax(classes.labels == SUPPRESSED)), "is suppressed, a cover has no such"
+            )
+        order = np.argsort(classes.labels, kind="stable")
+        sizes = classes.sizes[classes.labels]
+        first = (np.cumsum(classes.sizes) - classes.sizes)[classes.labels]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        within = np.arange(start[-1]) - np.repeat(start[:-1], sizes)
+        return cls(start, order[np.repeat(first, sizes) + within].astype(np.int32))
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.start) - 1
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(n,) number of original records that each published record covers."""
+        return np.diff(self.start)
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """(n,) number of published records that cover each original record."""
+        return np.bincount(self.members, minlength=self.n)
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """(edges,) published record of each entry of `members`."""
+        return np.repeat(np.arange(self.n), self.sizes)
+
+    @property
+    def suppressed(self) -> int:
+        """Number of suppressed records: a cover has none."""
+        return 0
+
+    def of_record(self, record: int) -> NDArray[np.int32]:
+        """Return the set of one published record, ascending."""
+        return self.members[self.start[record] : self.start[record + 1]]
+
+    @property
+    def matches(self) -> NDArray[np.int32]:
+        """(n, k) sets as one array, ascending.
+
+        Raises
+        ------
+        InvalidAssignment
+            If the sets differ in size.
+        """
+        if len(np.unique(self.sizes)) > 1:
+            record = int(np.argmax(self.sizes != self.sizes[0]))
+            raise InvalidAssignment(
+                record, f"covers {self.sizes[record]} records, another {self.sizes[0]}"
+            )
+        return self.members.reshape(self.n, -1)
+
+    def __repr__(self) -> str:
+        low, high = (self.sizes.min(), self.sizes.max()) if self.n else (0, 0)
+        return f"<Cover: {self.n} records, sets of {low} to {high}>"
+
+
 #: What a method returns; further recodings add their kinds here.
-Assignment = Classes
+Assignment = Classes | Cover
 
 
 @dataclass(frozen=True, eq=False)

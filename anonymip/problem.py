@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.assignments import Classes
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective
@@ -79,6 +78,9 @@ class Problem:
         _ = self.compiled
         self._check_suppression()
         self._check_diversity()
+        refuse_unfit_recoding = getattr(self.recoding, "refuse_unfit", None)
+        if refuse_unfit_recoding is not None:
+            refuse_unfit_recoding(self)
         one = isinstance(self.limits, Cap | Apart)
         object.__setattr__(self, "limits", (self.limits,) if one else tuple(self.limits))
         refuse_unfit(self.microdata, self.limits)
@@ -107,11 +109,14 @@ class Problem:
             )
         if getattr(self.recoding, "suppression", False):
             return
-        whole = Classes(np.zeros(self.microdata.n, np.int64))
-        if diversity.violation(self.microdata.sensitive_codes, whole) is not None:
+        lacking = diversity.lacking(self.microdata.sensitive_codes)
+        if lacking is not None:
+            column, reason = lacking
             raise InputError(
-                f"no release can have the {diversity}: the whole table has it not",
-                remedy="Ask for less, allow suppression, or choose other sensitive columns",
+                f"no release can have the {diversity} in classes or in sets of one size: in column "
+                f"{self.microdata.sensitive[column]!r} {reason}",
+                remedy="Ask for less, choose other sensitive columns, or allow suppression where "
+                "the recoding does",
             )
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonymip.assignments import Assignment, Description
+from anonymip.assignments import Assignment, Cover, Description
 from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.objectives import GCP
 from anonymip.problem import Problem
@@ -226,7 +226,11 @@ class Solution:
             f"method {self.method} ({self.status}), {self.seconds:.2f} s"
             + (f", {self.solver}" if self.solver else ""),
         ]
-        if len(sizes):
+        if isinstance(self.assignment, Cover):
+            low, high = sizes.min(), sizes.max()
+            covered = f"{low}" if low == high else f"{low} to {high}"
+            lines.append(f"every published record covers {covered} records")
+        elif len(sizes):
             lines.append(
                 f"{len(sizes)} classes of {sizes.min()} to {sizes.max()} records"
                 + (
@@ -242,12 +246,20 @@ class Solution:
     def to_frame(self) -> pd.DataFrame:
         """Return what is published, one row per original record, for analysis.
 
-        Columns: ``class`` (-1 suppressed); per numeric attribute ``<name>_lower`` and
+        Columns: ``class`` (-1 suppressed), or ``matches`` of a cover, a tuple of the records that
+        the published one covers; per numeric attribute ``<name>_lower`` and
         ``<name>_upper``; per attribute published as a set a tuple of its values; per hierarchical
         attribute the label of its node, None if suppressed.
         """
         microdata, cells = self.problem.microdata, self.description
-        columns: dict[str, Any] = {"class": self.assignment.labels}
+        assignment = self.assignment
+        columns: dict[str, Any] = {}
+        if isinstance(assignment, Cover):
+            columns["matches"] = pd.Series(
+                [tuple(assignment.of_record(i).tolist()) for i in range(assignment.n)], dtype=object
+            )
+        else:
+            columns["class"] = assignment.labels
         for a, attribute in enumerate(microdata.attributes):
             if attribute.publish == "range":
                 columns[f"{attribute.name}_lower"] = cells.lower[:, a]

@@ -36,6 +36,7 @@ from anonymip import (
 )
 from tests import brute_force
 from tests.brute_force import Cell, Column, Groups, NaiveLoss, Rules, starred
+from tests.cover_brute_force import regular_optimum
 
 
 @objective
@@ -210,6 +211,20 @@ class Case:
                 losses.append(self.loss.naive([starred(column) for column in self.columns]))
             return max(losses)
         return brute_force.release_loss(self.columns, self.loss.naive, groups)
+
+    def cover_optimum(self, degrees: Sequence[int] | None = None) -> float:
+        """Return the freeform optimum by dynamic programming; infinite if rules forbid all."""
+        wanted = [self.k] * self.n if degrees is None else list(degrees)
+        try:
+            return regular_optimum(self.n, wanted, self.set_loss, self.worst)[0]
+        except KeyError:
+            return math.inf
+
+    def set_loss(self, records: Sequence[int]) -> float:
+        """Return the loss of a record published with a set; infinite if a rule forbids it."""
+        if self.rules is not None and not self.rules.met_by(self.columns, records):
+            return math.inf
+        return brute_force.record_loss(self.columns, self.loss.naive, records)
 
     def slack(self, value: float) -> float:
         """Return how far two computations of a loss near `value` may differ."""

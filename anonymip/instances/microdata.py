@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -249,6 +250,31 @@ class Microdata:
             codes[:, column] = pd.factorize(texts)[0]
         codes.setflags(write=False)
         return codes
+
+    def take(self, rows: NDArray[np.integer]) -> Microdata:
+        """Return a table of some of the records in which a loss is what it is in the whole table.
+
+        Levels, codes and observed domains stay those of the whole, so levels may occur in no row.
+
+        Parameters
+        ----------
+        rows
+            Records, in the order wanted.
+        """
+        part = object.__new__(Microdata)
+        for name in (given.name for given in dataclasses.fields(self)):
+            object.__setattr__(part, name, getattr(self, name))
+        frame = self.frame.iloc[rows].reset_index(drop=True)
+        codes, values = self.codes[rows], self.values[rows]
+        for array in (codes, values):
+            array.setflags(write=False)
+        for name, kept in (
+            ("frame", frame),
+            ("original", frame),
+            ("_arrays", (self.levels, codes, values)),
+        ):
+            object.__setattr__(part, name, kept)
+        return part
 
     def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:
         """Return the distinct rows with multiplicities.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Assignment, Description
+from anonymip.assignments import SUPPRESSED, Assignment, Cover, Description
 from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
@@ -176,6 +176,13 @@ class CompiledObjective:
                 f"objective {self.name!r} is a loss of classes", remedy="Give the assignment too"
             )
         losses = np.full(assignment.n, np.nan)
+        if isinstance(assignment, Cover):
+            for size in np.unique(assignment.sizes):
+                at = np.flatnonzero(assignment.sizes == size)
+                places = assignment.start[at][:, None] + np.arange(size)
+                rows = assignment.members[places].astype(np.int64)
+                losses[at] = self.class_losses(rows) / size
+            return losses
         losses[assignment.labels == SUPPRESSED] = self.suppression_price
         groups = assignment.groups()
         for size in np.unique(assignment.sizes):

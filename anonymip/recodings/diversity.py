@@ -110,6 +110,32 @@ class Diversity:
                 return int(np.argmax(labels == int(bad.argmax())))
         return None
 
+    def lacking(self, sensitive: NDArray[np.integer]) -> tuple[int, str] | None:
+        """Return the column of a whole table that is not diverse, and why; None if all are.
+
+        What a table lacks every partition of it lacks somewhere, and every regular cover: its sets
+        hold each value as often, for their size, as the table does. The reason tells how many
+        records share a value, and not which.
+
+        Parameters
+        ----------
+        sensitive
+            (n, columns) codes of all records.
+        """
+        numerator, denominator = self.ratio
+        n = len(sensitive)
+        for column in range(sensitive.shape[1]):
+            counts = np.bincount(sensitive[:, column])
+            most, kinds = int(counts.max()), int(np.count_nonzero(counts))
+            if most * numerator > n * denominator:
+                return column, (
+                    f"{most} of {n} records share a value, at most n / l = "
+                    f"{n * denominator // numerator} may"
+                )
+            if kinds < self.distinct:
+                return column, f"there are {kinds} values"
+        return None
+
     def check(self, sensitive: NDArray[np.integer], classes: Classes) -> None:
         """Raise if a class is not diverse.
 

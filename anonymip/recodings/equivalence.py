@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description
 from anonymip.errors import InvalidAssignment
-from anonymip.objectives.compiled import cells_of
+from anonymip.recodings.describing import describe_sets
 from anonymip.recodings.limits import check_limits
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 
@@ -61,52 +62,35 @@ class EquivalenceClasses:
         if problem.diversity is not None:
             problem.diversity.check(problem.microdata.sensitive_codes, assignment)
         if problem.limits:
-            cells = cells_of(self.describe(problem, assignment))
-            check_limits(problem.microdata, problem.limits, cells, labels)
+            check_limits(problem.microdata, problem.limits, self.describe(problem, assignment))
 
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
         """Return what is published: the tight range, set or node of each class.
 
         Complexity: O(m n log n).
         """
-        microdata = problem.microdata
-        n, m = microdata.codes.shape
+        if not isinstance(assignment, Classes):
+            raise InvalidAssignment(None, f"is no partition but {type(assignment).__name__}")
         labels = assignment.labels
         order = np.argsort(labels, kind="stable")[assignment.suppressed :]
-        lower, upper = np.full((n, m), np.nan), np.full((n, m), np.nan)
-        start, stop = np.zeros((n, m), np.int64), np.zeros((n, m), np.int64)
-        nodes = np.full((n, m), -1, np.int32)
-        flat: list[NDArray[np.int32]] = []
-        offset = 0
-        if assignment.count:
-            firsts = np.concatenate([[0], np.cumsum(assignment.sizes)[:-1]])
-            sorted_labels = labels[order]
-            for a, attribute in enumerate(microdata.attributes):
-                if attribute.is_numeric:
-                    column = microdata.values[order, a]
-                    lower[order, a] = np.minimum.reduceat(column, firsts)[sorted_labels]
-                    upper[order, a] = np.maximum.reduceat(column, firsts)[sorted_labels]
-                if attribute.hierarchy is not None:
-                    leaf = microdata.leaves(a)[microdata.codes[order, a]]
-                    nodes[order, a] = attribute.hierarchy.tree.common_ancestors(
-                        np.minimum.reduceat(leaf, firsts), np.maximum.reduceat(leaf, firsts)
-                    )[sorted_labels]
-                width = len(microdata.levels[a])
-                pairs = np.unique(
-                    sorted_labels.astype(np.int64) * width + microdata.codes[order, a]
-                )
-                ends = offset + np.cumsum(np.bincount(pairs // width, minlength=assignment.count))
-                stop[order, a] = ends[sorted_labels]
-                start[order, a] = np.concatenate([[offset], ends[:-1]])[sorted_labels]
-                flat.append((pairs % width).astype(np.int32))
-                offset += len(pairs)
-        suppressed = np.repeat((labels == SUPPRESSED)[:, None], m, axis=1)
+        start = np.concatenate([[0], np.cumsum(assignment.sizes)])
+        cells = describe_sets(problem.microdata, start, order)
+        n, m = problem.microdata.codes.shape
+        kept = labels != SUPPRESSED
+
+        def spread(of_classes: NDArray[Any], star: Any) -> NDArray[Any]:
+            of_records = np.full((n, m), star, of_classes.dtype)
+            of_records[kept] = of_classes[labels[kept]]
+            return of_records
+
         return Description(
-            lower,
-            upper,
-            CellSets(start, stop, np.concatenate([np.empty(0, np.int32), *flat])),
-            nodes,
-            suppressed,
+            spread(cells.lower, np.nan),
+            spread(cells.upper, np.nan),
+            CellSets(
+                spread(cells.members.start, 0), spread(cells.members.stop, 0), cells.members.codes
+            ),
+            spread(cells.nodes, -1),
+            np.repeat(~kept[:, None], m, axis=1),
         )
 
     def max_size(self, problem: ProblemView) -> SizeLimit:

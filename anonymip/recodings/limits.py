@@ -15,10 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.assignments import CellSets, Description
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.instances.columns import unknown_column
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.class_cells import cells_of_sets
+from anonymip.objectives.compiled import cells_of
 from anonymip.objectives.record import CellBatch
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -246,9 +248,7 @@ def met_by_sets(
     return met
 
 
-def check_limits(
-    microdata: Microdata, limits: Sequence[Limit], cells: CellBatch, labels: NDArray[np.integer]
-) -> None:
+def check_limits(microdata: Microdata, limits: Sequence[Limit], description: Description) -> None:
     """Raise if what is published for a record breaks a limit.
 
     Parameters
@@ -257,33 +257,33 @@ def check_limits(
         The table.
     limits
         The limits.
-    cells
-        Published cells of all records.
-    labels
-        (n,) class of each record, -1 for suppressed ones.
+    description
+        What is published for each record.
 
     Raises
     ------
     InvalidAssignment
         Naming the record and the limit.
     """
+    cells = cells_of(description)
     for limit in limits:
         a = _index(microdata, limit.attribute)
         if isinstance(limit, Apart) and microdata.attributes[a].publish == "set":
             pair = limit.codes(microdata)
             if pair is None:
                 continue
-            count = int(labels.max()) + 1
-            holds = np.zeros((2, max(count, 1)), np.bool_)
-            for at, code in enumerate(pair):
-                found = labels[microdata.codes[:, a] == code]
-                holds[at, found[found >= 0]] = True
-            both: NDArray[np.bool_] = np.logical_and(holds[0], holds[1])
-            bad = (labels >= 0) & both[np.maximum(labels, 0)]
+            bad = np.logical_and(*(_holding(description.members, a, code) for code in pair))
         else:
             bad = ~limit.met_by(microdata, cells)
         if bad.any():
             raise InvalidAssignment(int(bad.argmax()), f"its cells break the {limit}")
+
+
+def _holding(sets: CellSets, attribute: int, code: int) -> NDArray[np.bool_]:
+    """Return (n,) whether the set of each cell of an attribute holds a value."""
+    before = np.concatenate([[0], np.cumsum(sets.codes == code)])
+    found: NDArray[np.bool_] = before[sets.stop[:, attribute]] > before[sets.start[:, attribute]]
+    return found
 
 
 def conflicts(

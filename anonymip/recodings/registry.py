@@ -9,12 +9,23 @@ from types import MappingProxyType
 from anonymip.errors import InputError
 from anonymip.extensions import Extensions
 from anonymip.recodings.equivalence import EquivalenceClasses
+from anonymip.recodings.freeform import Freeform
 from anonymip.recodings.recoding import Recoding
+from anonymip.recodings.weaker import KK, KConcealment, KOne, OneK
 
 #: Built-in recodings by name.
 RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
-    {"classes": EquivalenceClasses}
+    {
+        "classes": EquivalenceClasses,
+        "freeform": Freeform,
+        "one-k": OneK,
+        "k-one": KOne,
+        "k-k": KK,
+        "k-concealment": KConcealment,
+    }
 )
+#: Those whose published records cover k originals each.
+COVERING_K = frozenset({"classes", "freeform", "k-one", "k-k"})
 
 # What every recoding has: the public members of the protocol.
 _MEMBERS = tuple(name for name in vars(Recoding) if not name.startswith("_"))

@@ -16,6 +16,7 @@ from anonymip import (
     Classes,
     Diversity,
     EquivalenceClasses,
+    Freeform,
     InputError,
     InvalidAssignment,
     Microdata,
@@ -101,6 +102,10 @@ def test_a_diversity_that_no_release_can_have_is_refused() -> None:
     data = Microdata(frame, (Attribute("age"),), sensitive=("ill",))
     with pytest.raises(InputError, match="no release can have the diversity l = 2"):
         Problem(data, 2, diversity=Diversity(l=2))
+    with pytest.raises(InputError, match="'ill' 3 of 4 records share a value, at most n / l = 2"):
+        Problem(data, 2, diversity=Diversity(l=2))
+    with pytest.raises(InputError, match="there are 2 values"):
+        Problem(data, 2, Freeform(), diversity=Diversity(distinct=3))
     Problem(data, 2, EquivalenceClasses(suppression=True), diversity=Diversity(l=2))
     with pytest.raises(InputError, match="needs sensitive columns"):
         Problem(Microdata(frame[["age"]], (Attribute("age"),)), 2, diversity=Diversity(l=2))
