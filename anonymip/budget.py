@@ -39,9 +39,25 @@ class Progress:
     remaining: float | None = None
 
 
+_compilation = 0.0
+
+
+def add_compilation(seconds: float) -> None:
+    """Count seconds that went into compiling kernels: they are on no budget."""
+    global _compilation
+    _compilation += seconds
+
+
+def compilation_seconds() -> float:
+    """Return the seconds spent in compilation since the process started."""
+    return _compilation
+
+
 @dataclass
 class Budget:
     """What a method may spend, and whom it tells.
+
+    Time spent in compiling kernels, which happens once on a machine, does not count.
 
     Parameters
     ----------
@@ -55,6 +71,7 @@ class Budget:
     deadline: float | None = None
     progress: Callable[[Progress], None] | None = None
     _interrupted: threading.Event = field(default_factory=threading.Event, repr=False)
+    _compiled: float = field(default_factory=compilation_seconds, repr=False)
 
     @classmethod
     def of(
@@ -105,13 +122,16 @@ class Budget:
 
     def remaining(self) -> float | None:
         """Return the seconds left, at least 0, or None without a limit."""
-        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        if self.deadline is None:
+            return None
+        compiled = compilation_seconds() - self._compiled
+        return max(0.0, self.deadline + compiled - time.monotonic())
 
     def stop_reason(self) -> Stopped | None:
         """Return why to stop now, or None to go on."""
         if self._interrupted.is_set():
             return Stopped.INTERRUPT
-        if self.deadline is not None and time.monotonic() >= self.deadline:
+        if self.remaining() == 0.0:
             return Stopped.TIME
         return None
 

@@ -19,6 +19,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
+from anonymip.budget import add_compilation, compilation_seconds
+
 
 def _separate_cache() -> None:
     """Give every state of a checkout's sources a cache of its own.
@@ -61,7 +63,6 @@ class _CompileClock(event.Listener):
     """Adds up the seconds that numba spends in outermost compilations."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
         self.listener: Callable[[], None] | None = None
         self._depth = 0
         self._timer: float = 0.0
@@ -79,16 +80,11 @@ class _CompileClock(event.Listener):
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
-                self.seconds += time.perf_counter() - self._timer
+                add_compilation(time.perf_counter() - self._timer)
 
 
 _clock = _CompileClock()
 event.register("numba:compile", _clock)  # type: ignore[no-untyped-call]
-
-
-def compile_seconds() -> float:
-    """Return the seconds spent in compilation since the process started."""
-    return _clock.seconds
 
 
 @contextmanager
@@ -107,10 +103,10 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
-        self._compiled = compile_seconds()
+        self._compiled = compilation_seconds()
 
     @property
     def seconds(self) -> float:
         """Seconds so far."""
         elapsed = time.perf_counter() - self._start
-        return max(0.0, elapsed - (compile_seconds() - self._compiled))
+        return max(0.0, elapsed - (compilation_seconds() - self._compiled))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from anonymip import Budget, InputError, Progress, Stopped
+from anonymip.budget import add_compilation
 
 
 @pytest.fixture
@@ -124,3 +125,18 @@ def test_reports_tell_the_time_left() -> None:
     assert told[0].remaining is not None
     assert 0 < told[0].remaining <= 100
     assert told[1].remaining is None
+
+
+def test_compilation_is_on_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds of the compiler are added to the deadline of every budget that waits for them."""
+    monkeypatch.setattr("anonymip.budget._compilation", 0.0)
+    early, expired = Budget.of(100.0), Budget(deadline=time.monotonic() - 1.0)
+    assert expired.stop_reason() is Stopped.TIME
+    add_compilation(50.0)
+    left = early.remaining()
+    assert left is not None
+    assert 140.0 < left <= 150.0
+    assert expired.stop_reason() is None
+    fresh = Budget.of(100.0).remaining()
+    assert fresh is not None
+    assert fresh <= 100.0

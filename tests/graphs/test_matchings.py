@@ -1,0 +1,135 @@
+"""Tests of random matchings: decompositions, and how often each match is drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from anonymip import Cover, InputError, InvalidAssignment
+from anonymip.graphs import degree_of, draw_matching, random_matchings, sampled_shares
+from anonymip.graphs.matchings import WAYS
+from tests.cover_brute_force import assignments
+from tests.random_covers import FIGURE_4, TABLE_4, any_cover, regular_cover, ring
+
+SEEDS = st.integers(0, 2**32 - 1)
+#: Regular covers and numbers of draws; where a first matching alone is uneven, this shows.
+EVEN = [
+    (ring(5, 3), 20_000),
+    *((ring(n, k), 2000) for n, k in ((4, 4), (9, 2))),
+    *((regular_cover(8, k, np.random.default_rng(k)), 2000) for k in (3, 4)),
+]
+
+
+def keys(cover: Cover, matchings: NDArray[np.int32]) -> list[int]:
+    """Return the edges of some matchings as numbers, ascending."""
+    return sorted((np.arange(cover.n) * cover.n + matchings).ravel().tolist())
+
+
+def assert_decomposed(cover: Cover, matchings: NDArray[np.int32]) -> None:
+    """Check that every matching uses each original once, all together each edge once."""
+    for matching in matchings:
+        assert sorted(matching.tolist()) == list(range(cover.n))
+    assert keys(cover, matchings) == sorted((cover.owners * cover.n + cover.members).tolist())
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(n=st.integers(1, 9), degree=st.integers(1, 9), seed=SEEDS)
+def test_a_regular_cover_falls_into_matchings(way: str, n: int, degree: int, seed: int) -> None:
+    """As many disjoint perfect matchings as the degree cover every edge."""
+    rng = np.random.default_rng(seed)
+    cover = regular_cover(n, min(degree, n), rng)
+    assert_decomposed(cover, random_matchings(cover, min(degree, n), rng, way=way))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_records_need_not_lie_in_their_own_sets(way: str) -> None:
+    """Originals may be numbered in any way."""
+    rng = np.random.default_rng(4)
+    sets = regular_cover(40, 5, rng).matches
+    cover = Cover.of(rng.permutation(40)[sets])
+    assert_decomposed(cover, random_matchings(cover, 5, rng, way=way))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("cover", [ring(3000, 7), regular_cover(1500, 2, np.random.default_rng(8))])
+def test_larger_covers(way: str, cover: Cover) -> None:
+    """Long walks close too."""
+    degree = degree_of(cover)
+    assert degree is not None
+    assert_decomposed(cover, random_matchings(cover, degree, np.random.default_rng(1), way=way))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_first_matchings_do_not_depend_on_how_many_are_drawn(way: str) -> None:
+    """So the index of the published one can be drawn first."""
+    cover = ring(50, 6)
+    few = random_matchings(cover, 3, np.random.default_rng(5), way=way)
+    all_of_them = random_matchings(cover, 6, np.random.default_rng(5), way=way)
+    np.testing.assert_array_equal(few, all_of_them[:3])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("cover", "draws"), EVEN, ids=str)
+def test_each_identity_is_the_true_one_equally_often(way: str, cover: Cover, draws: int) -> None:
+    """Of a published record and of an original: a chi-square test."""
+    shares = sampled_shares(cover, draws, np.random.default_rng(20), way=way)
+    degree = int(cover.sizes[0])
+    statistic = draws * degree * (shares - 1 / degree) ** 2
+    for side in (cover.owners, cover.members):
+        of_record = np.bincount(side, weights=statistic)
+        assert of_record.max() < chi2.ppf(1 - 1e-5, degree - 1)
+        np.testing.assert_allclose(np.bincount(side, weights=shares), 1)
+
+
+def test_the_first_matching_alone_would_not_do() -> None:
+    """On the ring of 5 records with k = 3 it prefers the middle matches: Section 5.2.1."""
+    cover, draws, rng = ring(5, 3), 5000, np.random.default_rng(6)
+    middle = (np.arange(5) + 1) % 5
+    met = sum(
+        np.count_nonzero(random_matchings(cover, 1, rng, way="cycle walks")[0] == middle)
+        for _ in range(draws)
+    )
+    assert met / (5 * draws) > 0.345
+
+
+@given(n=st.integers(2, 7), share=st.sampled_from([0.1, 0.3, 0.6]), seed=SEEDS)
+def test_irregular_covers(n: int, share: float, seed: int) -> None:
+    """What is drawn is an assignment."""
+    rng = np.random.default_rng(seed)
+    cover = any_cover(n, share, rng)
+    matching = draw_matching(cover, rng)
+    assert tuple(matching.tolist()) in set(assignments([cover.of_record(i) for i in range(n)]))
+
+
+@pytest.mark.parametrize("cover", [TABLE_4, FIGURE_4])
+def test_every_assignment_of_an_irregular_cover_can_be_drawn(cover: Cover) -> None:
+    """None is left out, or an adversary could leave it out as well."""
+    rng = np.random.default_rng(2)
+    drawn = {tuple(draw_matching(cover, rng).tolist()) for _ in range(4000)}
+    assert drawn == set(assignments([cover.of_record(i) for i in range(cover.n)]))
+
+
+def test_degrees() -> None:
+    """Both sides count."""
+    assert degree_of(ring(6, 4)) == 4
+    assert degree_of(TABLE_4) is None
+    assert degree_of(Cover.of([[0, 1], [0, 1], [0, 2]])) is None
+
+
+def test_refusals() -> None:
+    """What cannot be drawn is refused with the reason."""
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="random walks or cycle walks"):
+        draw_matching(ring(5, 2), rng, way="first")
+    with pytest.raises(InputError, match="random walks or cycle walks"):
+        draw_matching(TABLE_4, rng, way="first")
+    with pytest.raises(InputError, match="4 disjoint matchings of a cover of degree 3"):
+        random_matchings(ring(5, 3), 4, rng)
+    with pytest.raises(InvalidAssignment, match="not regular"):
+        random_matchings(TABLE_4, 1, rng)
+    with pytest.raises(InvalidAssignment, match="no perfect matching"):
+        draw_matching(Cover.of([[1], [1], [0, 2]]), rng)
