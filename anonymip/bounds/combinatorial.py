@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
 from anonymip.bounds.squared_error import squared_error_bound, squared_error_terms
+from anonymip.bounds.weaker_notions import weaker_notion_bound
 from anonymip.budget import Budget
 from anonymip.objectives import SSE
 from anonymip.problem import Problem
@@ -16,8 +17,8 @@ from anonymip.solution import Bound
 def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
     """Return a lower bound on the loss of any release, by whichever argument holds.
 
-    Monotone record losses are bounded by nearest neighbours, squared errors by nearest squared
-    distances.
+    Monotone record losses are bounded by nearest neighbours, or by what the weaker notions leave of
+    that; squared errors by nearest squared distances.
 
     Parameters
     ----------
@@ -33,7 +34,8 @@ def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound |
     """
     if isinstance(problem.objective, SSE):
         return squared_error_bound(problem, budget=budget)
-    return nearest_neighbour_bound(problem, budget=budget)
+    found = nearest_neighbour_bound(problem, budget=budget)
+    return weaker_notion_bound(problem, budget=budget) if found is None else found
 
 
 def record_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64] | None:

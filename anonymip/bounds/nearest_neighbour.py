@@ -24,8 +24,7 @@ from anonymip.objectives.class_loss import (
 )
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses
-from anonymip.recodings.registry import RECODINGS, published_form
+from anonymip.recodings.registry import COVERING_K, published_form
 from anonymip.solution import Bound
 from anonymip.status import Stopped
 from anonymip.stepping import run_in_steps
@@ -51,8 +50,8 @@ def nearest_neighbour_bound(problem: Problem, *, budget: Budget | None = None) -
     Returns
     -------
     Bound or None
-        None if the objective is neither proven nor declared monotone, or a recoding from outside
-        does not say as what its releases are verified. What is only declared, the bound's method
+        None if the objective is neither proven nor declared monotone, or the recoding does not
+        hide every published record among k originals. What is only declared, the bound's method
         calls an assumption.
 
     Notes
@@ -67,7 +66,7 @@ def nearest_neighbour_bound(problem: Problem, *, budget: Budget | None = None) -
        Technology 20051120001, 2005, argument of Lemma 3.
     """
     compiled = problem.compiled
-    if not compiled.monotone or published_form(problem.recoding) not in RECODINGS:
+    if not compiled.monotone or published_form(problem.recoding) not in COVERING_K:
         return None
     watch = Stopwatch()
     terms, complete = _lowered_terms(problem, budget or Budget())
@@ -112,12 +111,14 @@ def _lowered_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64
         terms, complete = _terms(problem, budget)
     else:
         terms, complete = pairwise_terms(problem, budget)
-    recoding = problem.recoding
+    # Own loss and increase may cancel: their rounding does not.
+    own = _own_losses(problem, np.arange(problem.n))
+    size = np.abs(own) + np.abs(terms - own)
     # A recoding from outside may suppress records without saying so.
-    if not isinstance(recoding, EquivalenceClasses) or recoding.suppression:
+    if getattr(problem.recoding, "suppression", True):
         terms = np.minimum(terms, problem.compiled.suppression_price)
     # Each term is a short sum of rounded products; their errors must not lift the bound.
-    return terms - LOSS_RELATIVE * np.abs(terms), complete
+    return terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms)), complete
 
 
 def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:

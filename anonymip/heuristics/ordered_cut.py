@@ -71,7 +71,7 @@ def ordered_cut(
     """
     watch, budget = Stopwatch(), budget or Budget()
     records = find_order(problem, order, budget)
-    cut = _cut_with_kernels if is_plain(problem) else cut_in_batches
+    cut = cut_with_kernels if is_plain(problem) else cut_in_batches
     labels, stopped = cut(problem, records, budget)
     return finish(
         problem,
@@ -84,13 +84,49 @@ def ordered_cut(
     )
 
 
-def _cut_with_kernels(
+def cut_with_kernels(
     problem: Problem, records: NDArray[np.int64], budget: Budget
 ) -> tuple[NDArray[np.int64], Stopped | None]:
     """Return (n,) labels of the best cut and why it stopped early, if it did."""
-    tables, n, k = problem.compiled.tables, problem.n, problem.k
-    sums = problem.compiled.aggregate == "sum"
+    tables = problem.compiled.tables
     rows = kernel_rows(problem.microdata, tables, records)
+    sums = problem.compiled.aggregate == "sum"
+    return cut_rows(tables, rows, records, problem.k, sums, budget)
+
+
+def cut_rows(
+    tables: LossTables,
+    rows: KernelRows,
+    records: NDArray[np.int64],
+    k: int,
+    sums: bool,
+    budget: Budget,
+) -> tuple[NDArray[np.int64], Stopped | None]:
+    """Return the best cut of an order under a loss.
+
+    Parameters
+    ----------
+    tables
+        The loss of a record.
+    rows
+        The records in their order, as the kernels read them.
+    records
+        (n,) the order.
+    k
+        Least number of records of a class.
+    sums
+        Whether the losses are summed; else the largest counts.
+    budget
+        When it ends, the records are cut into sets of k instead.
+
+    Returns
+    -------
+    labels
+        (n,) class of each record.
+    stopped
+        Why it stopped early, if it did.
+    """
+    n = len(records)
     state = new_state(tables, 2 * k)
     best = np.full(n + 1, np.inf)
     best[0] = 0.0 if sums else -np.inf

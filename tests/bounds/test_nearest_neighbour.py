@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from anonymip import (
     EquivalenceClasses,
+    Freeform,
     Microdata,
     Problem,
     Solution,
@@ -36,6 +37,7 @@ from tests.random_problems import (
     Loss,
     cases,
     larger_microdata,
+    microdata,
     ruled_cases,
 )
 
@@ -220,3 +222,22 @@ def test_terms_need_a_monotone_objective(loss: Loss) -> None:
     case = Case((Column((1.0, 2.0, 4.0, 9.0)),), 2, loss)
     with pytest.raises(UnsupportedObjective, match="monotone"):
         nearest_neighbour_terms(case.problem())
+
+
+@pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
+def test_cancelling_offsets_leave_no_bound_above_the_optimum(recoding: Any) -> None:
+    """Own loss -1e6, increase 1e6: what is left of them is rounding."""
+    columns = (
+        Column((2, 2, 2), integer=True),
+        Column((85_062_422, 63_696_168, 63_696_168), integer=True),
+    )
+
+    @objective
+    def offset(record: Any) -> Any:
+        return 1e6 * record.spread["a"] + 1e6 * record.spread["b"] - 1e6
+
+    problem = Problem(microdata(columns), 3, recoding, offset)
+    bound = nearest_neighbour_bound(problem)
+    assert bound is not None
+    assert bound.value <= 0.0
+    assert solve(problem).objective == 0.0

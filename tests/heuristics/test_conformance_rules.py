@@ -30,7 +30,7 @@ from anonymip import (
 )
 from anonymip.bounds.combinatorial import lower_bound_of
 from tests.brute_force import Column, Rules, least_cost_of_classes
-from tests.heuristics.test_conformance import FREE
+from tests.heuristics.test_conformance import FREE as ALL
 from tests.random_problems import (
     LOSSES,
     PRODUCT,
@@ -40,6 +40,9 @@ from tests.random_problems import (
     groups_of,
     ruled_cases,
 )
+
+#: HS is a yardstick for tables without rules, and refuses them.
+FREE = {label: run for label, run in ALL.items() if label != "hilbert HS"}
 
 
 def check_all(case: Case) -> None:
@@ -94,7 +97,7 @@ def pay_gap(members: Any) -> Any:
     return values.shape[1] * (values.max(axis=1) - values.min(axis=1))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(-5, 5)), min_size=4, max_size=7),
     st.integers(2, 3),

@@ -1,0 +1,94 @@
+"""What every registered heuristic that makes covers promises."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, note, settings
+
+from anonymip import Budget, Cover, Freeform, KConcealment, Problem, Stopped, census, lower_bound
+from anonymip.heuristics.orders import cardinality_order
+from anonymip.methods import METHODS
+from anonymip.recodings import Recoding
+from tests.random_problems import Case, cases
+
+RECODINGS: dict[str, Recoding] = {"freeform": Freeform(), "k-concealment": KConcealment()}
+NAMES = [
+    spec.name
+    for spec in METHODS.values()
+    if spec.role == "heuristic" and spec.recoding in RECODINGS
+]
+
+
+def recoded(problem: Problem, name: str) -> Problem:
+    """Return the problem with the recoding that a method solves."""
+    return problem.replace(recoding=RECODINGS[METHODS[name].recoding])
+
+
+def test_the_methods_of_the_papers_are_registered() -> None:
+    """Doka et al., Wong et al., and what they are compared with."""
+    assert set(NAMES) == {
+        *("greedy", "sort-greedy", "hungarian", "min-cost-flow", "ring", "nh"),
+        *("reassign", "k-concealment"),
+    }
+
+
+@settings(max_examples=60)
+@given(cases(suppression=False))
+def test_feasible_and_never_below_optimum_and_bound(case: Case) -> None:
+    """Each cover is allowed, its loss is true, and neither optimum nor bound is above it."""
+    best = case.cover_optimum()
+    for name in NAMES:
+        note(name)
+        problem = recoded(case.problem(), name)
+        if METHODS[name].obstacle(problem) is not None:
+            continue
+        solution = METHODS[name].load()(problem)
+        assert isinstance(solution.assignment, Cover)
+        problem.recoding.check(problem, solution.assignment)
+        sets = [tuple(solution.assignment.of_record(i).tolist()) for i in range(case.n)]
+        losses = [case.set_loss(one) for one in sets]
+        loss = max(losses) if case.worst else sum(losses)
+        assert solution.objective == pytest.approx(loss, rel=1e-9, abs=1e-9)
+        if name != "k-concealment":
+            assert solution.objective >= best - case.slack(best)
+        bound = lower_bound(problem)
+        assert bound is None or solution.objective >= bound.value - 1e-12
+        assert solution.method == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_expired_budget_gives_a_valid_solution(name: str) -> None:
+    """A deadline in the past ends the work at once, with a cover."""
+    problem = recoded(Problem(census(150, 5, seed=3), 4), name)
+    solution = METHODS[name].load()(problem, budget=Budget(deadline=time.monotonic() - 1.0))
+    assert solution.status.solution
+    assert solution.assignment.n == problem.n
+    # Rings are one look at the table: there is nothing to stop.
+    assert solution.status.stopped is Stopped.TIME or name in ("ring", "nh")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_cover(name: str) -> None:
+    """Nothing depends on the clock or the order of a set."""
+    problem = recoded(Problem(census(80, 4, seed=1), 3), name)
+    run = METHODS[name].load()
+    first, second = run(problem, seed=5), run(problem, seed=5)
+    assert first.assignment.members.tolist() == second.assignment.members.tolist()
+
+
+@pytest.mark.parametrize("name", ["greedy", "sort-greedy", "hungarian", "reassign"])
+def test_parts_are_joined(name: str) -> None:
+    """Parts of 40 records: no set reaches beyond its part, and the trace says so."""
+    problem = recoded(Problem(census(120, 4, seed=1), 3), name)
+    spec = METHODS[name]
+    solution = spec.load()(problem, **spec.parse_options({"part": "40", "jobs": "1"}))
+    assert solution.trace[0] == "3 parts of up to 40 records"
+    assert solution.method == name
+    parts = np.array_split(cardinality_order(problem, Budget()), 3)
+    inside = {frozenset(part.tolist()) for part in parts}
+    for record in range(problem.n):
+        one = set(solution.assignment.of_record(record).tolist())
+        assert any(one <= part for part in inside)
