@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonymip.assignments import Assignment
-from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget
-from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.errors import InputError, NoSolution
 from anonymip.exact.priced_sets import PricedSets, priced_sets
-from anonymip.exact.trust import compare_losses, trusted_bound
+from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT, kept_start, read_result
 from anonymip.heuristics.greedy_search import greedy_search
 from anonymip.heuristics.initial import initial
 from anonymip.heuristics.k_member import k_member
@@ -20,15 +19,13 @@ from anonymip.kernels import Stopwatch
 from anonymip.models import build, choices_of, model_size, read, set_start
 from anonymip.models.set_partition import MAX_COLUMNS
 from anonymip.problem import Problem
-from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions, SolverResult, solve_model
+from anonymip.solution import Solution
+from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
-#: Building and handing over a constraint takes at least this long.
-SECONDS_A_CONSTRAINT = 1.5e-5
 
 _STARTS: dict[str, Callable[..., Solution]] = {
     "initial": initial,
@@ -133,13 +130,15 @@ def equivalence_mip(
                 f"possible classes were still being enumerated at the end ({out.value})",
                 remedy="Give it more time, or a warm start",
             )
-        return _kept_start(problem, begun, described, watch, seed, trace, out)
+        return kept_start(
+            problem, "equivalence-mip", begun, described, watch, seed, trace, stopped=out
+        )
     remaining = budget.remaining()
     if begun is not None and remaining is not None:
         needed = SECONDS_A_CONSTRAINT * model_size(problem, formulation)
         if needed > remaining and formulation != "set-partition":
             trace.append("the model takes longer to build than there is time: the start is kept")
-            return _kept_start(problem, begun, described, watch, seed, trace)
+            return kept_start(problem, "equivalence-mip", begun, described, watch, seed, trace)
     budget.report("building the model")
     if columns is not None and formulation == "set-partition":
         trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
@@ -151,33 +150,11 @@ def equivalence_mip(
     if begun is not None:
         set_start(model, begun.assignment)
     result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-    solution = _read_result(problem, model, result, begun, described, watch, seed, trace)
+    solution = read_result(
+        problem, "equivalence-mip", model, result, begun, described, watch, seed, trace
+    )
     own = None if columns is None else columns.bound
     return solution if own is None else solution.with_bound(own)
-
-
-def _kept_start(
-    problem: Problem,
-    begun: Solution,
-    options: dict[str, object],
-    watch: Stopwatch,
-    seed: int,
-    trace: list[str],
-    stopped: Stopped = Stopped.TIME,
-) -> Solution:
-    """Return the start where there is no time to build a model."""
-    kept = Solution.of(
-        problem,
-        begun.assignment,
-        method="equivalence-mip",
-        stopped=stopped,
-        options=options,
-        seconds=watch.seconds,
-        seed=seed,
-        trace=tuple(trace),
-    )
-    own = lower_bound_of(problem)
-    return kept if own is None else kept.with_bound(own)
 
 
 def _start(
@@ -231,79 +208,6 @@ def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
             remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",
         ) from refusal
     return "bigm", many
-
-
-def _read_result(
-    problem: Problem,
-    model: ConcreteModel,
-    result: SolverResult,
-    begun: Solution | None,
-    options: dict[str, object],
-    watch: Stopwatch,
-    seed: int,
-    trace: list[str],
-) -> Solution:
-    if result.stopped is Stopped.INFEASIBLE:
-        raise _infeasible(problem, result, begun)
-    if result.start_accepted is not None:
-        trace.append(f"warm start {'accepted' if result.start_accepted else 'not used'}")
-    found = begun
-    if result.values is not None:
-        found = Solution.of(problem, read(model), method="equivalence-mip")
-        compare_losses(problem, result, found)
-        if begun is not None and begun.objective < found.objective:
-            found = begun
-            trace.append("the start is better than what the solver returned")
-    if found is None:
-        raise NoSolution(
-            f"{result.solver} found no solution before it stopped ({result.stopped.value})",
-            remedy="Give it more time, or a warm start",
-        )
-    bound = None
-    if result.bound is not None:
-        own_options = "solver_options" in options
-        value, remarks = trusted_bound(
-            problem,
-            result.bound,
-            found.objective,
-            own_options,
-            by_cells=options["formulation"] != "set-partition",
-        )
-        trace += remarks
-        if value is not None:
-            method = f"{options['formulation']} with {result.solver}"
-            if assumed := problem.compiled.assumed:
-                method += f" (assuming that {' and '.join(assumed)})"
-            bound = Bound(value, method, "solver", result.seconds)
-    solution = Solution.of(
-        problem,
-        found.assignment,
-        method="equivalence-mip",
-        bound=bound,
-        stopped=result.stopped,
-        options=options,
-        seconds=watch.seconds,
-        seed=seed,
-        trace=tuple(trace),
-        solver=result.solver,
-    )
-    # Where the solver's word is not enough, plain arithmetic may be: for a loss of 0 it always is.
-    own = None if solution.is_optimal else lower_bound_of(problem)
-    return solution if own is None else solution.with_bound(own)
-
-
-def _infeasible(
-    problem: Problem, result: SolverResult, begun: Solution | None
-) -> SolverError | NoSolution:
-    """Return what to raise: only limits can leave no release, and not where one is known."""
-    if begun is None and problem.limits:
-        return NoSolution(
-            f"no release obeys the limits, says {result.solver}",
-            remedy="Loosen a limit, or allow suppression",
-        )
-    return SolverError(
-        f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
-    )
 
 
 def adopt(problem: Problem, model: ConcreteModel) -> Solution:

@@ -42,7 +42,12 @@ class PricedSets:
 
 
 def priced_sets(
-    problem: Problem, upper_bound: float | None, *, max_sets: int, budget: Budget
+    problem: Problem,
+    upper_bound: float | None,
+    *,
+    max_sets: int,
+    budget: Budget,
+    degree: int | None = None,
 ) -> PricedSets:
     """Enumerate the possible classes and leave out those that cost more than they may.
 
@@ -62,6 +67,10 @@ def priced_sets(
         Sets at which the enumeration gives up.
     budget
         Stops the enumeration and the linear program.
+    degree
+        None: the sets are classes. Else they are those of a freeform cover: of so many records
+        each, of which every record lies in so many. A set is then one part in `degree` of what
+        the prices of its records pay for: it may cost so many times as much beyond them.
 
     Notes
     -----
@@ -69,12 +78,15 @@ def priced_sets(
     is the lesser of the two.
     """
     watch = Stopwatch()
+    parts = 1 if degree is None else degree
     summed = problem.compiled.aggregate == "sum"
     terms = record_terms(problem, budget) if summed and upper_bound is not None else None
     threshold = np.inf
     if terms is not None and upper_bound is not None:
-        threshold = upper_bound - fsum(terms) + _slack(upper_bound, terms)
-    sets = enumerate_sets(problem, terms, threshold, max_sets=max_sets, budget=budget)
+        threshold = parts * (upper_bound - fsum(terms) + _slack(upper_bound, terms))
+    sets = enumerate_sets(
+        problem, terms, threshold, max_size=degree, max_sets=max_sets, budget=budget
+    )
     if not sets.complete or not len(sets):
         return PricedSets(sets, None, len(sets))
     if not summed:
@@ -88,9 +100,11 @@ def priced_sets(
     reduced = sets.losses - sets.incidence.T @ prices
     kept = sets
     if upper_bound is not None:
-        kept = sets.only(reduced <= upper_bound - value + _slack(upper_bound, prices * counts))
+        most = upper_bound - value + _slack(upper_bound, prices * counts)
+        kept = sets.only(reduced <= parts * most)
         value = min(value, upper_bound)
-    method = "linear relaxation of set partitioning"
+    kind = "set partitioning" if degree is None else "set covering"
+    method = f"linear relaxation of {kind}"
     if assumed := problem.compiled.assumed:
         method += f" (assuming that {' and '.join(assumed)})"
     bound = Bound(value, method, "argument", watch.seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonymip.assignments import Classes
 from anonymip.errors import SolverError
 from anonymip.objectives.effects import effects_of_cells
 from anonymip.problem import Problem
@@ -74,7 +75,7 @@ def _smallest_effect(problem: Problem) -> float:
 
 
 def compare_losses(problem: Problem, result: SolverResult, found: Solution) -> None:
-    """Refuse an objective far below the loss of the classes that the model's binaries mean.
+    """Refuse an objective far below the loss of the release that the model's binaries mean.
 
     The tolerances of all cells may add up; beyond them the model or the solver is wrong.
 
@@ -87,8 +88,9 @@ def compare_losses(problem: Problem, result: SolverResult, found: Solution) -> N
     slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(problem)
     claimed = result.objective
     if claimed is not None and contradicts(claimed + slack, found.objective):
+        named = "classes" if isinstance(found.assignment, Classes) else "sets"
         raise SolverError(
-            f"{result.solver} returns objective {claimed!r}, but the classes it names lose "
+            f"{result.solver} returns objective {claimed!r}, but the {named} it names lose "
             f"{found.objective!r}",
             remedy="Use another solver",
         )

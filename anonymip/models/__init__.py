@@ -4,10 +4,20 @@ from anonymip.models.formulations import (
     FORMULATIONS,
     build,
     choices_of,
+    formulations_of,
     model_size,
     read,
     relax,
     set_start,
 )
 
-__all__ = ["FORMULATIONS", "build", "choices_of", "model_size", "read", "relax", "set_start"]
+__all__ = [
+    "FORMULATIONS",
+    "build",
+    "choices_of",
+    "formulations_of",
+    "model_size",
+    "read",
+    "relax",
+    "set_start",
+]

@@ -53,7 +53,7 @@ def add_class_rules(model: pyo.ConcreteModel) -> None:
         _add_distinct_values(model)
     for i, other in np.argwhere(np.triu(context.conflicts, 1)).tolist():
         model.equivalent[i, other].setub(0)
-    _add_caps(model)
+    add_caps(model)
 
 
 def add_transitivity(model: pyo.ConcreteModel) -> None:
@@ -174,7 +174,8 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
     )
 
 
-def _add_caps(model: pyo.ConcreteModel) -> None:
+def add_caps(model: pyo.ConcreteModel) -> None:
+    """Add that published ranges, sets and nodes keep their caps."""
     context = model.context
     microdata = context.problem.microdata
     most: dict[int, float] = {}

@@ -46,10 +46,12 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError
 from anonymip.models.class_rules import add_class_rules, class_rules_size
 from anonymip.models.equivalence_context import Context, linear
 from anonymip.models.equivalence_loss import add_loss, loss_size
+from anonymip.models.fitting import refuse_unfit_objective
+from anonymip.models.published_cells import add_cell_sets, add_cell_variables
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 
@@ -73,23 +75,12 @@ def fitting_context(problem: Problem, integer_ends: bool = True) -> Context:
             f"the equivalence model does not model the recoding {problem.recoding.name}",
             remedy="Use EquivalenceClasses",
         )
-    compiled = problem.compiled
-    others = (
+    refuse_unfit_objective(
+        problem,
+        "equivalence",
         "Heuristics accept it: ordered-cut, greedy-search, k-member, mondrian; and for small "
-        "tables the formulation set-partition"
+        "tables the formulation set-partition",
     )
-    if not compiled.has_tables:
-        raise UnsupportedObjective(
-            f"the equivalence model needs an objective that is a sum of terms of one attribute "
-            f"each; {problem.objective.name!r} is of the {compiled.tier} tier",
-            remedy=others,
-        )
-    if not compiled.monotone:
-        raise UnsupportedObjective(
-            f"the equivalence model needs a monotone objective, and {problem.objective.name!r} is "
-            f"none: {compiled.obstacle}",
-            remedy=others,
-        )
     return Context.of(problem, integer_ends)
 
 
@@ -134,42 +125,22 @@ def begin_model(context: Context, name: str, *, disjuncts: bool = False) -> pyo.
     """
     model = pyo.ConcreteModel(name=f"equivalence classes, {name}")
     model.context = context
-    _add_sets(model)
-    _add_equivalent(model, disjuncts)
-    _add_variables(model)
-    _add_companions(model)
-    add_class_rules(model)
-    add_loss(model)
-    return model
-
-
-def _add_sets(model: pyo.ConcreteModel) -> None:
-    context = model.context
-    codes = context.problem.microdata.codes
-    model.rows = pyo.RangeSet(0, context.problem.n - 1, doc="records of the table")
+    add_cell_sets(model)
     model.pairs = pyo.Set(
         initialize=list(combinations(range(context.problem.n), 2)),
         dimen=2,
         doc="unordered pairs of records",
     )
-    model.ranges = pyo.Set(initialize=context.ranges, doc="attributes published by their ends")
-    model.attribute_values = pyo.Set(
-        initialize=[
-            (a, h) for a in context.sets for h in range(len(context.problem.microdata.levels[a]))
-        ],
-        dimen=2,
-        doc="attributes published as sets, and the ranks of their observed values",
-    )
-    model.ancestors = pyo.Set(
-        initialize=[
-            (i, one.attribute, node)
-            for i in range(context.problem.n)
-            for one in context.ancestors
-            for node in one.chains[codes[i, one.attribute]]
-        ],
-        dimen=3,
-        doc="records, hierarchical attributes, nodes above the record's value that cost more",
-    )
+    _add_equivalent(model, disjuncts)
+    add_cell_variables(model)
+    if context.suppression:
+        model.suppress = pyo.Var(
+            model.rows, domain=pyo.Binary, doc="whether a record is published as stars"
+        )
+    _add_companions(model)
+    add_class_rules(model)
+    add_loss(model)
+    return model
 
 
 def _add_equivalent(model: pyo.ConcreteModel, disjuncts: bool) -> None:
@@ -182,93 +153,6 @@ def _add_equivalent(model: pyo.ConcreteModel, disjuncts: bool) -> None:
         model.equivalent.doc = doc
     else:
         model.equivalent = pyo.Var(model.pairs, domain=pyo.Binary, doc=doc)
-
-
-def _add_variables(model: pyo.ConcreteModel) -> None:
-    context = model.context
-    microdata = context.problem.microdata
-    values = context.observed
-    low, high = values.min(axis=0), values.max(axis=0)
-
-    def domain(model: Any, row: int, attribute: int) -> Any:
-        whole = context.integer_ends and context.scaling.whole[attribute]
-        return pyo.Integers if whole else pyo.Reals
-
-    model.scaled_lower = pyo.Var(
-        model.rows,
-        model.ranges,
-        domain=domain,
-        bounds=lambda _, i, j: (float(low[j]), float(values[i, j])),
-        doc="lower end published for a record, shifted and scaled",
-    )
-    model.scaled_upper = pyo.Var(
-        model.rows,
-        model.ranges,
-        domain=domain,
-        bounds=lambda _, i, j: (float(values[i, j]), float(high[j])),
-        doc="upper end published for a record, shifted and scaled",
-    )
-    _add_ends(model)
-    model.included = pyo.Var(
-        model.rows,
-        model.attribute_values,
-        bounds=lambda _, i, j, h: (1.0 if microdata.codes[i, j] == h else 0.0, 1.0),
-        doc="whether the set published for a record holds a value",
-    )
-    _add_reaches(model)
-    if context.suppression:
-        model.suppress = pyo.Var(
-            model.rows, domain=pyo.Binary, doc="whether a record is published as stars"
-        )
-
-
-def _add_ends(model: pyo.ConcreteModel) -> None:
-    """Give the ends in the units of the attributes names of their own."""
-    scaling = model.context.scaling
-    for end in ("lower", "upper"):
-        scaled = getattr(model, f"scaled_{end}")
-
-        def rule(model: Any, i: int, j: int, scaled: Any = scaled) -> Any:
-            return linear(float(scaling.origin[j]), [float(scaling.unit[j])], [scaled[i, j]])
-
-        model.add_component(
-            end,
-            pyo.Expression(
-                model.rows,
-                model.ranges,
-                rule=rule,
-                doc=f"{end} end published for a record [unit of the attribute]",
-            ),
-        )
-
-
-def _add_reaches(model: pyo.ConcreteModel) -> None:
-    context = model.context
-    codes = context.problem.microdata.codes
-    model.reaches = pyo.Var(
-        model.ancestors,
-        bounds=(0.0, 1.0),
-        doc="whether the node published for a record is this one or above it",
-    )
-    steps = [
-        (i, one.attribute, lower, higher)
-        for i in range(context.problem.n)
-        for one in context.ancestors
-        for lower, higher in zip(
-            one.chains[codes[i, one.attribute]],
-            one.chains[codes[i, one.attribute]][1:],
-            strict=False,
-        )
-    ]
-    model.on_the_way = pyo.Constraint(
-        steps,
-        rule=lambda model, i, a, lower, higher: (
-            0.0,
-            linear(0.0, [1.0, -1.0], [model.reaches[i, a, lower], model.reaches[i, a, higher]]),
-            None,
-        ),
-        doc="who reaches a node has reached those on the way to it",
-    )
 
 
 def _add_companions(model: pyo.ConcreteModel) -> None:

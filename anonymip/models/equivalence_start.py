@@ -30,10 +30,7 @@ def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None
     if model.context.suppression:
         for i in model.rows:
             model.suppress[i].set_value(int(starred[i]))
-    cells = problem.recoding.describe(problem, assignment)
-    _set_ends(model, cells, starred)
-    _set_values(model, cells, starred)
-    _set_nodes(model, cells, starred)
+    set_cells(model, problem.recoding.describe(problem, assignment), starred)
     if model.component("holds") is not None:
         codes = problem.microdata.sensitive_codes
         for i, column, value in model.holds:
@@ -42,6 +39,23 @@ def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None
     if model.component("worst") is not None:
         worst = max(pyo.value(model.record_loss[i]) for i in model.rows)
         model.worst.set_value(worst / model.loss_unit)
+
+
+def set_cells(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray) -> None:
+    """Give the variables of cells the values of what is published.
+
+    Parameters
+    ----------
+    model
+        With these variables.
+    cells
+        What is published.
+    starred
+        (n,) whether a record is suppressed: its variables then stay at its own values.
+    """
+    _set_ends(model, cells, starred)
+    _set_values(model, cells, starred)
+    _set_nodes(model, cells, starred)
 
 
 def _set_ends(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray) -> None:

@@ -28,6 +28,8 @@ class Formulation:
         Name of the recoding it models.
     size, build, set_start, read
         Its functions; the first refuses what the formulation does not model.
+    also
+        Names of further recodings that it models.
     """
 
     name: str
@@ -36,6 +38,11 @@ class Formulation:
     build: str
     set_start: str
     read: str
+    also: tuple[str, ...] = ()
+
+    def models(self, recoding: str) -> bool:
+        """Return whether it models the problems of a recoding."""
+        return recoding in (self.recoding, *self.also)
 
 
 def _of_pairs(name: str, set_start: str = "equivalence_start:set_start_equivalence") -> Formulation:
@@ -51,7 +58,7 @@ def _of_pairs(name: str, set_start: str = "equivalence_start:set_start_equivalen
     )
 
 
-#: All formulations, from the weakest linear relaxation to the strongest.
+#: All formulations; those of classes from the weakest linear relaxation to the strongest.
 FORMULATIONS = MappingProxyType(
     {
         formulation.name: formulation
@@ -67,6 +74,23 @@ FORMULATIONS = MappingProxyType(
                 "anonymip.models.set_partition:build_set_partition",
                 "anonymip.models.set_partition:set_start_set_partition",
                 "anonymip.models.set_partition:read_set_partition",
+            ),
+            Formulation(
+                "freeform",
+                "freeform",
+                "anonymip.models.freeform:freeform_size",
+                "anonymip.models.freeform:build_freeform",
+                "anonymip.models.cover_start:set_start_freeform",
+                "anonymip.models.cover_start:read_freeform",
+                also=("one-k", "k-one", "k-k", "k-concealment"),
+            ),
+            Formulation(
+                "set-cover",
+                "freeform",
+                "anonymip.models.set_cover:set_cover_size",
+                "anonymip.models.set_cover:build_set_cover",
+                "anonymip.models.set_cover:set_start_set_cover",
+                "anonymip.models.set_cover:read_set_cover",
             ),
         )
     }
@@ -86,6 +110,28 @@ def _find(formulation: str) -> Formulation:
     return FORMULATIONS[formulation]
 
 
+def formulations_of(recoding: str) -> tuple[str, ...]:
+    """Return the names of the formulations of a recoding."""
+    return tuple(name for name, one in FORMULATIONS.items() if one.models(recoding))
+
+
+def plain_formulation(recoding: str) -> str:
+    """Return the formulation of a recoding that its paper gives.
+
+    Raises
+    ------
+    InputError
+        If no formulation models the recoding.
+    """
+    known = formulations_of(recoding)
+    if not known:
+        raise InputError(
+            f"no formulation models the recoding {recoding}",
+            remedy=f"Use a recoding of {', '.join(FORMULATIONS)}",
+        )
+    return "bigm" if "bigm" in known else known[0]
+
+
 def choices_of(formulation: str) -> frozenset[str]:
     """Return the names of a formulation's choices, the keyword arguments that `build` takes.
 
@@ -98,19 +144,27 @@ def choices_of(formulation: str) -> frozenset[str]:
     return frozenset(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
 
 
-def model_size(problem: Problem, formulation: str = "bigm") -> int:
+def model_size(problem: Problem, formulation: str | None = None) -> int:
     """Return about how many constraints the model would have, without building it.
+
+    Parameters
+    ----------
+    problem
+        What to model.
+    formulation
+        Its name; None: the plain one of the problem's recoding.
 
     Raises
     ------
     InputError
         If there is no such formulation, or it does not fit recoding, objective or size.
     """
-    size: int = _function(_find(formulation).size)(problem)
+    name = plain_formulation(problem.recoding.name) if formulation is None else formulation
+    size: int = _function(_find(name).size)(problem)
     return size
 
 
-def build(problem: Problem, formulation: str = "bigm", **choices: Any) -> ConcreteModel:
+def build(problem: Problem, formulation: str | None = None, **choices: Any) -> ConcreteModel:
     """Return a Pyomo model of the problem; it is not solved.
 
     Parameters
@@ -118,9 +172,11 @@ def build(problem: Problem, formulation: str = "bigm", **choices: Any) -> Concre
     problem
         What to model.
     formulation
-        ``"bigm"``: Liang & Samavi's MILP, eqs. (21)-(32); ``"strengthened"``: the same with
-        stronger rows; ``"hull"`` and ``"indicator"``: by Disjuncts of :mod:`pyomo.gdp`. All have
-        the same optima and name their variables alike.
+        Of equivalence classes ``"bigm"``, the default: Liang & Samavi's MILP, eqs. (21)-(32);
+        ``"strengthened"``: the same with stronger rows; ``"hull"`` and ``"indicator"``: by
+        Disjuncts of :mod:`pyomo.gdp`. All have the same optima and name their variables alike.
+        Of freeform generalization and weaker notions ``"freeform"``: the MIP of Doka et al.,
+        eqs. (4)-(11); of freeform generalization ``"set-cover"`` too, with a variable a set.
     **choices
         Of the formulation, such as ``integer_ends``.
 
@@ -129,8 +185,9 @@ def build(problem: Problem, formulation: str = "bigm", **choices: Any) -> Concre
     InputError
         If there is no such formulation, or it does not fit recoding, objective or size.
     """
-    model = _function(_find(formulation).build)(problem, **choices)
-    model.formulation = formulation
+    name = plain_formulation(problem.recoding.name) if formulation is None else formulation
+    model = _function(_find(name).build)(problem, **choices)
+    model.formulation = name
     return model
 
 

@@ -67,6 +67,7 @@ from anonymip.models.equivalence import begin_model, checked_size, fitting_conte
 from anonymip.models.equivalence_context import Context, linear
 from anonymip.models.equivalence_loss import scaled_loss
 from anonymip.models.equivalence_start import set_start_equivalence
+from anonymip.models.pair_losses import pair_losses
 from anonymip.models.sharing import (
     add_reached_nodes,
     add_shared_ends,
@@ -74,9 +75,7 @@ from anonymip.models.sharing import (
     add_shared_values,
     shared_size,
 )
-from anonymip.objectives.class_cells import cells_of_sets
 from anonymip.problem import Problem
-from anonymip.tolerances import LOSS_RELATIVE
 
 #: Rows of transitivity that ``transitivity="auto"`` adds at most: up to 15 records. With 10 to 12
 #: records they halve the time to the proof, on the 20-record sample they double it.
@@ -215,23 +214,11 @@ def _add_reach_of_pairs(model: pyo.ConcreteModel) -> None:
     )
 
 
-def _pair_losses(problem: Problem) -> NDArray[np.float64]:
-    """Return (n, n) losses of a record published with another, lowered by their rounding."""
-    n = problem.n
-    first, second = np.triu_indices(n, 1)
-    cells = cells_of_sets(problem.microdata, np.stack([first, second], axis=1))
-    found = problem.compiled.record_losses(cells)
-    found = found - LOSS_RELATIVE * np.abs(found).max(initial=0.0)
-    losses = np.full((n, n), np.inf)
-    losses[first, second] = losses[second, first] = found
-    return losses
-
-
 def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     """Add (d): no record loses less than with its (k - 1)-th nearest neighbour."""
     context = model.context
     problem, unit = context.problem, model.loss_unit
-    losses = _pair_losses(problem)
+    losses = pair_losses(problem)
     losses[context.conflicts] = np.inf
     nearest = np.sort(losses, axis=1)[:, problem.k - 2]
     price = problem.compiled.suppression_price

@@ -67,7 +67,8 @@ _POLL = 0.05
 _HEARTBEAT = 1.0
 #: Seconds after the limit at which CBC is asked to stop, and seconds it then has to write.
 _LATE = GRACE / 2
-_PATIENCE = {Stopped.TIME: GRACE - _LATE, Stopped.INTERRUPT: GRACE}
+#: What a kill and reading the log take must fit into the grace as well.
+_PATIENCE = {Stopped.TIME: GRACE - _LATE - 0.25, Stopped.INTERRUPT: GRACE}
 
 _REFUSED = re.compile(r"No match for|Multiple matches|Short match|is illegal|Possible options")
 
@@ -81,6 +82,7 @@ class CbcSolver:
     )
     supports_indicators = False
     own_process = True
+    retries_without_presolve = True
 
     def availability(self) -> Availability:
         """Return whether a CBC program is found that runs here."""

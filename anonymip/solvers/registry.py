@@ -221,7 +221,17 @@ def _solve_form(
         if options.log is not None:
             create_log(options.log)
         result = _run(_Solve(adapter, form.without_components(), start_values, options), budget)
-    return keep_start(form, check_result(form, result), start_values)
+    try:
+        result = check_result(form, result)
+    except SolverError:
+        # CBC 2.10.3 rarely returns a point that its own preprocessing has bent out of the model.
+        if not getattr(adapter, "retries_without_presolve", False) or options.presolve is False:
+            raise
+        left = _shorter(options.time_limit, budget.remaining())
+        again = replace(options, presolve=False, time_limit=left)
+        solve = _Solve(adapter, form.without_components(), start_values, again)
+        result = check_result(form, _run(solve, budget))
+    return keep_start(form, result, start_values)
 
 
 def _refuse_what_does_not_fit(form: StandardForm, adapter: Solver) -> None:

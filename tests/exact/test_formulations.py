@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from anonymip import SSE, Classes, InputError, NoSolution, Problem, UnsupportedObjective
 from anonymip.exact.model_solve import equivalence_mip
 from anonymip.exact.trust import largest_effect
-from anonymip.models import FORMULATIONS
+from anonymip.models import formulations_of
 from anonymip.solvers import availability, solver_names
 from anonymip.tolerances import FINE_LOSS
 from tests import brute_force
@@ -31,6 +31,7 @@ from tests.random_problems import (
     ruled_cases,
 )
 
+FORMULATIONS = formulations_of("classes")
 PAIRS = [name for name in FORMULATIONS if name not in ("set-partition", "indicator")]
 #: Licences of the others limit their models; they are tried where they are installed.
 BIG = ("highs", "cbc", "scip")
