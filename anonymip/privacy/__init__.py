@@ -1,4 +1,4 @@
-"""What a release guarantees: verification by code of its own.
+"""What a release guarantees: verification by code of its own, and attacks.
 
 This room imports nothing of the package but its exceptions. The names below load on first use.
 """
@@ -8,14 +8,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from anonymip.privacy.attacks import consistency_graph
+    from anonymip.privacy.consistency import MatchGraph
+    from anonymip.privacy.corruption import (
+        Corruption,
+        Identities,
+        identities_left,
+        measure_corruption,
+    )
+    from anonymip.privacy.probabilities import MatchProbabilities, match_probabilities
     from anonymip.privacy.published import PublishedTable, read_release
     from anonymip.privacy.verification import Verification, verify
 
-__all__ = ["PublishedTable", "Verification", "read_release", "verify"]
+__all__ = [
+    "Corruption",
+    "Identities",
+    "MatchGraph",
+    "MatchProbabilities",
+    "PublishedTable",
+    "Verification",
+    "consistency_graph",
+    "identities_left",
+    "match_probabilities",
+    "measure_corruption",
+    "read_release",
+    "verify",
+]
 
 _HOMES = {
+    "Corruption": "anonymip.privacy.corruption",
+    "Identities": "anonymip.privacy.corruption",
+    "MatchGraph": "anonymip.privacy.consistency",
+    "MatchProbabilities": "anonymip.privacy.probabilities",
     "PublishedTable": "anonymip.privacy.published",
     "Verification": "anonymip.privacy.verification",
+    "consistency_graph": "anonymip.privacy.attacks",
+    "identities_left": "anonymip.privacy.corruption",
+    "match_probabilities": "anonymip.privacy.probabilities",
+    "measure_corruption": "anonymip.privacy.corruption",
     "read_release": "anonymip.privacy.published",
     "verify": "anonymip.privacy.verification",
 }

@@ -16,6 +16,8 @@ import pandas as pd
 from anonymip.errors import InputError
 
 FORMAT = "anonymip-release/1"
+#: Recodings in which every record has a published set of its own, not that of its class.
+COVERS = ("freeform", "one-k", "k-one", "k-k", "k-concealment")
 SUFFIX = ".manifest.json"
 #: Forms of a generalized cell by the kind of its column.
 _FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
@@ -72,10 +74,14 @@ class Diversity:
         No value makes up more than 1/l of a class.
     distinct
         Every class has so many values at least.
+    matches
+        In a cover, the rows of a record among which the values are counted, all equally likely;
+        None if their number differs, and for classes.
     """
 
     l: Fraction  # noqa: E741 - the field's own name
     distinct: int
+    matches: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,7 @@ class Limit:
 class Manifest:
     """The parts of a manifest that the verifier reads, checked for form, not for truth."""
 
+    recoding: str
     k: int
     n: int
     m: int
@@ -122,6 +129,11 @@ class Manifest:
     limits: tuple[Limit, ...]
     has_seed: bool
     unknown_keys: int
+
+    @property
+    def is_cover(self) -> bool:
+        """Whether rows are published with sets of their own, not with classes."""
+        return self.recoding in COVERS
 
     @property
     def quasi_identifiers(self) -> tuple[Column, ...]:
@@ -335,9 +347,12 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         raise InputError(
             "the manifest is of an unknown format", remedy=f"This version reads {FORMAT}"
         )
-    if _get(document, "recoding", str) != "classes":
+    known = ("classes", *COVERS)
+    recoding = _get(document, "recoding", str)
+    if recoding not in known:
         raise InputError(
-            "the release is of a recoding that cannot be verified", remedy="Known: classes"
+            "the release is of a recoding that cannot be verified",
+            remedy=f"Known: {', '.join(known)}",
         )
     table = _get(document, "table", dict)
     missing = _get(table, "missing", dict, "table.")
@@ -351,6 +366,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     if not identifying:
         _refuse("columns", "names no quasi-identifier")
     return Manifest(
+        recoding=recoding,
         k=_get(document, "k", int),
         n=_get(document, "n", int),
         m=_get(document, "m", int),
@@ -383,7 +399,7 @@ _INNER = {
     "objective": {"name", "value"},
     "bound": {"value", "method", "proof"},
     "table": {"separator", "encoding", "layout", "missing"},
-    "diversity": {"l", "distinct"},
+    "diversity": {"l", "distinct", "matches"},
 }
 _COLUMN_KEYS = {"name", "role"}
 _IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain"}
@@ -446,10 +462,13 @@ def _diversity(given: object) -> Diversity | None:
         _refuse("diversity", "is not an object")
     share = _number(given, "l", "diversity.")
     distinct = cast(int, _get(given, "distinct", int, "diversity."))
-    if share < 1 or distinct < 1:
+    matches = None
+    if given.get("matches") is not None:
+        matches = cast(int, _get(given, "matches", int, "diversity."))
+    if share < 1 or distinct < 1 or (matches is not None and matches < 1):
         _refuse("diversity", "asks for less than nothing")
     # The nearest fraction of ordinary size is what was meant: 3.3333333333333335 is 10/3.
-    return Diversity(Fraction(share).limit_denominator(10**6), distinct)
+    return Diversity(Fraction(share).limit_denominator(10**6), distinct, matches)
 
 
 def _limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:

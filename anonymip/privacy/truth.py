@@ -35,7 +35,9 @@ def range_problems(published: PublishedTable, original: Original) -> list[str]:
     return problems
 
 
-def truth_problems(published: PublishedTable, original: Original, *, in_order: bool) -> list[str]:
+def truth_problems(
+    published: PublishedTable, original: Original, *, in_order: bool, is_cover: bool = False
+) -> list[str]:
     """Return why the original records cannot be handed out to the published rows.
 
     Parameters
@@ -45,6 +47,9 @@ def truth_problems(published: PublishedTable, original: Original, *, in_order: b
     in_order
         Whether published row i stands for original record i; else any one-to-one assignment of
         records to rows will do.
+    is_cover
+        Whether sensitive and kept values follow an assignment of their own: then only the cells
+        of row i are tied to record i.
     """
     containments = [
         Containment(cells, levels)
@@ -52,7 +57,10 @@ def truth_problems(published: PublishedTable, original: Original, *, in_order: b
     ]
     untouched = {name: _paired_codes(original, published, name) for name in published.untouched}
     if in_order:
-        return _row_by_row(published, original, containments, untouched)
+        tied = {} if is_cover else untouched
+        problems = _row_by_row(published, original, containments, tied)
+        if problems or not is_cover:
+            return problems
     problems = [
         f"Column {name!r}, published row {row + 1}: the value occurs more often than in the "
         "original."

@@ -23,6 +23,9 @@ from anonymip.privacy.claims import (
     optimality_problems,
     relative_gap,
 )
+from anonymip.privacy.consistency import PublishedMatches
+from anonymip.privacy.covers import check_cover, promise
+from anonymip.privacy.diverse_matches import cover_diversity_problems
 from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
 from anonymip.privacy.manifest import Manifest, Schema, read_manifest, read_schema
 from anonymip.privacy.original import Original, domain_problems, encode_original
@@ -45,13 +48,18 @@ class Verification:
     ----------
     ok
         Whether there are no problems.
+    recoding
+        What the release claims to be: ``"classes"``, ``"freeform"``, or a weaker notion.
     k
-        The claimed size of the smallest class.
+        The claimed size of the smallest class; of a cover the claimed number of matches.
     k_reached
         The smallest class among the rows that are not wholly suppressed; None if there are none,
-        or if the release could not be read.
+        or if the release could not be read. Of a cover the number of matches that every record
+        keeps, as far as it was claimed: it may keep more.
+    promise
+        What k counts in a cover, with the k reached; None for classes.
     classes
-        Number of classes, wholly suppressed rows apart.
+        Number of classes, wholly suppressed rows apart; None for a cover.
     suppressed
         Number of rows whose quasi-identifiers are all suppressed.
     n, m
@@ -68,8 +76,10 @@ class Verification:
     """
 
     ok: bool
+    recoding: str
     k: int
     k_reached: int | None
+    promise: str | None
     classes: int | None
     suppressed: int | None
     n: int | None
@@ -85,11 +95,15 @@ class Verification:
         """Return the text for a person, several lines."""
         lines = ["The release keeps its promises." if self.ok else "The release FAILS."]
         if self.n is not None:
-            reached = "no class" if self.k_reached is None else f"k = {self.k_reached} reached"
+            nothing = "no class" if self.recoding == "classes" else "not counted"
+            reached = nothing if self.k_reached is None else f"k = {self.k_reached} reached"
+            what = f"{self.classes} classes" if self.recoding == "classes" else self.recoding
             lines.append(
-                f"{self.n} rows, {self.m} quasi-identifiers, {self.classes} classes, "
+                f"{self.n} rows, {self.m} quasi-identifiers, {what}, "
                 f"{self.suppressed} rows suppressed; k = {self.k} claimed, {reached}"
             )
+            if self.promise is not None:
+                lines.append(self.promise)
         if self.gcp is not None:
             lines.append(self._loss_line())
         lines += [f"  PROBLEM: {problem}" for problem in self.problems]
@@ -122,6 +136,7 @@ class _Findings:
     checks: list[str] = field(default_factory=list)
     published: PublishedTable | None = None
     ncp: float | None = None
+    cover_reached: int | None = None
 
     def note(self, check: str, problems: Sequence[str] = ()) -> bool:
         """Record a check: its sentence if it holds, else its problems; returns which."""
@@ -146,7 +161,8 @@ def verify(
     """Check a release against the original and against its manifest.
 
     Checked are: the columns; the number of rows; the grammar and the domain of every cell; the
-    size of every class; the diversity and the caps that are promised; that the original records
+    size of every class, or the matches that every record keeps in a cover (k disjoint assignments
+    in a freeform release); the diversity and the caps that are promised; that the original records
     can be handed out one to one to published rows that contain them and show their sensitive and
     kept values; the loss; bound, gap and status.
 
@@ -160,7 +176,7 @@ def verify(
         Path of the original's schema (TOML): roles, kinds and domains are then compared with it,
         and its domains are used for the loss.
     k
-        A size of classes to insist on, beside the one that the manifest claims.
+        A k to insist on, beside the one that the manifest claims.
     separator, encoding
         Of the original, if it is a CSV file; default: the schema's, else
         the separator of the release and UTF-8.
@@ -185,7 +201,7 @@ def verify(
     Notes
     -----
     Complexity: O(m n log n), and a matching between the kinds of records and of rows, see
-    :mod:`anonymip.privacy.matching`.
+    :mod:`anonymip.privacy.matching`; for covers also what :mod:`anonymip.privacy.regularity` says.
     """
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
@@ -210,8 +226,11 @@ def verify(
     declared = {*source.columns, *known.kinds, *known.sensitive, *known.keep, *known.drop}
     _check_release(findings, table, records, declared)
     if findings.published is not None:
-        _check_classes(findings, findings.published, k)
-        _check_promises(findings, findings.published)
+        if not claims.is_cover:
+            _check_classes(findings, findings.published, k)
+        elif findings.published.n == records.n:
+            _check_matches(findings, findings.published, records, k)
+        _check_promises(findings, findings.published, records)
         _check_content(findings, findings.published, records)
     findings.note(
         "Bound, gap and status agree with each other and with the objective value.",
@@ -292,15 +311,37 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
     findings.note("Every class has at least k rows; suppressed rows are counted.", problems)
 
 
-def _check_promises(findings: _Findings, published: PublishedTable) -> None:
+def _check_matches(
+    findings: _Findings, published: PublishedTable, records: Original, k: int | None
+) -> None:
+    manifest = findings.manifest
+    claims = {max(1, manifest.k)} | ({k} if k is not None else set())
+    found = check_cover(records, PublishedMatches(records, published), manifest, claims)
+    findings.cover_reached = found.reached
+    kept = promise(manifest, f"k = {max(claims)}")
+    findings.note(f"{kept[0].upper()}{kept[1:]}.", found.problems)
+    stars = int(published.suppressed.all(axis=1).sum())
+    wrong = [f"The manifest claims {manifest.suppressed} suppressed rows; there are {stars}."]
+    findings.note("Suppressed rows are counted.", wrong if stars != manifest.suppressed else ())
+
+
+def _check_promises(findings: _Findings, published: PublishedTable, records: Original) -> None:
     """Diversity and limits, if the manifest promises any."""
     manifest = findings.manifest
     if manifest.diversity is not None:
         sensitive = tuple(c.name for c in manifest.untouched if c.role == "sensitive")
-        findings.note(
-            "Every class has the promised diversity of sensitive values.",
-            diversity_problems(published, manifest.diversity, sensitive),
-        )
+        if not manifest.is_cover:
+            findings.note(
+                "Every class has the promised diversity of sensitive values.",
+                diversity_problems(published, manifest.diversity, sensitive),
+            )
+        elif published.n == records.n:
+            findings.note(
+                "The rows that can be a record show sensitive values of the promised diversity.",
+                cover_diversity_problems(
+                    published, records, manifest.diversity, sensitive, manifest.k
+                ),
+            )
         if manifest.suppressed:
             findings.note(
                 "Not checked: the diversity of suppressed rows, which are no class; who finds a "
@@ -329,7 +370,12 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         findings.note(
             "Every original record has a published row of its own that contains it and shows its "
             "sensitive and kept values.",
-            truth_problems(published, records, in_order=manifest.order == "kept"),
+            truth_problems(
+                published,
+                records,
+                in_order=manifest.order == "kept",
+                is_cover=manifest.is_cover,
+            ),
         )
     findings.ncp = normalised_penalty(published, records)
     findings.note(
@@ -365,10 +411,15 @@ def _result(findings: _Findings) -> Verification:
     if published is not None:
         sizes, suppressed = _class_sizes(published)
     bound = manifest.bound if has_ncp_objective(manifest) else None
+    reached = None if sizes is None or not len(sizes) else int(sizes.min())
+    if manifest.is_cover:
+        reached, sizes = findings.cover_reached, None
     return Verification(
         ok=not findings.problems,
+        recoding=manifest.recoding,
         k=manifest.k,
-        k_reached=None if sizes is None or not len(sizes) else int(sizes.min()),
+        k_reached=reached,
+        promise=promise(manifest, reached) if manifest.is_cover and reached is not None else None,
         classes=None if sizes is None else len(sizes),
         suppressed=suppressed,
         n=None if published is None else published.n,

@@ -2,6 +2,7 @@
 
 from anonymip.publishing.anonymization import anonymize
 from anonymip.publishing.checking import loss_of_table
+from anonymip.publishing.dominance import dominates
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
 from anonymip.publishing.release import Release, publish, refuse_layout
 
@@ -9,6 +10,7 @@ __all__ = [
     "Release",
     "anonymize",
     "as_verified",
+    "dominates",
     "loss_of_table",
     "manifest_path",
     "publish",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -50,7 +51,7 @@ def anonymize(
     k
         Records that must look alike.
     sensitive, keep
-        Columns published untouched.
+        Columns published untouched; with a recoding that makes covers their values change rows.
     drop
         Columns left out; others without a role are left out too, unless they are nearly unique,
         which is an error.
@@ -103,7 +104,7 @@ def anonymize(
     solution = solve(problem, method, progress=progress, **settings)
     release = publish(solution, layout=layout, keep_order=keep_order)
     read_back(solution, release.frame, release.manifest, None)
-    return Release(release.frame, as_verified(release.manifest), solution, verified=True)
+    return replace(release, manifest=as_verified(release.manifest), verified=True)
 
 
 def _microdata(

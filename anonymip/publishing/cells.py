@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED
+from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.instances import Attribute
 from anonymip.solution import Solution
 
@@ -21,10 +21,14 @@ def end_names(attribute: Attribute) -> tuple[str, str]:
 
 
 def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]:
-    """Return the column or columns of one quasi-identifier; each class is written once."""
+    """Return the column or columns of one quasi-identifier; each class is written once.
+
+    Of a cover row i shows what the set of record i is published with.
+    """
     microdata = solution.problem.microdata
     attribute = microdata.attributes[a]
-    labels = solution.assignment.labels
+    assignment = solution.assignment
+    labels = assignment.labels if isinstance(assignment, Classes) else np.arange(assignment.n)
     groups, firsts, inverse = np.unique(labels, return_index=True, return_inverse=True)
     starred = groups == SUPPRESSED
     cells = solution.description

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from anonymip import __version__
+from anonymip.assignments import Assignment, Cover
+from anonymip.graphs import degree_of
 from anonymip.instances import Attribute
+from anonymip.publishing.claims import claimed_form, cover_assumptions, cover_checks
 from anonymip.recodings import Cap, Diversity, Limit
-from anonymip.recodings.registry import published_form
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
 FORMAT = "anonymip-release/1"
@@ -45,7 +47,12 @@ def describe_attribute(attribute: Attribute) -> dict[str, Any]:
 
 
 def make_manifest(
-    solution: Solution, columns: list[dict[str, Any]], layout: str, keep_order: bool
+    solution: Solution,
+    columns: list[dict[str, Any]],
+    layout: str,
+    keep_order: bool,
+    *,
+    is_seeded: bool = False,
 ) -> dict[str, Any]:
     """Return the manifest of a release that is not yet verified.
 
@@ -57,12 +64,14 @@ def make_manifest(
         Entries for the published columns.
     layout, keep_order
         As in :func:`anonymip.publish`.
+    is_seeded
+        Whether the caller gave the source of randomness.
     """
     problem, table = solution.problem, solution.problem.microdata.table
     value, bound = _published_value(solution), _published_bound(solution)
     return {
         "format": FORMAT,
-        "recoding": published_form(problem.recoding),
+        "recoding": claimed_form(solution),
         "k": problem.k,
         "n": problem.n,
         "m": problem.m,
@@ -91,22 +100,23 @@ def make_manifest(
         },
         "order": "kept" if keep_order else "shuffled",
         "suppressed": solution.assignment.suppressed,
-        "diversity": _describe_diversity(problem.diversity),
+        "diversity": _describe_diversity(problem.diversity, solution.assignment),
         "limits": [_describe_limit(limit) for limit in problem.limits],
         "checked": _checks(solution),
-        "assumed": _assumptions(solution, keep_order),
+        "assumed": _assumptions(solution, keep_order, is_seeded),
     }
 
 
-def _describe_diversity(diversity: Diversity | None) -> dict[str, Any] | None:
-    return (
-        None
-        if diversity is None
-        else {
-            "l": float(diversity.l),
-            "distinct": int(diversity.distinct),
-        }
-    )
+def _describe_diversity(
+    diversity: Diversity | None, assignment: Assignment
+) -> dict[str, Any] | None:
+    if diversity is None:
+        return None
+    described = {"l": float(diversity.l), "distinct": int(diversity.distinct)}
+    if isinstance(assignment, Cover):
+        # How many rows of a record share its probability.
+        return {**described, "matches": degree_of(assignment)}
+    return described
 
 
 def _describe_limit(limit: Limit) -> dict[str, Any]:
@@ -118,9 +128,12 @@ def _describe_limit(limit: Limit) -> dict[str, Any]:
 
 def _checks(solution: Solution) -> list[str]:
     problem = solution.problem
-    checks = [f"every class has at least k = {problem.k} records"]
-    if problem.diversity is not None:
-        checks.append(f"every class has the {problem.diversity}")
+    if isinstance(solution.assignment, Cover):
+        checks = cover_checks(solution, solution.assignment)
+    else:
+        checks = [f"every class has at least k = {problem.k} records"]
+        if problem.diversity is not None:
+            checks.append(f"every class has the {problem.diversity}")
     checks += [f"no published cell breaks the {limit}" for limit in problem.limits]
     if problem.compiled.tier == "members":
         checks.append(
@@ -155,10 +168,10 @@ def _published_bound(solution: Solution) -> Bound | None:
     return replace(solution.bound, value=float(bound_text(solution.bound.value)))
 
 
-def _assumptions(solution: Solution, keep_order: bool) -> list[str]:
+def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[str]:
     assumed = ["the quasi-identifiers are all that an adversary can link"]
     recoding = solution.problem.recoding
-    form = published_form(recoding)
+    form = claimed_form(solution)
     if form != recoding.name:
         assumed.append(f"the rules of recoding {recoding.name} beyond those of {form}")
     if solution.bound is not None and solution.bound.proof == "solver":
@@ -171,7 +184,10 @@ def _assumptions(solution: Solution, keep_order: bool) -> list[str]:
             "suppressed rows need no diversity: who finds a person in no class knows that she is "
             "among them"
         )
-    if keep_order:
+    if isinstance(solution.assignment, Cover):
+        # Kept order tells of a cover no more than its method, which an adversary may know.
+        assumed += cover_assumptions(solution, solution.assignment, is_seeded)
+    elif keep_order:
         assumed.append("an adversary does not know the order of the original's rows")
     return assumed
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from anonymip.assignments import Cover
 from anonymip.errors import InputError
 from anonymip.files import replacing
 from anonymip.instances import Microdata
 from anonymip.privacy import Verification, verify
 from anonymip.publishing.cells import end_names, published_columns
 from anonymip.publishing.checking import hierarchy_paths, read_back
+from anonymip.publishing.drawing import draw_matching
 from anonymip.publishing.manifest import (
     as_verified,
     describe_attribute,
@@ -33,7 +37,9 @@ class Release:
     Parameters
     ----------
     frame
-        The table: quasi-identifiers generalized, sensitive and kept columns untouched.
+        The table: quasi-identifiers generalized, sensitive and kept columns untouched. Of a cover
+        the values of the sensitive and kept columns change rows, along an assignment drawn at
+        random.
     manifest
         What the release promises, without any value of the original.
     solution
@@ -46,6 +52,9 @@ class Release:
     manifest: dict[str, Any]
     solution: Solution
     verified: bool = False
+    # Of a cover: (n,) the original whose sensitive and kept values published record i shows. With
+    # it the release is undone, so it stands nowhere else.
+    _matching: NDArray[np.integer] | None = field(default=None, repr=False)
 
     def write(
         self, path: str | Path, *, original: str | Path | pd.DataFrame | None = None
@@ -148,24 +157,52 @@ def publish(
     solution
         What to publish.
     rng
-        Shuffles the rows; None takes randomness from the operating system. A seeded generator is
-        for tests: who knows the seed can undo the shuffle.
+        Shuffles the rows, and draws the assignment along which a cover is published; None takes
+        randomness from the operating system. A seeded generator is for tests: who knows the seed
+        can undo the shuffle, and the assignment; for a cover this is a warning.
     layout
         ``"cells"``: a cell shows its range, ``[35..37]``. ``"columns"``: lower and upper ends
         stand in columns of their own.
     keep_order
         Whether rows keep the order of the original. Then whoever knows that order knows which
-        class each person is in.
+        class each person is in. Of a cover only the quasi-identifiers keep it: row i shows what
+        the set of record i is published with, but sensitive and kept values of any record of the
+        set. The order tells nothing of the assignment.
 
     Raises
     ------
     InputError
         If the layout is unknown or its column names are taken, or if records are suppressed and a
         domain is not declared.
+    NoSolution
+        If no assignment of a cover is found that keeps the diversity.
+
+    Notes
+    -----
+    In a class all rows look alike, and shuffling them hides whose values a row shows. The rows of
+    a cover differ, and who knows the method can compute which record's set a row was made from.
+    So the values of another record of the set are shown, by an assignment drawn at random
+    (Wong et al. [1]_, Section 4.2); see :func:`anonymip.graphs.draw_matching`.
+
+    References
+    ----------
+    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
+       Preserving Data Publishing, SIGMOD 2010.
     """
     microdata = solution.problem.microdata
     refuse_layout(microdata, layout)
     _refuse_telling_domains(solution)
+    is_seeded = rng is not None
+    rng = np.random.default_rng() if rng is None else rng
+    matching = None
+    if isinstance(solution.assignment, Cover):
+        if is_seeded:
+            warnings.warn(
+                "the assignment of sensitive and kept values is drawn with the given generator: "
+                "who has its seed can undo it. Leave rng out of what is published",
+                stacklevel=2,
+            )
+        matching = draw_matching(solution.problem, solution.assignment, rng)
     columns: dict[str, Any] = {}
     roles = {
         **dict.fromkeys(microdata.sensitive, "sensitive"),
@@ -180,15 +217,19 @@ def publish(
             columns.update(published_columns(solution, a, layout))
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
-            columns[name] = _without_unused_categories(microdata.frame[name])
+            column = _without_unused_categories(microdata.frame[name])
+            # Without its labels, by which pandas lays columns side by side.
+            columns[name] = (
+                column if matching is None else column.iloc[matching].reset_index(drop=True)
+            )
     frame = pd.DataFrame(columns)
     if not keep_order:
-        rng = np.random.default_rng() if rng is None else rng
         frame = frame.iloc[rng.permutation(len(frame))]
     return Release(
         frame.reset_index(drop=True),
-        make_manifest(solution, described, layout, keep_order),
+        make_manifest(solution, described, layout, keep_order, is_seeded=is_seeded),
         solution,
+        _matching=matching,
     )
 
 

@@ -116,8 +116,15 @@ def write(
     layout: str = "cells",
     order: Sequence[int] | None = None,
     k: int = 2,
+    sets: Sequence[Sequence[int]] | None = None,
+    matching: Sequence[int] | None = None,
+    recoding: str = "classes",
 ) -> Written:
-    """Publish the classes that `labels` names; label -1 suppresses; `order` shuffles the rows."""
+    """Publish the classes that `labels` names; label -1 suppresses; `order` shuffles the rows.
+
+    With `sets` row i is published with its own set of records, and shows the sensitive and kept
+    values of record ``matching[i]``.
+    """
     columns: list[dict[str, Any]] = []
     table: dict[str, list[str]] = {}
     ncp = 0.0
@@ -137,8 +144,10 @@ def write(
         columns.append(column)
         everyone = original[name].tolist()
         shown = []
-        for label in labels:
+        for row, label in enumerate(labels):
             members = [text for text, other in zip(everyone, labels, strict=True) if other == label]
+            if sets is not None:
+                members = [everyone[record] for record in sets[row]]
             ncp += 1.0 if label == -1 else penalty(column, members, everyone, paths)
             shown.append(members)
         if kind == "numeric" and publish == "range" and layout == "columns":
@@ -161,14 +170,15 @@ def write(
     for role, names in (("sensitive", sensitive), ("keep", keep)):
         for name in names:
             columns.append({"name": name, "role": role})
-            table[name] = original[name].tolist()
+            values = original[name].tolist()
+            table[name] = values if matching is None else [values[one] for one in matching]
     release = pd.DataFrame(table, dtype=object)
     if order is not None:
         release = release.iloc[list(order)].reset_index(drop=True)
     n, m = len(original), len(quasi_identifiers)
     manifest = {
         "format": "anonymip-release/1",
-        "recoding": "classes",
+        "recoding": recoding,
         "k": k,
         "n": n,
         "m": m,
@@ -206,6 +216,32 @@ def write(
 def write_release() -> Any:
     """Return the writer."""
     return write
+
+
+def write_cover(
+    original: pd.DataFrame,
+    quasi_identifiers: Mapping[str, Mapping[str, Any]],
+    sets: Sequence[Sequence[int]],
+    matching: Sequence[int],
+    recoding: str = "freeform",
+    **given: Any,
+) -> Written:
+    """Publish row i with the set of records ``sets[i]`` and the values of ``matching[i]``."""
+    return write(
+        original,
+        quasi_identifiers,
+        [0] * len(original),
+        sets=sets,
+        matching=matching,
+        recoding=recoding,
+        **given,
+    )
+
+
+@pytest.fixture(scope="session")
+def cover_release() -> Any:
+    """Return the writer of covers."""
+    return write_cover
 
 
 TOWNS = [

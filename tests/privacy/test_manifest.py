@@ -69,7 +69,7 @@ def test_missing_keys_are_named(patients: Any, key: str) -> None:
     ("where", "key", "value"),
     [
         ((), "format", "anonymip-release/9"),
-        ((), "recoding", "freeform"),
+        ((), "recoding", "pattern"),
         ((), "k", True),
         ((), "k", "3"),
         ((), "ncp", float("inf")),

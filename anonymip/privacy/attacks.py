@@ -1,0 +1,74 @@
+"""What an adversary sees of a release: the consistency graph, read as the verifier reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anonymip.errors import InputError
+from anonymip.privacy.consistency import MatchGraph, PublishedMatches
+from anonymip.privacy.hierarchies import Paths, read_nodes
+from anonymip.privacy.manifest import Schema, read_manifest, read_schema
+from anonymip.privacy.original import encode_original
+from anonymip.privacy.published import header_problems, parse_release
+from anonymip.privacy.tables import MalformedTable, read_table
+
+
+def consistency_graph(
+    original: str | Path | pd.DataFrame,
+    release: str | Path | pd.DataFrame,
+    manifest: Mapping[str, Any] | str | Path | None = None,
+    *,
+    schema: str | Path | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    columns: Sequence[str] | None = None,
+    hierarchies: Mapping[str, Paths] | None = None,
+) -> MatchGraph:
+    """Return which original records each published row can be, by its quasi-identifiers.
+
+    Attacks take it: :func:`~anonymip.privacy.match_probabilities`,
+    :func:`~anonymip.privacy.identities_left`, :func:`~anonymip.privacy.measure_corruption`.
+
+    Parameters
+    ----------
+    original, release, manifest, schema, separator, encoding, columns, hierarchies
+        As in :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original,
+        those left out apart; rows in that of the release.
+
+    Raises
+    ------
+    InputError
+        As `verify` does; and if the release breaks the format, or has not one row a record.
+
+    Notes
+    -----
+    Complexity: linear in the number of matches, all of which are held in memory.
+    """
+    claims = read_manifest(manifest, release)
+    given = read_schema(schema)
+    known = Schema() if given is None else given
+    source = read_table(
+        original,
+        separator=separator or known.separator or claims.separator,
+        encoding=encoding or known.encoding or "utf-8",
+        names=columns or known.columns,
+    )
+    trees = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {})
+    records = encode_original(source, claims, given, trees)
+    table = read_table(release, separator=claims.separator, encoding=claims.encoding)
+    problems = header_problems(table, claims)
+    published = None
+    if not problems:
+        published, problems = parse_release(table, claims, trees)
+    if published is None:
+        raise MalformedTable(problems[0].rstrip("."), remedy="Run verify for all problems")
+    if published.n != records.n:
+        raise InputError(
+            f"the release has {published.n} rows for {records.n} original records",
+            remedy="Check that both belong together",
+        )
+    return PublishedMatches(records, published).graph()
