@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonymip.assignments import Classes, Description
+    from anonymip.assignments import Classes, Cover, Description
     from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
     from anonymip.budget import Budget, Progress
     from anonymip.errors import (
@@ -56,18 +56,28 @@ if TYPE_CHECKING:
     )
     from anonymip.privacy import Verification, verify
     from anonymip.problem import Problem
-    from anonymip.publishing import Release, anonymize, publish, versions
-    from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses
+    from anonymip.publishing import Release, anonymize, dominates, publish, versions
+    from anonymip.recodings import (
+        KK,
+        Apart,
+        Cap,
+        Diversity,
+        EquivalenceClasses,
+        Freeform,
+        KConcealment,
+        KOne,
+        OneK,
+    )
     from anonymip.solution import Bound, Solution
     from anonymip.solvers import SolverOptions, solve_model, solver_names
     from anonymip.solving import lower_bound, solve
     from anonymip.status import Status, Stopped
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Where each name lives; it is imported on first use, so that "import anonymip" stays light.
 _HOMES = {
-    "anonymip.assignments": ("Classes", "Description"),
+    "anonymip.assignments": ("Classes", "Cover", "Description"),
     "anonymip.bounds.nearest_neighbour": ("nearest_neighbour_bound",),
     "anonymip.budget": ("Budget", "Progress"),
     "anonymip.errors": (
@@ -114,8 +124,11 @@ _HOMES = {
     ),
     "anonymip.privacy": ("Verification", "verify"),
     "anonymip.problem": ("Problem",),
-    "anonymip.publishing": ("Release", "anonymize", "publish", "versions"),
-    "anonymip.recodings": ("Apart", "Cap", "Diversity", "EquivalenceClasses"),
+    "anonymip.publishing": ("Release", "anonymize", "dominates", "publish", "versions"),
+    "anonymip.recodings": (
+        *("Apart", "Cap", "Diversity", "EquivalenceClasses", "Freeform"),
+        *("KK", "KConcealment", "KOne", "OneK"),
+    ),
     "anonymip.solution": ("Bound", "Solution"),
     "anonymip.solvers": ("SolverOptions", "solve_model", "solver_names"),
     "anonymip.solving": ("lower_bound", "solve"),
@@ -126,6 +139,7 @@ _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names
 __all__ = [
     "GCP",
     "INSTANCES",
+    "KK",
     "METHODS",
     "SSE",
     "AnonymipError",
@@ -137,13 +151,17 @@ __all__ = [
     "Cap",
     "Classes",
     "Comparison",
+    "Cover",
     "Description",
     "Diversity",
     "EquivalenceClasses",
+    "Freeform",
     "Hierarchy",
     "HierarchyLoss",
     "InputError",
     "InvalidAssignment",
+    "KConcealment",
+    "KOne",
     "LeafLoss",
     "LiangGCP",
     "MembersObjective",
@@ -151,6 +169,7 @@ __all__ = [
     "Microdata",
     "NoSolution",
     "Objective",
+    "OneK",
     "Problem",
     "Progress",
     "Release",
@@ -174,6 +193,7 @@ __all__ = [
     "census",
     "class_objective",
     "compare",
+    "dominates",
     "load_instance",
     "load_objective",
     "lower_bound",

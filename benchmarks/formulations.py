@@ -10,7 +10,7 @@ import pandas as pd
 
 from anonymip import InputError, Problem, build, load_instance, solve_model
 from anonymip.files import replacing
-from anonymip.models import FORMULATIONS, relax
+from anonymip.models import formulations_of, relax
 from anonymip.solvers import SolverOptions, get_solver
 from anonymip.solvers.compilation import compile_standard_form
 
@@ -36,7 +36,7 @@ def formulations() -> Iterator[dict[str, Any]]:
         except InputError as error:
             print(f"formulations: {instance} left out: {error}")
             continue
-        rows = [_row(instance, problem, name) for name in FORMULATIONS]
+        rows = [_row(instance, problem, name) for name in formulations_of("classes")]
         proven = [row["objective"] for row in rows if row["status"] == "optimal"]
         optimum = min(proven) if proven else None
         for row in rows:

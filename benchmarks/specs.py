@@ -9,6 +9,7 @@ from typing import Any
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.methods import METHODS
 from benchmarks.formulations import formulations, write_table
+from benchmarks.freeform import doka_census, freeform, freeform_optimum, reassigned
 from benchmarks.registry import Benchmark
 from benchmarks.solving import hand_over, time_limits
 
@@ -152,5 +153,9 @@ BENCHMARKS = (
     Benchmark("person20", person20, ("person20",)),
     Benchmark("formulations", formulations, finish=write_table),
     Benchmark("hand-over", hand_over),
+    Benchmark("freeform", freeform),
+    Benchmark("reassign", reassigned),
+    Benchmark("freeform-optimum", freeform_optimum),
+    Benchmark("doka-census", doka_census, ("census-10k",)),
     Benchmark("time-limits", time_limits),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from anonymip.assignments import Classes
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, NoSolution, UnsupportedObjective
@@ -184,7 +185,7 @@ def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:
         provers = [
             spec
             for spec in METHODS.values()
-            if spec.role == "exact" and spec.recoding == problem.recoding.name
+            if spec.role == "exact" and spec.solves(problem.recoding.name)
         ]
         # If none fits, all are asked, and refuse with their reasons.
         asked = [spec for spec in provers if _fits(spec, problem)] or provers
@@ -199,7 +200,7 @@ def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:
 
 
 def _fits(spec: MethodSpec, problem: Problem) -> bool:
-    return spec.recoding == problem.recoding.name and spec.obstacle(problem) is None
+    return spec.solves(problem.recoding.name) and spec.obstacle(problem) is None
 
 
 def _measured(found: Sequence[Solution], bound: Bound | None) -> list[ComparisonRow]:
@@ -218,8 +219,8 @@ def _measured(found: Sequence[Solution], bound: Bound | None) -> list[Comparison
 
 
 def _cells(row: ComparisonRow) -> dict[str, Any]:
-    solution = row.solution
-    sizes = solution.assignment.sizes
+    solution, assignment = row.solution, row.solution.assignment
+    sizes = assignment.sizes
     return {
         "k": solution.problem.k,
         "method": solution.method,
@@ -229,7 +230,7 @@ def _cells(row: ComparisonRow) -> dict[str, Any]:
         "gap": row.gap,
         "to": row.against,
         "seconds": solution.seconds,
-        "classes": solution.assignment.count,
+        "classes": assignment.count if isinstance(assignment, Classes) else None,
         "smallest": int(sizes.min()) if len(sizes) else None,
         "largest": int(sizes.max()) if len(sizes) else None,
         "suppressed": solution.assignment.suppressed,

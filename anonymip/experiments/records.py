@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from anonymip.assignments import Cover
 from anonymip.problem import Problem
 from anonymip.publishing import versions
 from anonymip.solution import Bound, Solution
@@ -36,20 +37,28 @@ def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
         "status": str(solution.status),
         "proof": None if bound is None else bound.proof,
         "seconds": solution.seconds,
-        "groups": _groups(solution),
+        **_sets(solution),
         "solver": solution.solver,
         "versions": versions(),
         "seed": solution.seed,
     }
 
 
-def _groups(solution: Solution) -> list[int | None]:
-    """Return the class of each original row: -1 suppressed, None left out by the missing policy."""
-    microdata = solution.problem.microdata
-    groups: list[int | None] = [None] * len(microdata.original)
-    for row, label in zip(microdata.rows.tolist(), solution.assignment.labels, strict=True):
-        groups[row] = int(label)
-    return groups
+def _sets(solution: Solution) -> dict[str, Any]:
+    """Return what each original row is published with; None for rows the missing policy left out.
+
+    ``groups``: its class, -1 if suppressed; of a cover ``matches``: the rows that it covers.
+    """
+    microdata, assignment = solution.problem.microdata, solution.assignment
+    found: list[Any] = [None] * len(microdata.original)
+    rows = microdata.rows
+    if isinstance(assignment, Cover):
+        for record, row in enumerate(rows.tolist()):
+            found[row] = rows[assignment.of_record(record)].tolist()
+        return {"matches": found}
+    for row, label in zip(rows.tolist(), assignment.labels.tolist(), strict=True):
+        found[row] = label
+    return {"groups": found}
 
 
 def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[str, Any]:

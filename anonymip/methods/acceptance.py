@@ -9,7 +9,7 @@ from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances import Microdata
 from anonymip.methods.registry import METHODS
-from anonymip.models import FORMULATIONS, model_size
+from anonymip.models import formulations_of, model_size
 from anonymip.objectives import CompiledObjective, MembersObjective, Objective
 from anonymip.problem import Problem
 
@@ -93,7 +93,7 @@ def examine(objective: Objective | MembersObjective, microdata: Microdata) -> Ob
         superadditive_why,
         None if math.isnan(price) else price,
         {spec.name: spec.obstacle(problem) for spec in METHODS.values()},
-        {name: _refusal(problem, name) for name in FORMULATIONS},
+        {name: _refusal(problem, name) for name in formulations_of("classes")},
         None if bound is None else bound.method,
     )
 

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 from anonymip.errors import InputError
 from anonymip.methods.registry import METHODS, MethodSpec, find_method
 from anonymip.models import build
-from anonymip.models.formulations import choices_of
+from anonymip.models.formulations import choices_of, plain_formulation
 from anonymip.problem import Problem
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
-
-#: The formulation of the paper, written where none is asked for.
-_PLAIN = "bigm"
 
 
 def model_of(
@@ -30,7 +27,8 @@ def model_of(
     method
         Name of a method that solves a model.
     options
-        Those of the method that shape the model: ``formulation`` and its choices.
+        Those of the method that shape the model: ``formulation`` and its choices. The formulation
+        of the recoding's paper is written where none is asked for.
 
     Raises
     ------
@@ -54,7 +52,7 @@ def model_of(
     defaults = {option.name: option.default for option in spec.options}
     formulation = str(given.pop("formulation", "auto"))
     if formulation == "auto":
-        formulation = _PLAIN
+        formulation = plain_formulation(problem.recoding.name)
     known = choices_of(formulation)
     for name in given:
         if name not in known:

@@ -78,12 +78,15 @@ class MethodSpec:
         Where it comes from.
     needs
         What the objective must be: ``"monotone"``; ``"tables"``, a sum of terms that look at one
-        attribute each; ``"sum"``, summed over the records.
+        attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
+        for one.
     takes
         Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
         ``"solver_options"``.
     options
         Its own options.
+    also
+        Names of further recodings whose problems it solves.
     """
 
     name: str
@@ -94,6 +97,11 @@ class MethodSpec:
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     options: tuple[MethodOption, ...] = ()
+    also: tuple[str, ...] = ()
+
+    def solves(self, recoding: str) -> bool:
+        """Return whether it solves the problems of a recoding."""
+        return recoding in (self.recoding, *self.also)
 
     @property
     def is_built_in(self) -> bool:
@@ -135,10 +143,10 @@ class MethodSpec:
         UnsupportedObjective
             If the objective lacks what the method needs.
         """
-        if problem.recoding.name != self.recoding:
+        if not self.solves(problem.recoding.name):
+            solved = ", ".join((self.recoding, *self.also))
             raise InputError(
-                f"method {self.name} solves {self.recoding}, the problem asks for "
-                f"{problem.recoding.name}",
+                f"method {self.name} solves {solved}, the problem asks for {problem.recoding.name}",
                 remedy=f"Use {_names(problem.recoding.name)}",
             )
         obstacle = self.obstacle(problem)
@@ -158,6 +166,8 @@ class MethodSpec:
             )
         if "sum" in self.needs and compiled.aggregate != "sum":
             return f"needs a loss summed over the records; {compiled.name!r} is the largest"
+        if "diversity" in self.needs and problem.diversity is None:
+            return "needs a diversity"
         if "monotone" in self.needs and not compiled.monotone:
             return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
         return None
@@ -166,14 +176,14 @@ class MethodSpec:
 def _accepting(problem: Problem) -> str:
     """Return the names of the methods of the problem's recoding that accept its objective."""
     recoding = problem.recoding.name
-    fitting = [spec for spec in METHODS.values() if spec.recoding == recoding]
+    fitting = [spec for spec in METHODS.values() if spec.solves(recoding)]
     names = [spec.name for spec in fitting if spec.obstacle(problem) is None]
     return ", ".join(names) or "none of this version"
 
 
 def _names(recoding: str) -> str:
     """Return the names of the methods of a recoding."""
-    fitting = [spec.name for spec in METHODS.values() if spec.recoding == recoding]
+    fitting = [spec.name for spec in METHODS.values() if spec.solves(recoding)]
     return ", ".join(fitting) or "none of this version"
 
 
@@ -181,7 +191,15 @@ _ORDER = MethodOption(
     "order", "variance", "variance, cardinality, snake, hilbert, neighbour; with +2opt"
 )
 _SEARCH = MethodOption("search", "auto", "auto, tree or scan: same result, other speed")
+_RING_ORDER = MethodOption(
+    "order", "hilbert", "hilbert, variance, cardinality, snake, neighbour; with +2opt"
+)
+_RECIPROCAL = MethodOption("reciprocal", False, "symmetric sets")
+_PART = MethodOption("part", 0, "records of a part, solved one by one; 0: the whole table")
+_JOBS = MethodOption("jobs", 0, "processes for parts; 0: as many as there are cores, two at most")
 _LIANG = "Liang & Samavi 2020"
+_WONG = "Wong et al. 2010"
+_DOKA = "Doka et al. 2015"
 
 _methods: dict[str, MethodSpec] = {
     spec.name: spec
@@ -193,6 +211,7 @@ _methods: dict[str, MethodSpec] = {
             "anonymip.methods.selection:auto",
             "picks by size and says what it picked",
             takes=("solver", "gap", "threads", "log", "solver_options"),
+            also=("freeform", "one-k", "k-one", "k-k", "k-concealment"),
         ),
         MethodSpec(
             "equivalence-mip",
@@ -254,6 +273,131 @@ _methods: dict[str, MethodSpec] = {
             "anonymip.heuristics.mondrian:mondrian",
             "LeFevre et al. 2006",
             options=(MethodOption("strict", True, "equal values stay together"),),
+        ),
+        MethodSpec(
+            "hilbert",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.hilbert:hilbert",
+            f"HR and HS of {_WONG}, Section 7.1",
+            options=(MethodOption("cells", "objective", "what the cut counts: objective, HR, HS"),),
+        ),
+        MethodSpec(
+            "hp",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.hp:hp",
+            f"{_WONG}, Fig. 8, one class a partition",
+        ),
+        MethodSpec(
+            "anatomy",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.anatomy:anatomy",
+            "Xiao & Tao 2006, groups generalized; needs a diversity",
+            needs=("diversity",),
+        ),
+        MethodSpec(
+            "hilbert-diversity",
+            "classes",
+            "heuristic",
+            "anonymip.heuristics.hilbert_diversity:hilbert_diversity",
+            "Ghinita et al. 2007; needs a diversity",
+            needs=("diversity",),
+            options=(_RING_ORDER,),
+        ),
+        MethodSpec(
+            "freeform-mip",
+            "freeform",
+            "exact",
+            "anonymip.exact.freeform_solve:freeform_mip",
+            f"{_DOKA}, eqs. (4)-(11)",
+            needs=("monotone",),
+            takes=("solver", "gap", "threads", "log", "solver_options"),
+            options=(
+                MethodOption("formulation", "auto", "auto, assignment, set-cover, freeform"),
+                MethodOption("own_record", "fixed", "fixed: own record in its set, or free"),
+                MethodOption("ranges", "bounds", "bounds as in the paper, or gaps: stronger"),
+                MethodOption("integer_ends", True, "integer variables for integer ends"),
+                MethodOption("strengthened", True, "rows for what neighbours cost at least"),
+                MethodOption("warm_start", "best", "best, none, or the name of a heuristic"),
+            ),
+            also=("one-k", "k-one", "k-k", "k-concealment"),
+        ),
+        MethodSpec(
+            "greedy",
+            "freeform",
+            "heuristic",
+            "anonymip.heuristics.greedy:greedy",
+            f"{_DOKA}, Algorithm 1",
+            options=(
+                MethodOption("chooser", "published", "who chooses: published, originals"),
+                _RECIPROCAL,
+                _PART,
+                _JOBS,
+            ),
+        ),
+        MethodSpec(
+            "sort-greedy",
+            "freeform",
+            "heuristic",
+            "anonymip.heuristics.sort_greedy:sort_greedy",
+            f"{_DOKA}, Algorithm 2",
+            options=(_RECIPROCAL, _PART, _JOBS),
+        ),
+        MethodSpec(
+            "hungarian",
+            "freeform",
+            "heuristic",
+            "anonymip.heuristics.hungarian:hungarian",
+            f"{_DOKA}, Section 7",
+            options=(_RECIPROCAL, _PART, _JOBS),
+        ),
+        MethodSpec(
+            "min-cost-flow",
+            "freeform",
+            "heuristic",
+            "anonymip.heuristics.min_cost_flow:min_cost_flow",
+            f"{_DOKA}, Section 8",
+        ),
+        MethodSpec(
+            "ring",
+            "freeform",
+            "heuristic",
+            "anonymip.heuristics.ring:ring",
+            f"{_WONG}, Section 5.1, whole table",
+            options=(_RING_ORDER,),
+        ),
+        MethodSpec(
+            "nh",
+            "freeform",
+            "heuristic",
+            "anonymip.heuristics.nh:nh",
+            f"{_WONG}, Section 5.3, a ring a partition",
+            options=(MethodOption("order", "cardinality", "as for ring, within each partition"),),
+        ),
+        MethodSpec(
+            "k-concealment",
+            "k-concealment",
+            "heuristic",
+            "anonymip.heuristics.k_concealment:k_concealment",
+            "Tassa et al. 2012, Gionis et al. 2008",
+            needs=("tables",),
+        ),
+        MethodSpec(
+            "reassign",
+            "freeform",
+            "heuristic",
+            "anonymip.heuristics.reassign:reassign",
+            f"improves a cover of {_DOKA} by assignments",
+            options=(
+                MethodOption(
+                    "from_method", "sort-greedy", "start: sort-greedy, greedy, hungarian, ring, nh"
+                ),
+                MethodOption("patience", 3, "passes without gain before it stops"),
+                _PART,
+                _JOBS,
+            ),
         ),
     )
 }

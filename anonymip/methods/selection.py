@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget
-from anonymip.errors import NoSolution
+from anonymip.errors import InputError, NoSolution
+from anonymip.exact.pair_assignment import pair_obstacle
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
 from anonymip.problem import Problem
+from anonymip.recodings import Freeform
 from anonymip.solution import Solution
+from anonymip.status import Stopped
 
 #: Beyond so many records there are more classes, but for duplicates.
 _FEW_RECORDS = 200
-#: Up to so many possible classes set partitioning is proven optimal within seconds.
+#: Up to so many possible classes or sets an integer program over them is proven within seconds.
 FEW_CLASSES = 100_000
+#: Records up to which the models of the weaker notions are proven within seconds.
+_FEW_CONCEALED = 12
+#: Every freeform cover is one of these.
+_ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
+#: Pairs of records are an assignment problem, which is solved up to so many records.
+_PAIRED_RECORDS = 1_000
+#: Records up to which the freeform heuristics look at the whole table, the dearer first.
+_HUNGARIAN, _SORTED = 1_000, 10_000
+#: Beyond, parts of so many records, and beyond the second number rings.
+_PART, _IN_PARTS = 1_000, 100_000
+
+
+class _Choice(NamedTuple):
+    """A method to try and its own options."""
+
+    name: str
+    options: Mapping[str, object] = {}
 
 
 def auto(
     problem: Problem, *, budget: Budget | None = None, seed: int = 0, **settings: Any
 ) -> Solution:
-    """Pick a method by size and objective, run it, and say in the trace what was picked and why.
+    """Pick a method by recoding, size and objective, run it, and say what was picked and why.
 
     Parameters
     ----------
@@ -30,35 +52,99 @@ def auto(
     budget, seed, **settings
         Handed on to the method picked.
     """
-    names, reason = _pick(problem)
-    for name in names[:-1]:
+    if problem.recoding.name in _ONE_SIDED and problem.n > _FEW_CONCEALED:
+        return _auto_freeform(problem, budget, seed, settings)
+    choices, reason = _pick(problem)
+    for choice in choices[:-1]:
         try:
-            return _run(name, reason, problem, budget, seed, settings)
+            return _run(choice, reason, problem, budget, seed, settings)
         except NoSolution:
-            reason = f"{name} found nothing that obeys the limits"
-    return _run(names[-1], reason, problem, budget, seed, settings)
+            reason = f"{choice.name} found nothing that obeys the rules"
+    return _run(choices[-1], reason, problem, budget, seed, settings)
+
+
+def _auto_freeform(
+    problem: Problem, budget: Budget | None, seed: int, settings: dict[str, Any]
+) -> Solution:
+    """Return a freeform cover, which has what the one-sided notions ask for as well."""
+    found = auto(problem.replace(recoding=Freeform()), budget=budget, seed=seed, **settings)
+    solution = Solution.of(
+        problem,
+        found.assignment,
+        method=found.method,
+        stopped=found.status.stopped if not found.is_optimal else Stopped.HEURISTIC,
+        options=found.options,
+        seconds=found.seconds,
+        seed=found.seed,
+        trace=(f"a freeform cover is a {problem.recoding.name} cover too", *found.trace),
+        solver=found.solver,
+    )
+    own = lower_bound_of(problem, budget=budget)
+    return solution if own is None else solution.with_bound(own)
 
 
 def _run(
-    name: str,
+    choice: _Choice,
     reason: str,
     problem: Problem,
     budget: Budget | None,
     seed: int,
     settings: dict[str, Any],
 ) -> Solution:
-    spec = find_method(name)
+    spec = find_method(choice.name)
     taken = {key: value for key, value in settings.items() if key in spec.takes}
-    solution: Solution = spec.load()(problem, budget=budget, seed=seed, **taken)
-    return replace(solution, trace=(f"auto picked {name}: {reason}", *solution.trace))
+    run = spec.load()
+    solution: Solution = run(problem, budget=budget, seed=seed, **taken, **choice.options)
+    return replace(solution, trace=(f"auto picked {choice.name}: {reason}", *solution.trace))
 
 
-def _pick(problem: Problem) -> tuple[tuple[str, ...], str]:
+def _pick(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
     """Return the methods to try, one after the other, and why."""
+    name = problem.recoding.name
+    if name == "classes":
+        return _pick_classes(problem)
+    if name == "freeform":
+        return _pick_freeform(problem)
+    if name == "k-concealment" and problem.n > _FEW_CONCEALED:
+        return (_Choice("k-concealment"),), f"more than {_FEW_CONCEALED} records"
+    return (_Choice("freeform-mip"),), f"the method for {name}"
+
+
+def _pick_classes(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
     classes = model_size(problem, "set-partition") if problem.n <= _FEW_RECORDS else None
     if classes is not None and classes <= FEW_CLASSES:
-        return ("equivalence-mip",), f"{classes:,} possible classes: provable"
+        return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
     reason = f"more than {FEW_CLASSES:,} possible classes"
     # Under limits a heuristic may find nothing where another does.
     others = ("ordered-cut", "mondrian") if problem.limits else ()
-    return ("greedy-search", *others), reason
+    return tuple(map(_Choice, ("greedy-search", *others))), reason
+
+
+def _pick_freeform(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
+    n, exact = problem.n, (_Choice("freeform-mip"),)
+    if n <= _PAIRED_RECORDS and pair_obstacle(problem) is None:
+        return exact, "pairs of records are an assignment problem: provable"
+    sets = _possible_sets(problem)
+    if sets is not None and sets <= FEW_CLASSES:
+        return exact, f"{sets:,} possible sets: provable"
+    if problem.diversity is not None:
+        return (_Choice("nh"), _Choice("ring"), *exact), "rings keep a diversity"
+    if not problem.compiled.has_tables or problem.compiled.aggregate != "sum":
+        return (_Choice("ring"), *exact), "rings take any objective"
+    if n <= _HUNGARIAN:
+        return (_Choice("reassign", {"from_method": "hungarian"}),), f"{n:,} records"
+    if n <= _SORTED:
+        return (_Choice("reassign"),), f"{n:,} records"
+    if n <= _IN_PARTS and problem.recoding == Freeform():
+        return (_Choice("hungarian", {"part": _PART}),), f"{n:,} records, in parts"
+    return (_Choice("ring"),), f"{n:,} records"
+
+
+def _possible_sets(problem: Problem) -> int | None:
+    """Return how many sets a cover may be chosen from; None if it is not modelled that way."""
+    if problem.n > _FEW_RECORDS:
+        return None
+    try:
+        return model_size(problem, "set-cover")
+    except InputError:
+        return None

@@ -198,7 +198,7 @@ CASES = (
         K,
         files=schema("[attributes.age]", "[table]", 'encoding = "klingon"'),
     ),
-    Case("unknown recoding", ("'freeform'", "classes"), (*AGE_SEX, *K, "--recoding", "freeform")),
+    Case("unknown recoding", ("'patterns'", "classes"), (*AGE_SEX, *K, "--recoding", "patterns")),
     Case("time limit of zero", ("time_limit", "positive"), (*AGE_SEX, *K, "--time-limit", "0")),
     Case(
         "unknown objective",

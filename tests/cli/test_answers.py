@@ -16,7 +16,11 @@ FIELDS = {
     *("ncp", "gcp", "bound", "gap", "status", "proof", "seconds", "groups", "solver", "versions"),
     *("seed", "diversity", "limits"),
 }
-HEURISTICS = [spec.name for spec in METHODS.values() if spec.role == "heuristic"]
+HEURISTICS = [
+    spec.name
+    for spec in METHODS.values()
+    if spec.role == "heuristic" and spec.solves("classes") and "diversity" not in spec.needs
+]
 MIP = ("--method", "equivalence-mip")
 
 

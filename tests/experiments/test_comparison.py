@@ -35,7 +35,11 @@ from anonymip import (
 from anonymip.experiments.comparison import COLUMNS
 from anonymip.methods import registry
 
-HEURISTICS = [spec.name for spec in METHODS.values() if spec.role == "heuristic"]
+HEURISTICS = [
+    spec.name
+    for spec in METHODS.values()
+    if spec.role == "heuristic" and spec.solves("classes") and "diversity" not in spec.needs
+]
 
 
 @pytest.fixture

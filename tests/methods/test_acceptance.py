@@ -25,6 +25,7 @@ from anonymip import (
 from anonymip.methods import METHODS
 from anonymip.methods.acceptance import examine
 from anonymip.objectives import FunctionObjective
+from anonymip.recodings.registry import find_recoding
 
 
 def both(record):
@@ -64,13 +65,15 @@ def test_report_on_the_health_records(case: str) -> None:
     assert (report.tier, report.monotone, report.superadditive) == (tier, monotone, superadditive)
     assert report.attributes == {"Age": "numeric", "Sex": "categorical", "Zipcode": "numeric"}
     assert list(report.methods) == list(METHODS)
-    problem = Problem(data, 3, objective=given)
     for name, refusal in report.methods.items():
+        recoding = find_recoding(METHODS[name].recoding)
+        problem = Problem(data, 3, recoding, given)
         if refusal is None:
             assert solve(problem, name, bound=False).problem is problem
         else:
             with pytest.raises(UnsupportedObjective, match=f"^method {name} needs a"):
                 solve(problem, name)
+    problem = Problem(data, 3, objective=given)
     for name, refusal in report.formulations.items():
         if refusal is None:
             assert build(problem, name).formulation == name

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from anonymip import Problem, census, solve
+from anonymip import (
+    GCP,
+    KK,
+    Bottleneck,
+    Diversity,
+    Freeform,
+    KConcealment,
+    KOne,
+    Microdata,
+    OneK,
+    Problem,
+    census,
+    load_instance,
+    solve,
+)
 from anonymip.methods.selection import auto
 from anonymip.models import model_size
+from anonymip.recodings import Recoding
 from tests.brute_force import Column
 from tests.random_problems import FALLING, LOSSES, Case
 
@@ -48,3 +63,43 @@ def test_settings_reach_the_method_that_takes_them() -> None:
     """The solver asked for is the one used; greedy-search takes none."""
     assert str(solve(line(5), solver="cbc").solver).startswith("CBC")
     assert auto(Problem(census(100, 3, seed=0), 3), solver="cbc", gap=0.1).solver is None
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "method"),
+    [
+        (14, 3, "freeform-mip"),
+        (300, 2, "freeform-mip"),
+        (300, 4, "reassign"),
+        (1_500, 3, "reassign"),
+    ],
+)
+def test_freeform_by_size(n: int, k: int, method: str) -> None:
+    """Pairs and few sets are proven; covers of more records are improved step by step."""
+    solution = solve(Problem(census(n, 3, seed=0), k, Freeform()), time_limit=20)
+    assert solution.method == method
+    assert solution.is_optimal == (method == "freeform-mip")
+    assert solution.trace[0].startswith(f"auto picked {method}: ")
+
+
+def test_freeform_that_heuristics_refuse() -> None:
+    """Rings keep a diversity, and take losses of any tier."""
+    data = load_instance("census:60,3,1")
+    diverse = Microdata(
+        data.frame.assign(illness=list("abcdef" * 10)), data.attributes, sensitive=("illness",)
+    )
+    problem = Problem(diverse, 4, Freeform(), diversity=Diversity(l=2))
+    assert solve(problem).method in ("nh", "ring")
+    worst = Problem(census(300, 3, seed=0), 4, Freeform(), Bottleneck(GCP()))
+    assert solve(worst).method == "ring"
+
+
+@pytest.mark.parametrize("recoding", [OneK(), KOne(), KK(), KConcealment()])
+@pytest.mark.parametrize("n", [8, 60])
+def test_weaker_notions_are_solved(recoding: Recoding, n: int) -> None:
+    """Small tables are proven, for larger ones a cover that has more than is asked for is taken."""
+    solution = solve(Problem(census(n, 3, seed=1), 3, recoding), time_limit=30)
+    assert solution.bound is not None
+    assert solution.is_optimal or n > 8
+    freeform = solve(Problem(census(n, 3, seed=1), 3, Freeform()), time_limit=30)
+    assert solution.objective <= freeform.objective + 1e-9 or n > 8
