@@ -13,6 +13,7 @@ from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverResult
 from anonymip.status import Stopped
+from anonymip.tolerances import same_loss
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -87,8 +88,9 @@ def read_result(
         found = Solution.of(problem, read(model), method=method)
         compare_losses(problem, result, found)
         if begun is not None and begun.objective < found.objective:
+            if not same_loss(begun.objective, found.objective):
+                trace.append("the start is better than what the solver returned")
             found = begun
-            trace.append("the start is better than what the solver returned")
     if found is None:
         raise NoSolution(
             f"{result.solver} found no solution before it stopped ({result.stopped.value})",
