@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from anonymip.errors import InputError
-from anonymip.methods.registry import METHODS, MethodSpec, find_method
+from anonymip.methods.registry import METHODS, find_method
+from anonymip.methods.spec import MethodSpec
 from anonymip.models import build
 from anonymip.models.formulations import choices_of, plain_formulation
 from anonymip.problem import Problem

@@ -21,6 +21,7 @@ from anonymip import (
     Diversity,
     HierarchyLoss,
     InputError,
+    MethodOption,
     Microdata,
     Problem,
     Solution,
@@ -153,7 +154,7 @@ def test_all_heuristics_by_default() -> None:
 def test_a_method_from_outside_is_compared(own_methods: None) -> None:
     """A registered heuristic runs with the others and gets its options."""
 
-    @register_method("one-class", options=(registry.MethodOption("label", 0, "its label"),))
+    @register_method("one-class", options=(MethodOption("label", 0, "its label"),))
     def one_class(
         problem: Problem, *, budget: Any = None, seed: int = 0, label: int = 0
     ) -> Solution:

@@ -1,0 +1,192 @@
+"""What a method is, as data: what it solves, needs and takes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.problem import Problem
+
+Method = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class MethodOption:
+    """An option of one method.
+
+    Parameters
+    ----------
+    name
+        As the method's function names it.
+    default
+        Its default, whose type is the option's type.
+    meaning
+        In a few words.
+    """
+
+    name: str
+    default: bool | int | float | str
+    meaning: str
+
+    def parse(self, method: str, value: object) -> object:
+        """Return a value given as text or as the right type.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read as the option's type.
+        """
+        kind = type(self.default)
+        if kind is bool:
+            known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+            parsed = known.get(str(value).lower())
+            if parsed is not None:
+                return parsed
+        else:
+            try:
+                return kind(str(value))
+            except (TypeError, ValueError):
+                pass
+        expected = {"bool": "true or false", "int": "a whole number", "float": "a number"}
+        raise InputError(
+            f"option {method}.{self.name} is {value!r}",
+            remedy=f"Give {expected.get(kind.__name__, 'a text')}",
+        )
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method.
+
+    Parameters
+    ----------
+    name
+        Name on the command line.
+    recoding
+        Name of the recoding whose problems it solves.
+    role
+        ``"heuristic"``, ``"exact"`` or ``"selection"``.
+    target
+        Its function: ``module:name``, or the function itself.
+    source
+        Where it comes from.
+    needs
+        What the objective must be: ``"monotone"``; ``"tables"``, a sum of terms that look at one
+        attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
+        for one.
+    takes
+        Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
+        ``"solver_options"``.
+    options
+        Its own options.
+    also
+        Names of further recodings whose problems it solves.
+    """
+
+    name: str
+    recoding: str
+    role: str
+    target: str | Method
+    source: str
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    options: tuple[MethodOption, ...] = ()
+    also: tuple[str, ...] = ()
+
+    def solves(self, recoding: str) -> bool:
+        """Return whether it solves the problems of a recoding."""
+        return recoding in (self.recoding, *self.also)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it comes with this package."""
+        from anonymip.methods.built_in import BUILT_IN
+
+        return BUILT_IN.get(self.name) is self
+
+    def load(self) -> Method:
+        """Return the method's function, importing it."""
+        if callable(self.target):
+            return self.target
+        module, _, name = self.target.partition(":")
+        function: Method = getattr(importlib.import_module(module), name)
+        return function
+
+    def parse_options(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Return the method's own options, checked.
+
+        Raises
+        ------
+        InputError
+            If an option is unknown or has the wrong type.
+        """
+        known = {option.name: option for option in self.options}
+        for name in given:
+            if name not in known:
+                has = ", ".join(known) if known else "none"
+                raise InputError(
+                    f"method {self.name} has no option {name!r}", remedy=f"Its options: {has}"
+                )
+        return {name: known[name].parse(self.name, value) for name, value in given.items()}
+
+    def refuse_unfit(self, problem: Problem) -> None:
+        """Refuse problems that the method cannot solve, with the methods that can.
+
+        Raises
+        ------
+        InputError
+            If the problem has another recoding.
+        UnsupportedObjective
+            If the objective lacks what the method needs.
+        """
+        if not self.solves(problem.recoding.name):
+            solved = ", ".join((self.recoding, *self.also))
+            raise InputError(
+                f"method {self.name} solves {solved}, the problem asks for {problem.recoding.name}",
+                remedy=f"Use {_names(problem.recoding.name)}",
+            )
+        obstacle = self.obstacle(problem)
+        if obstacle is not None:
+            raise UnsupportedObjective(
+                f"method {self.name} {obstacle}",
+                remedy=f"Methods that accept it: {_accepting(problem)}",
+            )
+
+    def obstacle(self, problem: Problem) -> str | None:
+        """Return what the objective lacks that the method needs; None if it accepts it."""
+        compiled = problem.compiled
+        if "tables" in self.needs and not compiled.has_tables:
+            return (
+                f"needs a loss that is a sum of terms of one attribute each; {compiled.name!r} is "
+                f"of the {compiled.tier} tier"
+            )
+        if "sum" in self.needs and compiled.aggregate != "sum":
+            return f"needs a loss summed over the records; {compiled.name!r} is the largest"
+        if "diversity" in self.needs and problem.diversity is None:
+            return "needs a diversity"
+        if "monotone" in self.needs and not compiled.monotone:
+            return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
+        return None
+
+
+def _accepting(problem: Problem) -> str:
+    """Return the names of the methods of the problem's recoding that accept its objective."""
+    recoding = problem.recoding.name
+    fitting = [spec for spec in _all_methods().values() if spec.solves(recoding)]
+    names = [spec.name for spec in fitting if spec.obstacle(problem) is None]
+    return ", ".join(names) or "none of this version"
+
+
+def _names(recoding: str) -> str:
+    """Return the names of the methods of a recoding."""
+    fitting = [spec.name for spec in _all_methods().values() if spec.solves(recoding)]
+    return ", ".join(fitting) or "none of this version"
+
+
+def _all_methods() -> Mapping[str, MethodSpec]:
+    from anonymip.methods.registry import METHODS  # it holds specs, and so comes after them
+
+    return METHODS
