@@ -11,9 +11,10 @@ import pandas as pd
 from anonymip.errors import InputError
 from anonymip.privacy.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.hierarchies import Paths, read_nodes
-from anonymip.privacy.manifest import Schema, read_manifest, read_schema
+from anonymip.privacy.manifest import read_manifest
 from anonymip.privacy.original import encode_original
 from anonymip.privacy.published import header_problems, parse_release
+from anonymip.privacy.schemas import Schema, read_schema
 from anonymip.privacy.tables import MalformedTable, read_table
 
 

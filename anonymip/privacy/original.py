@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.privacy.cells import CellError, read_number
 from anonymip.privacy.hierarchies import Nodes
-from anonymip.privacy.manifest import Column, Manifest, Schema, read_domain
+from anonymip.privacy.manifest import Column, Manifest, read_domain
+from anonymip.privacy.schemas import Schema
 from anonymip.privacy.tables import TextColumn, TextTable, distinct
 
 

@@ -27,7 +27,7 @@ from anonymip.privacy.consistency import PublishedMatches
 from anonymip.privacy.covers import check_cover, promise
 from anonymip.privacy.diverse_matches import cover_diversity_problems
 from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
-from anonymip.privacy.manifest import Manifest, Schema, read_manifest, read_schema
+from anonymip.privacy.manifest import Manifest, read_manifest
 from anonymip.privacy.original import Original, domain_problems, encode_original
 from anonymip.privacy.promises import cap_problems, diversity_problems
 from anonymip.privacy.published import (
@@ -36,6 +36,7 @@ from anonymip.privacy.published import (
     header_problems,
     parse_release,
 )
+from anonymip.privacy.schemas import Schema, read_schema
 from anonymip.privacy.tables import MalformedTable, TextTable, read_table
 from anonymip.privacy.truth import range_problems, truth_problems
 

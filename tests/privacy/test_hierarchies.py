@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from anonymip import Hierarchy
 from anonymip.errors import InputError
 from anonymip.privacy.hierarchies import nodes_of_paths, read_nodes
-from anonymip.privacy.manifest import Column, read_schema
+from anonymip.privacy.manifest import Column
+from anonymip.privacy.schemas import read_schema
 
 TOWN = Column("town", "quasi-identifier", "hierarchical", "node")
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from anonymip.errors import InputError
-from anonymip.privacy.manifest import read_manifest, read_schema
+from anonymip.privacy.manifest import read_manifest
+from anonymip.privacy.schemas import read_schema
 
 
 def test_manifest_is_found_beside_the_release(patients: Any, tmp_path: Path) -> None:
