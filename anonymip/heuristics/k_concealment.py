@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.budget import Budget
-from anonymip.errors import NoSolution
+from anonymip.errors import InputError, NoSolution
 from anonymip.graphs import components
 from anonymip.heuristics.finish_cover import finish_cover
 from anonymip.heuristics.published_cells import (
@@ -33,10 +33,13 @@ from anonymip.solution import Solution
 from anonymip.status import Stopped
 from anonymip.stepping import run_in_steps
 
+_JOINS = ("increase", "loss")
 _PHASES = ("expanding records", "covering originals", "making matches effective")
 
 
-def k_concealment(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
+def k_concealment(
+    problem: Problem, *, join: str = "increase", budget: Budget | None = None, seed: int = 0
+) -> Solution:
     """Generalize each record until k others hide it, then each original until k hide it [1]_ [2]_.
 
     First every published record takes in, k - 1 times, the original that costs it least
@@ -51,6 +54,10 @@ def k_concealment(problem: Problem, *, budget: Budget | None = None, seed: int =
     ----------
     problem
         With k-concealment, an objective with tables.
+    join
+        What an original that too few published records cover minimizes: ``increase``, by how much
+        the loss of the record that takes it in grows; ``loss``, the loss that this record then has.
+        The latter spares records that are wide already, and loses more in total.
     budget
         When it ends, all records are published alike.
     seed
@@ -73,15 +80,19 @@ def k_concealment(problem: Problem, *, budget: Budget | None = None, seed: int =
     UnsupportedObjective
         If the objective has no tables.
     InputError
-        If a hierarchical attribute has too many values for a table.
+        If the join is unknown, or a hierarchical attribute has too many values for a table.
     NoSolution
         If it finds no sets that keep the limits, or its sets are not diverse.
     """
+    if join not in _JOINS:
+        raise InputError(f"unknown join {join!r}", remedy=f"Use {' or '.join(_JOINS)}")
     watch, budget = Stopwatch(), budget or Budget()
-    growth = _Growth(problem)
+    growth = _Growth(problem, by_loss=join == "loss")
     stopped = growth.run(budget)
     cover = growth.cover() if stopped is None else _all_alike(problem.n)
-    return finish_cover(problem, cover, "k-concealment", watch, stopped=stopped)
+    return finish_cover(
+        problem, cover, "k-concealment", watch, stopped=stopped, options={"join": join}
+    )
 
 
 def _all_alike(n: int) -> Cover:
@@ -92,8 +103,9 @@ def _all_alike(n: int) -> Cover:
 class _Growth:
     """The published records and the three phases of their growth."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._n, self._k = problem.n, problem.k
+    def __init__(self, problem: Problem, *, by_loss: bool) -> None:
+        self._n, self._k, self._by_loss = problem.n, problem.k, by_loss
+        self._losses = np.zeros(problem.n)  # since the records were exact
         self._terms = set_terms(problem)
         self._states = new_states(self._terms, problem.n)
         self._cells = exact_cells(problem.microdata)
@@ -123,6 +135,7 @@ class _Growth:
                 self._states,
                 self._cells,
                 self._k,
+                self._losses,
                 everyone,
                 table,
                 weights,
@@ -138,7 +151,15 @@ class _Growth:
 
         def step(amount: int) -> int:
             done = _hide_step(
-                self._terms, self._states, self._cells, self._k, weights, cursor, amount
+                self._terms,
+                self._states,
+                self._cells,
+                self._k,
+                self._losses,
+                self._by_loss,
+                weights,
+                cursor,
+                amount,
             )
             return _checked(int(done))
 
@@ -193,6 +214,7 @@ def _expand_step(
     states: SetStates,
     cells: PublishedCells,
     k: int,
+    losses: NDArray[np.float64],
     everyone: NDArray[np.int64],
     table: NDArray[np.float64],
     weights: NDArray[np.float64],
@@ -212,6 +234,7 @@ def _expand_step(
             if weights[best] == np.inf:
                 return -1
             members[size] = best
+            losses[i] += weights[best]
             take(terms, states, i, best)
             widen(cells, i, best)
         cursor[0] = i + 1
@@ -224,6 +247,8 @@ def _hide_step(
     states: SetStates,
     cells: PublishedCells,
     k: int,
+    losses: NDArray[np.float64],
+    by_loss: bool,
     weights: NDArray[np.float64],
     cursor: NDArray[np.int64],
     amount: int,
@@ -238,10 +263,13 @@ def _hide_step(
                 weights[i] = np.inf
             elif missing > 0:
                 weights[i] = increase(terms, states, i, original)
+                if by_loss:
+                    weights[i] += losses[i]
         for _ in range(missing):
             best = int(np.argmin(weights))
             if weights[best] == np.inf:
                 return -1
+            losses[best] += weights[best] - (losses[best] if by_loss else 0.0)
             take(terms, states, best, original)
             widen(cells, best, original)
             weights[best] = np.inf

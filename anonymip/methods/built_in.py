@@ -209,6 +209,9 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "heuristic",
                 "anonymip.heuristics.k_concealment:k_concealment",
                 "Tassa et al. 2012, Gionis et al. 2008",
+                options=(
+                    MethodOption("join", "increase", "what joining records minimize: or loss"),
+                ),
                 needs=("tables",),
             ),
             MethodSpec(

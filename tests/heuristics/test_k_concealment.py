@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from anonymip import Budget, Description, Microdata, NoSolution, Problem, Stopped, census
+from anonymip import (
+    Budget,
+    Description,
+    InputError,
+    Microdata,
+    NoSolution,
+    Problem,
+    Stopped,
+    census,
+)
+from anonymip.graphs import components
 from anonymip.heuristics.k_concealment import k_concealment
 from anonymip.heuristics.nh import nh
 from anonymip.heuristics.published_cells import covers, exact_cells, widen
@@ -102,6 +112,27 @@ def test_beats_nh_at_small_k_on_samples(k: int) -> None:
     tables = [census(200, 8, seed=seed) for seed in range(6)]
     weaker = sum(k_concealment(Problem(data, k, KConcealment())).objective for data in tables)
     assert weaker < sum(nh(Problem(data, k, Freeform())).objective for data in tables)
+
+
+@pytest.mark.parametrize("k", [4, 15])
+def test_joins_by_loss_are_hidden_too_and_lose_more(k: int) -> None:
+    """Every original has k matches in its component; wide records are spared at a price."""
+    problem = Problem(census(200, seed=3), k, KConcealment())
+    by_loss = k_concealment(problem, join="loss")
+    assert by_loss.options == {"join": "loss"}
+    cover, part = by_loss.assignment, components(by_loss.assignment)
+    effective = np.zeros(problem.n, np.int64)
+    for i in range(problem.n):
+        held = cover.of_record(i)
+        effective[held[part[held] == part[i]]] += 1
+    assert effective.min() >= k
+    assert by_loss.objective > k_concealment(problem).objective
+
+
+def test_unknown_join_is_refused() -> None:
+    """Only the two names are known."""
+    with pytest.raises(InputError, match="join"):
+        k_concealment(Problem(census(20, seed=3), 2, KConcealment()), join="width")
 
 
 def test_limits_are_kept_or_refused() -> None:
