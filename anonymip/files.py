@@ -16,11 +16,18 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replacing(*targets: Path) -> Iterator[tuple[Path, ...]]:
+def replacing(*targets: Path, private: bool = False) -> Iterator[tuple[Path, ...]]:
     """Give temporary files beside the targets; put them in place when the block succeeds.
 
     Each rename is atomic, so that a crash leaves the old file or the new one, never half. If the
     block fails, nothing is changed.
+
+    Parameters
+    ----------
+    *targets
+        The files.
+    private
+        Whether nobody but their owner may ever open them.
 
     Raises
     ------
@@ -28,7 +35,7 @@ def replacing(*targets: Path) -> Iterator[tuple[Path, ...]]:
         If a folder is missing or may not be written to, or the disk is full.
     """
     with ExitStack() as stack:
-        temporary = tuple(_temporary(target, stack) for target in targets)
+        temporary = tuple(_temporary(target, stack, private) for target in targets)
         try:
             yield temporary
         except OSError as error:
@@ -77,7 +84,7 @@ def _same_file(first: Path, second: Path) -> bool:
     return first.resolve() == second.resolve()
 
 
-def _temporary(target: Path, stack: ExitStack) -> Path:
+def _temporary(target: Path, stack: ExitStack, private: bool = False) -> Path:
     if target.is_dir():
         raise InputError(f"{target} is a folder", remedy="Name a file")
     try:
@@ -92,7 +99,8 @@ def _temporary(target: Path, stack: ExitStack) -> Path:
     os.close(handle)
     path = Path(name)
     stack.callback(path.unlink, missing_ok=True)
-    mask = os.umask(0)
-    os.umask(mask)
-    path.chmod(0o666 & ~mask)
+    if not private:
+        mask = os.umask(0)
+        os.umask(mask)
+        path.chmod(0o666 & ~mask)
     return path

@@ -58,10 +58,10 @@ def test_without_a_writable_place_kernels_are_compiled_in_memory(
     """In a read-only installation numba refuses to cache; the kernel works all the same."""
     compile_kernel = numba.njit
 
-    def refusing(*functions: Any, cache: bool = False) -> Any:
+    def refusing(*, cache: bool = False, **options: Any) -> Any:
         if cache:
             raise RuntimeError("cannot cache function 'f': no locator available for file")
-        return compile_kernel(*functions)
+        return compile_kernel(**options)
 
     monkeypatch.setattr(numba, "njit", refusing)
 
@@ -70,6 +70,12 @@ def test_without_a_writable_place_kernels_are_compiled_in_memory(
         return 2 * x
 
     assert doubles(4.0) == 8.0
+    assert doubles.targetoptions["nogil"]  # type: ignore[attr-defined]
+
+
+def test_kernels_let_other_threads_go_on() -> None:
+    """They do not hold the interpreter's lock."""
+    assert halves.targetoptions["nogil"]  # type: ignore[attr-defined]
 
 
 def test_other_failures_of_numba_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
