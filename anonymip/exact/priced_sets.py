@@ -34,11 +34,14 @@ class PricedSets:
         there are none.
     found
         How many sets there were before prices left some out.
+    prices
+        (t,) prices of the row types that no set undercuts; None where there are none.
     """
 
     sets: ClusterSets
     bound: Bound | None
     found: int
+    prices: NDArray[np.float64] | None = None
 
 
 def priced_sets(
@@ -108,7 +111,7 @@ def priced_sets(
     if assumed := problem.compiled.assumed:
         method += f" (assuming that {' and '.join(assumed)})"
     bound = Bound(value, method, "argument", watch.seconds)
-    return PricedSets(kept, bound, len(sets))
+    return PricedSets(kept, bound, len(sets), prices)
 
 
 def _slack(upper_bound: float, terms: NDArray[np.float64]) -> float:
