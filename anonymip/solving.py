@@ -10,7 +10,7 @@ from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
 from anonymip.errors import AnonymipError, InputError
 from anonymip.kernels import announcing_compilation
-from anonymip.methods import MethodSpec, find_method
+from anonymip.methods import METHODS, MethodSpec, find_method
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solver_names
@@ -32,6 +32,8 @@ def solve(
     log: Path | None = None,
     solver_options: Mapping[str, object] | None = None,
     options: Mapping[str, object] | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
     bound: bool = True,
     progress: Callable[[Progress], None] | None = None,
     budget: Budget | None = None,
@@ -54,6 +56,12 @@ def solve(
         Of random choices and of the solver: the same seed gives the same solution.
     options
         The method's own options.
+    checkpoint
+        File in which a method that can go on later keeps how far it has come, readable by its owner
+        alone and as private as the table. It stays, also when the method has ended.
+    resume
+        Whether to go on from that file, with the same result as if nothing had come between; begins
+        anew if it is not there. Without it a file in its place is an error.
     bound
         Whether to compute a lower bound where the method itself proves none.
     progress
@@ -65,7 +73,8 @@ def solve(
     Raises
     ------
     InputError
-        If method, option or setting is wrong or does not fit the problem.
+        If method, option or setting is wrong or does not fit the problem, or a checkpoint is
+        damaged or of something else.
     SolverUnavailable
         If the solver is not installed.
     NoSolution
@@ -90,8 +99,11 @@ def solve(
         "threads": threads,
         "log": log,
         "solver_options": solver_options,
+        "checkpoint": checkpoint,
+        "resume": resume,
     }
     taken = {name: value for name, value in settings.items() if name in spec.takes}
+    _refuse_checkpoint(spec, checkpoint, resume)
     SolverOptions(relative_gap=gap, threads=threads, seed=seed)
     if solver not in solver_names():
         raise InputError(f"unknown solver {solver!r}", remedy=f"Use {', '.join(solver_names())}")
@@ -110,6 +122,19 @@ def solve(
             if proven is not None:
                 solution = solution.with_bound(proven)
     return solution
+
+
+def _refuse_checkpoint(spec: MethodSpec, checkpoint: str | Path | None, resume: bool) -> None:
+    if resume and checkpoint is None:
+        raise InputError(
+            "there is no file to resume from", remedy="Name the checkpoint (--checkpoint FILE)"
+        )
+    if checkpoint is not None and "checkpoint" not in spec.takes:
+        able = [name for name, other in METHODS.items() if "checkpoint" in other.takes]
+        raise InputError(
+            f"method {spec.name} keeps no checkpoints",
+            remedy=f"Leave --checkpoint and --resume out, or use {' or '.join(able)}",
+        )
 
 
 def _run(spec: MethodSpec, problem: Problem, **settings: Any) -> Solution:

@@ -1,0 +1,1 @@
+"""Chains of sub-problems along an order: windows, what goes on, checkpoints, seams."""

@@ -1,0 +1,179 @@
+"""Where a chain of sub-problems stands: arrays of numbers that a file can keep exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED
+
+#: Label of a record that no link has settled yet.
+OPEN = -2
+
+#: What the cursor of a chain holds at its places.
+READ, CARRIED, NEXT_LABEL, LINKS = range(4)
+#: What the sums of a chain hold at their places.
+LOSS, UNUSED = range(2)
+#: The columns of the table of links.
+SIZE, FROM_BEFORE, OBJECTIVE, BOUND, PROVEN, START, SECONDS = range(7)
+LINK_COLUMNS = 7
+#: What the column of the start says.
+NO_START, START_REFUSED, START_ACCEPTED = -1.0, 0.0, 1.0
+
+
+class Chain(NamedTuple):
+    """A chain and how far it has come; a place is a record's position in the order.
+
+    All of it is arrays that change in place. A copy of the arrays, the first `cursor[CARRIED]` of
+    `carried` and `started` and the first `cursor[LINKS]` rows of `table`, is all that a chain
+    needs to go on.
+
+    Parameters
+    ----------
+    records
+        (n,) int64, the records in their order.
+    labels
+        (n,) int64, class of the record at each place: at least 0 settled, -1 settled as
+        suppressed, -2 not settled.
+    carried
+        (n,) int64, of which the first `cursor[CARRIED]` count: places carried into the next link,
+        ascending, so the oldest come first.
+    started
+        (n,) int64, the class that each of them comes with, numbered from 0 in the order of first
+        appearance; -1 for those that come without one.
+    cursor
+        (4,) int64: places read; places carried; next label; links solved.
+    sums
+        (2,) float64: loss of the settled classes, their largest where the objective takes the
+        maximum; seconds that the links so far left unused.
+    table
+        (most links, 7) float64, of which the first `cursor[LINKS]` rows count, see :class:`Link`;
+        a bound is NaN where it is unknown.
+    """
+
+    records: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    carried: NDArray[np.int64]
+    started: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    table: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.records)
+
+    @property
+    def done(self) -> bool:
+        """Whether all records are settled."""
+        return int(self.cursor[READ]) == self.n and int(self.cursor[CARRIED]) == 0
+
+    @property
+    def settled(self) -> int:
+        """Number of records settled."""
+        return int(self.cursor[READ] - self.cursor[CARRIED])
+
+    @property
+    def carried_records(self) -> NDArray[np.int64]:
+        """Records that the next link takes over, oldest first."""
+        return self.records[self.carried[: self.cursor[CARRIED]]]
+
+    def labels_of_records(self, n: int) -> NDArray[np.int64]:
+        """Return (n,) labels by record of the table; -2 for records that are not settled."""
+        labels = np.full(n, OPEN, np.int64)
+        labels[self.records] = self.labels
+        return labels
+
+
+@dataclass(frozen=True)
+class Link:
+    """One sub-problem of a chain.
+
+    Parameters
+    ----------
+    size
+        Its records.
+    carried
+        Those of them that came from the link before.
+    objective
+        Loss of the classes found for it, of which some are carried on.
+    bound
+        No classes of these records lose less, None if unknown. Says nothing of the whole table.
+    proven
+        Whether the classes are proven to be the best of these records.
+    start_accepted
+        Whether the solver took the start; None where nothing was handed to a solver.
+    seconds
+        Spent on it. Links that were solved in one go share their time evenly.
+    """
+
+    size: int
+    carried: int
+    objective: float
+    bound: float | None
+    proven: bool
+    start_accepted: bool | None
+    seconds: float
+
+
+def new_chain(records: NDArray[np.int64], links: int) -> Chain:
+    """Return a chain over records in their order that has not begun.
+
+    Parameters
+    ----------
+    records
+        (n,) the order, or a stretch of it.
+    links
+        Room for so many links.
+    """
+    n = len(records)
+    return Chain(
+        np.ascontiguousarray(records, np.int64),
+        np.full(n, OPEN, np.int64),
+        np.zeros(n, np.int64),
+        np.full(n, SUPPRESSED, np.int64),
+        np.zeros(4, np.int64),
+        np.array([0.0, 0.0]),
+        np.zeros((links, LINK_COLUMNS)),
+    )
+
+
+def links_of(chain: Chain) -> tuple[Link, ...]:
+    """Return the links solved so far, in their order."""
+    return tuple(_links(chain.table[: chain.cursor[LINKS]]))
+
+
+def _links(table: NDArray[np.float64]) -> Iterator[Link]:
+    starts = {NO_START: None, START_REFUSED: False, START_ACCEPTED: True}
+    for row in table.tolist():
+        yield Link(
+            size=int(row[SIZE]),
+            carried=int(row[FROM_BEFORE]),
+            objective=row[OBJECTIVE],
+            bound=None if np.isnan(row[BOUND]) else row[BOUND],
+            proven=bool(row[PROVEN]),
+            start_accepted=starts[row[START]],
+            seconds=row[SECONDS],
+        )
+
+
+def add_link(chain: Chain, link: Link) -> None:
+    """Append a link to the table."""
+    at = int(chain.cursor[LINKS])
+    started = {None: NO_START, False: START_REFUSED, True: START_ACCEPTED}[link.start_accepted]
+    bound = np.nan if link.bound is None else link.bound
+    chain.table[at] = (
+        link.size,
+        link.carried,
+        link.objective,
+        bound,
+        link.proven,
+        started,
+        link.seconds,
+    )
+    chain.cursor[LINKS] += 1
