@@ -246,8 +246,99 @@ class Cover:
         return f"<Cover: {self.n} records, sets of {low} to {high}>"
 
 
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """A pattern for each record: which of its cells are published, and which are stars.
+
+    Parameters
+    ----------
+    index
+        (n,) integers, row of the mask that each record is published with; -1 for a record that is
+        suppressed as a whole and needs no companions.
+
+    Raises
+    ------
+    InvalidAssignment
+        If `index` is not a vector of integers of at least -1.
+    """
+
+    index: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.index)
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+            raise InvalidAssignment(None, "patterns are not a vector of integers")
+        if len(given) and given.min() < SUPPRESSED:
+            raise InvalidAssignment(
+                int(given.argmin()), "pattern below -1, the mark of suppressed records"
+            )
+        index = given.astype(np.int32)
+        index.setflags(write=False)
+        object.__setattr__(self, "index", index)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.index)
+
+    @property
+    def suppressed(self) -> int:
+        """Number of records suppressed as a whole, those under a pattern of stars not counted."""
+        return int(np.count_nonzero(self.index == SUPPRESSED))
+
+    def __repr__(self) -> str:
+        used = len(np.unique(self.index[self.index != SUPPRESSED]))
+        return f"<Patterns: {used} patterns for {self.n} records, {self.suppressed} suppressed>"
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """One level of generalization for each attribute, and the records that are left out.
+
+    Parameters
+    ----------
+    levels
+        (m,) integers, 0 for exact values; an attribute without a hierarchy has level 1, a star.
+    suppressed_records
+        (n,) bool, records suppressed as a whole.
+
+    Raises
+    ------
+    InvalidAssignment
+        If the levels are not whole numbers of at least 0, or the records are not marked by a
+        vector of truth values.
+    """
+
+    levels: NDArray[np.int64]
+    suppressed_records: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        given, left_out = np.asarray(self.levels), np.asarray(self.suppressed_records)
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer) or (given < 0).any():
+            raise InvalidAssignment(None, "levels are not a vector of integers of at least 0")
+        if left_out.ndim != 1 or left_out.dtype != np.bool_:
+            raise InvalidAssignment(None, "suppressed records are not a vector of truth values")
+        for name, array in (("levels", given.astype(np.int64)), ("suppressed_records", left_out)):
+            kept = array.copy()
+            kept.setflags(write=False)
+            object.__setattr__(self, name, kept)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.suppressed_records)
+
+    @property
+    def suppressed(self) -> int:
+        """Number of suppressed records."""
+        return int(self.suppressed_records.sum())
+
+    def __repr__(self) -> str:
+        return f"<Levels: {self.levels.tolist()} of {self.n} records, {self.suppressed} suppressed>"
+
+
 #: What a method returns; further recodings add their kinds here.
-Assignment = Classes | Cover
+Assignment = Classes | Cover | Patterns | Levels
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,6 +107,11 @@ class Problem:
                 "a diversity needs sensitive columns, and the table has none",
                 remedy="Name them with --sensitive, or in the schema",
             )
+        if diversity.t is not None and not getattr(self.recoding, "keeps_closeness", False):
+            raise InputError(
+                f"recoding {self.recoding.name} does not keep the {diversity}",
+                remedy="Use PatternGuided, or a diversity without t",
+            )
         if getattr(self.recoding, "suppression", False):
             return
         lacking = diversity.lacking(self.microdata.sensitive_codes)

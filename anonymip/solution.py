@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from anonymip.assignments import Assignment, Cover, Description
+from anonymip.assignments import Assignment, Classes, Cover, Description
 from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.objectives import GCP
 from anonymip.problem import Problem
 from anonymip.status import Status, Stopped
-from anonymip.tolerances import closes_gap, contradicts
+from anonymip.tolerances import closes_gap, contradicts, equals_bound
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,28 @@ class Solution:
         """What is published for each record."""
         return self.problem.recoding.describe(self.problem, self.assignment)
 
+    @cached_property
+    def classes(self) -> Classes | None:
+        """The records that look alike; None of a cover, whose sets overlap."""
+        if isinstance(self.assignment, Cover | Classes):
+            return self.assignment if isinstance(self.assignment, Classes) else None
+        alike: Classes = self.problem.recoding.classes(  # type: ignore[attr-defined]
+            self.problem, self.assignment
+        )
+        return alike
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(classes,) records of each class; of a cover (n,) records of each set."""
+        if isinstance(self.assignment, Cover):
+            return self.assignment.sizes
+        return np.empty(0, np.int64) if self.classes is None else self.classes.sizes
+
+    @cached_property
+    def suppressed(self) -> int:
+        """Number of records that show nothing but stars."""
+        return int(self.description.suppressed.all(axis=1).sum())
+
     @property
     def gap(self) -> float | None:
         """(objective - bound) / |objective|; 0 if they are equal, None without a bound."""
@@ -217,7 +240,6 @@ class Solution:
 
     def summary(self) -> str:
         """Return a few lines for people."""
-        sizes = self.assignment.sizes
         name = self.problem.objective.name
         losses = f"objective {name} = {self.objective:.6g}, gcp = {self.gcp:.4g}"
         lines = [
@@ -226,22 +248,23 @@ class Solution:
             f"method {self.method} ({self.status}), {self.seconds:.2f} s"
             + (f", {self.solver}" if self.solver else ""),
         ]
-        if isinstance(self.assignment, Cover):
-            low, high = sizes.min(), sizes.max()
-            covered = f"{low}" if low == high else f"{low} to {high}"
-            lines.append(f"every published record covers {covered} records")
-        elif len(sizes):
-            lines.append(
-                f"{len(sizes)} classes of {sizes.min()} to {sizes.max()} records"
-                + (
-                    f", {self.assignment.suppressed} suppressed"
-                    if self.assignment.suppressed
-                    else ""
-                )
-            )
+        lines += self._sets_line()
         if self.bound is not None:
             lines.append(f"bound by {self.bound.method} (proof: {self.bound.proof})")
         return "\n".join([*lines, *self.trace])
+
+    def _sets_line(self) -> list[str]:
+        if isinstance(self.assignment, Cover):
+            low, high = self.sizes.min(), self.sizes.max()
+            covered = f"{low}" if low == high else f"{low} to {high}"
+            return [f"every published record covers {covered} records"]
+        sizes = self.sizes
+        if not len(sizes):
+            return []
+        suppressed = f", {self.suppressed} suppressed" if self.suppressed else ""
+        if suppressed and not self.assignment.suppressed:
+            suppressed = f", {self.suppressed} rows of stars only"
+        return [f"{len(sizes)} classes of {sizes.min()} to {sizes.max()} records{suppressed}"]
 
     def to_frame(self) -> pd.DataFrame:
         """Return what is published, one row per original record, for analysis.
@@ -258,8 +281,8 @@ class Solution:
             columns["matches"] = pd.Series(
                 [tuple(assignment.of_record(i).tolist()) for i in range(assignment.n)], dtype=object
             )
-        else:
-            columns["class"] = assignment.labels
+        elif self.classes is not None:
+            columns["class"] = self.classes.labels
         for a, attribute in enumerate(microdata.attributes):
             if attribute.publish == "range":
                 columns[f"{attribute.name}_lower"] = cells.lower[:, a]
@@ -295,16 +318,23 @@ def _refuse_state(problem: Problem, loss: float, again: float) -> None:
 
 def _status(problem: Problem, objective: float, bound: Bound | None, stopped: Stopped) -> Status:
     """Say optimal exactly if it is proven."""
-    if (
-        bound is not None
-        and closes_gap(objective, bound.value)
-        # Asked second: it takes a look at every record.
-        and closes_gap(objective, bound.value, problem.unavoidable)
-    ):
+    if bound is not None and _is_closed(problem, objective, bound):
         return Status(Stopped.OPTIMAL, solution=True, bound=True)
     if stopped is Stopped.OPTIMAL:
         stopped = Stopped.GAP
     return Status(stopped, solution=True, bound=bound is not None)
+
+
+def _is_closed(problem: Problem, objective: float, bound: Bound) -> bool:
+    """Return whether the bound leaves nothing to gain."""
+    if not closes_gap(objective, bound.value):
+        return False
+    if bound.proof == "argument" or problem.recoding.name == "pattern":
+        # Plain arithmetic has no tolerances; and where one dear column cannot be spared, a solver's
+        # tolerance would hide what the others lose.
+        return equals_bound(objective, bound.value)
+    # Asked last: it takes a look at every record.
+    return closes_gap(objective, bound.value, problem.unavoidable)
 
 
 def relative_gap(objective: float, bound: Bound | None) -> float | None:

@@ -46,6 +46,11 @@ def contradicts(objective: float, bound: float) -> bool:
     return bound - objective > slack
 
 
+def equals_bound(objective: float, bound: float) -> bool:
+    """Return whether an objective (minimised) and a lower bound differ by no more than rounding."""
+    return objective - bound <= max(OPTIMALITY_ABSOLUTE, 2 * LOSS_RELATIVE * abs(objective))
+
+
 def closes_gap(objective: float, bound: float, unavoidable: float = 0.0) -> bool:
     """Return whether `bound` proves that `objective` (minimised) is optimal.
 

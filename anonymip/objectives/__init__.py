@@ -23,6 +23,8 @@ from anonymip.objectives.protocol import (
 )
 from anonymip.objectives.record import CellBatch, Record
 from anonymip.objectives.squared_error import SSE
+from anonymip.objectives.star_costs import pattern_costs
+from anonymip.objectives.suppressions import Suppressions
 from anonymip.objectives.tables import LossTables
 
 __all__ = [
@@ -43,10 +45,12 @@ __all__ = [
     "Objective",
     "Record",
     "SetGCP",
+    "Suppressions",
     "WeightedLoss",
     "cells_of",
     "cells_of_sets",
     "class_objective",
     "load_objective",
     "objective",
+    "pattern_costs",
 ]

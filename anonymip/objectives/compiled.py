@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Assignment, Cover, Description
+from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description
 from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
@@ -183,6 +183,11 @@ class CompiledObjective:
                 rows = assignment.members[places].astype(np.int64)
                 losses[at] = self.class_losses(rows) / size
             return losses
+        if not isinstance(assignment, Classes):
+            raise UnsupportedObjective(
+                f"objective {self.name!r} is a loss of classes that share what they publish",
+                remedy="Use a loss of published records, such as gcp or suppressions",
+            )
         losses[assignment.labels == SUPPRESSED] = self.suppression_price
         groups = assignment.groups()
         for size in np.unique(assignment.sizes):

@@ -22,6 +22,7 @@ from anonymip.objectives.penalties import (
 )
 from anonymip.objectives.protocol import FunctionObjective, MembersObjective, Objective
 from anonymip.objectives.squared_error import SSE
+from anonymip.objectives.suppressions import Suppressions
 
 #: Built-in objectives by name.
 OBJECTIVES: Mapping[str, Objective | MembersObjective] = MappingProxyType(
@@ -35,6 +36,7 @@ OBJECTIVES: Mapping[str, Objective | MembersObjective] = MappingProxyType(
             WeightedLoss("binary"),
             HierarchyLoss(),
             LeafLoss(),
+            Suppressions(),
             Bottleneck(),
             SSE(),
         )

@@ -3,7 +3,10 @@
 from anonymip.recodings.diversity import Diversity
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.freeform import Freeform
+from anonymip.recodings.full_domain import FullDomain
 from anonymip.recodings.limits import Apart, Cap, Limit
+from anonymip.recodings.masks import Mask
+from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import Recoding, SizeLimit
 from anonymip.recodings.weaker import KK, KConcealment, KOne, OneK
 
@@ -14,10 +17,13 @@ __all__ = [
     "Diversity",
     "EquivalenceClasses",
     "Freeform",
+    "FullDomain",
     "KConcealment",
     "KOne",
     "Limit",
+    "Mask",
     "OneK",
+    "PatternGuided",
     "Recoding",
     "SizeLimit",
 ]

@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, InvalidAssignment
+from anonymip.instances.microdata import Microdata
+from anonymip.recodings.closeness import sensitive_scales
+
+#: Classes whose values are counted at a time.
+_CLASSES = 4096
 
 
 @dataclass(frozen=True)
@@ -27,16 +32,32 @@ class Diversity:
         No sensitive value makes up more than 1/l of a class (l-diversity as in Wong et al.,
         Def. 9); 1 asks for nothing.
     distinct
-        A class has at least so many sensitive values; 1 asks for nothing.
+        A class has at least so many sensitive values (p-sensitivity); 1 asks for nothing.
+    t
+        The shares of the sensitive values in a class lie at most so far from those in the table
+        (t-closeness [1]_), from 0 to below 1; None asks for nothing. The distance is half the sum
+        of the differences between the shares. Classes of equal rows and releases by patterns keep
+        it; sets of covers do not.
+    ordered
+        Whether columns whose sensitive values are all numbers are compared as lying on a line, each
+        value one step from the next: t then bounds the steps that shares must be moved, as a part
+        of the longest way.
+
+    References
+    ----------
+    .. [1] N. Li, T. Li, S. Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and
+       l-Diversity, ICDE 2007, doi:10.1109/ICDE.2007.367856.
 
     Raises
     ------
     InputError
-        If a number is below 1, or both ask for nothing.
+        If a number is out of its range, nothing is asked for, or an order without t.
     """
 
     l: float = 1  # noqa: E741 - the field's own name
     distinct: int = 1
+    t: float | None = None
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         given: Any = self.l
@@ -48,10 +69,28 @@ class Diversity:
                 f"distinct of the diversity is {self.distinct!r}",
                 remedy="Give a whole number of at least 2",
             )
-        if self.ratio == (1, 1) and self.distinct == 1:
+        far: Any = self.t
+        if far is not None and (
+            isinstance(far, bool) or not isinstance(far, Real) or not 0 <= float(far) < 1
+        ):
             raise InputError(
-                "the diversity asks for nothing", remedy="Give l above 1, or distinct of at least 2"
+                f"t of the diversity is {self.t!r}", remedy="Give a number from 0 to below 1"
             )
+        if self.ordered and far is None:
+            raise InputError(
+                "an order of sensitive values means nothing without t", remedy="Give t as well"
+            )
+        if self.ratio == (1, 1) and self.distinct == 1 and far is None:
+            raise InputError(
+                "the diversity asks for nothing",
+                remedy="Give l above 1, distinct of at least 2, or t below 1",
+            )
+
+    @property
+    def farthest(self) -> tuple[int, int]:
+        """T as a fraction of whole numbers; 1 where it asks for nothing."""
+        t = 1 if self.t is None else self.t
+        return Fraction(t).limit_denominator(10**6).as_integer_ratio()
 
     @property
     def ratio(self) -> tuple[int, int]:
@@ -110,6 +149,67 @@ class Diversity:
                 return int(np.argmax(labels == int(bad.argmax())))
         return None
 
+    def kept_by(
+        self,
+        microdata: Microdata,
+        records: NDArray[np.integer],
+        labels: NDArray[np.integer],
+        count: int,
+    ) -> NDArray[np.bool_]:
+        """Return (count,) whether classes keep all that is asked for, closeness included.
+
+        Parameters
+        ----------
+        microdata
+            The whole table.
+        records, labels
+            Records in classes, and the class of each, below `count`.
+        count
+            Number of classes.
+
+        Notes
+        -----
+        Complexity: O(n + classes x values) for each column.
+        """
+        numerator, denominator = self.ratio
+        sizes = np.bincount(labels, minlength=count)
+        met = np.ones(count, np.bool_)
+        for column in microdata.sensitive_codes.T:
+            counts = _tally(column.astype(np.int64), records, labels, count)
+            met &= np.count_nonzero(counts, axis=1) >= self.distinct
+            met &= counts.max(axis=1, initial=0) * numerator <= sizes * denominator
+        if self.t is not None:
+            for scale in sensitive_scales(microdata, ordered=self.ordered):
+                counts = _tally(scale.codes, records, labels, count)
+                met &= ~scale.excess(counts, sizes, self.farthest)
+        return met
+
+    def check_closeness(self, microdata: Microdata, classes: Classes) -> None:
+        """Raise if the sensitive values of a class lie too far from those of the table.
+
+        Raises
+        ------
+        InvalidAssignment
+            Naming a record of the class.
+        """
+        if self.t is None:
+            return
+        kept = np.flatnonzero(classes.labels != SUPPRESSED)
+        labels = classes.labels[kept]
+        for scale in sensitive_scales(microdata, ordered=self.ordered):
+            for begin in range(0, classes.count, _CLASSES):
+                within = (labels >= begin) & (labels < begin + _CLASSES)
+                sizes = classes.sizes[begin : begin + _CLASSES]
+                counts = _tally(scale.codes, kept[within], labels[within] - begin, len(sizes))
+                far = scale.excess(counts, sizes, self.farthest)
+                if far.any():
+                    label = begin + int(far.argmax())
+                    raise InvalidAssignment(
+                        int(np.argmax(classes.labels == label)),
+                        f"lies in a class whose sensitive values are farther than {self.t:g} from "
+                        "the table's",
+                    )
+
     def lacking(self, sensitive: NDArray[np.integer]) -> tuple[int, str] | None:
         """Return the column of a whole table that is not diverse, and why; None if all are.
 
@@ -154,4 +254,18 @@ class Diversity:
             parts.append(f"l = {self.l:g}")
         if self.distinct > 1:
             parts.append(f"{self.distinct} distinct sensitive values")
+        if self.t is not None:
+            parts.append(f"t = {self.t:g}" + (" on ordered values" if self.ordered else ""))
         return f"diversity {' and '.join(parts)}"
+
+
+def _tally(
+    codes: NDArray[np.int64],
+    records: NDArray[np.integer],
+    labels: NDArray[np.integer],
+    count: int,
+) -> NDArray[np.int64]:
+    """Return (count, values) records of each class with each value."""
+    width = int(codes.max()) + 1
+    pairs = labels.astype(np.int64) * width + codes[records]
+    return np.bincount(pairs, minlength=count * width).reshape(count, width)

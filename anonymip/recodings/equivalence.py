@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ class EquivalenceClasses:
     """
 
     suppression: bool = False
+
+    #: The check asks for t-closeness.
+    keeps_closeness: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -61,6 +64,7 @@ class EquivalenceClasses:
             )
         if problem.diversity is not None:
             problem.diversity.check(problem.microdata.sensitive_codes, assignment)
+            problem.diversity.check_closeness(problem.microdata, assignment)
         if problem.limits:
             check_limits(problem.microdata, problem.limits, self.describe(problem, assignment))
 

@@ -10,6 +10,8 @@ from anonymip.errors import InputError
 from anonymip.extensions import Extensions
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.freeform import Freeform
+from anonymip.recodings.full_domain import FullDomain
+from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import Recoding
 from anonymip.recodings.weaker import KK, KConcealment, KOne, OneK
 
@@ -22,6 +24,8 @@ RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
         "k-one": KOne,
         "k-k": KK,
         "k-concealment": KConcealment,
+        "pattern": PatternGuided,
+        "full-domain": FullDomain,
     }
 )
 #: Those whose published records cover k originals each.

@@ -1,0 +1,169 @@
+"""Pattern-guided suppression: every record is published through a pattern of a mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description, Patterns
+from anonymip.errors import InputError, InvalidAssignment
+from anonymip.recodings.equal_rows import equal_rows
+from anonymip.recodings.masks import Mask
+from anonymip.recodings.recoding import ProblemView, SizeLimit
+
+
+@dataclass(frozen=True)
+class PatternGuided:
+    """Every record shows exact values and stars, by a pattern of the mask; k rows look alike [1]_.
+
+    Parameters
+    ----------
+    mask
+        The patterns that are allowed.
+    single_use
+        Whether all records of one pattern must look alike: a pattern serves one output row only,
+        as in the earlier model [2]_.
+    suppression
+        Whether records may be suppressed as a whole without k - 1 companions. Then whoever finds a
+        person in no class knows that she is among them.
+
+    References
+    ----------
+    .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
+       Algorithms 6(4), 2013, Definition 2.
+    .. [2] R. Bredereck, A. Nichterlein, R. Niedermeier, G. Philip: Pattern-Guided Data
+       Anonymization and Clustering, MFCS 2011.
+    """
+
+    mask: Mask = field(default_factory=Mask)
+    single_use: bool = False
+    suppression: bool = False
+
+    #: The check asks for t-closeness.
+    keeps_closeness: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """Name in results and on the command line."""
+        return "pattern"
+
+    def stars(self, problem: ProblemView) -> NDArray[np.bool_]:
+        """Return the (p, m) patterns, true for stars."""
+        return self.mask.stars(problem.microdata.names)
+
+    def refuse_unfit(self, problem: ProblemView) -> None:
+        """Refuse masks and losses that do not fit the table.
+
+        Raises
+        ------
+        InputError
+            If the mask names another column, or there are limits.
+        """
+        self.stars(problem)
+        if problem.limits:
+            raise InputError(
+                "limits of generalization have no meaning where cells are exact or stars",
+                remedy="Use the rules of the mask, such as never",
+            )
+
+    def check(self, problem: ProblemView, assignment: Assignment) -> None:
+        """Check the patterns: of the mask, k rows that look alike, diverse.
+
+        Raises
+        ------
+        InvalidAssignment
+            Naming a record and the rule that it breaks.
+        """
+        classes = self.classes(problem, assignment)
+        assert isinstance(assignment, Patterns)
+        if not self.suppression and assignment.suppressed:
+            raise InvalidAssignment(
+                int(np.argmax(assignment.index == SUPPRESSED)),
+                "is suppressed as a whole, which is not allowed",
+            )
+        small = classes.sizes < problem.k
+        if small.any():
+            label = int(np.argmax(small))
+            raise InvalidAssignment(
+                int(np.argmax(classes.labels == label)),
+                f"looks like {classes.sizes[label]} records, itself included, fewer than "
+                f"k = {problem.k}",
+            )
+        if problem.diversity is not None:
+            problem.diversity.check(problem.microdata.sensitive_codes, classes)
+            problem.diversity.check_closeness(problem.microdata, classes)
+        if self.single_use:
+            kept = assignment.index != SUPPRESSED
+            pairs = np.unique(
+                np.stack([assignment.index[kept], classes.labels[kept]], axis=1), axis=0
+            )
+            twice = np.flatnonzero(np.diff(pairs[:, 0]) == 0)
+            if len(twice):
+                raise InvalidAssignment(
+                    int(np.argmax(classes.labels == pairs[twice[0], 1])),
+                    "has a pattern that serves two different rows, and each may serve one",
+                )
+
+    def classes(self, problem: ProblemView, assignment: Assignment) -> Classes:
+        """Return the classes of records that look alike; suppressed ones are in none.
+
+        Raises
+        ------
+        InvalidAssignment
+            If the assignment is none of patterns of the mask for the table's records.
+        """
+        hidden = self._hidden(problem, assignment)
+        assert isinstance(assignment, Patterns)
+        cells = np.where(hidden, -1, problem.microdata.codes)
+        return equal_rows(cells, assignment.index == SUPPRESSED)
+
+    def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
+        """Return what is published: exact values and stars."""
+        hidden, microdata = self._hidden(problem, assignment), problem.microdata
+        n, m = microdata.codes.shape
+        lower = np.full((n, m), np.nan)
+        nodes = np.full((n, m), -1, np.int32)
+        codes: list[NDArray[np.int32]] = []
+        start = np.zeros((n, m), np.int64)
+        for a, attribute in enumerate(microdata.attributes):
+            column = microdata.codes[:, a]
+            if attribute.is_numeric:
+                lower[:, a] = microdata.levels[a].astype(np.float64)[column]
+            elif attribute.hierarchy is not None:
+                nodes[:, a] = microdata.leaves(a)[column]
+            # Each level stands once; a cell points at its own.
+            start[:, a] = sum(map(len, codes)) + column
+            codes.append(np.arange(len(microdata.levels[a]), dtype=np.int32))
+        lower[hidden] = np.nan
+        nodes[hidden] = -1
+        stop = np.where(hidden, start, start + 1)
+        return Description(
+            lower,
+            lower.copy(),
+            CellSets(start, stop, np.concatenate(codes)),
+            nodes,
+            hidden,
+        )
+
+    def max_size(self, problem: ProblemView) -> SizeLimit:
+        """Return no limit: rows that look alike anyway are one class."""
+        return SizeLimit(None, "all records that look alike are one class")
+
+    def _hidden(self, problem: ProblemView, assignment: Assignment) -> NDArray[np.bool_]:
+        """Return (n, m) the cells that are stars."""
+        if not isinstance(assignment, Patterns):
+            raise InvalidAssignment(None, f"gives no patterns but {type(assignment).__name__}")
+        if assignment.n != problem.microdata.n:
+            raise InvalidAssignment(
+                None, f"names {assignment.n} patterns, the table has {problem.microdata.n} records"
+            )
+        stars = self.stars(problem)
+        index = assignment.index
+        if len(index) and index.max() >= len(stars):
+            raise InvalidAssignment(
+                int(index.argmax()), f"has pattern {index.max()} of a mask of {len(stars)}"
+            )
+        return np.concatenate([stars, np.ones((1, stars.shape[1]), np.bool_)])[index]
