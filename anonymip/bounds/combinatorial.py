@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
+from anonymip.bounds.pattern_lagrangian import pattern_bound
 from anonymip.bounds.squared_error import squared_error_bound, squared_error_terms
 from anonymip.bounds.weaker_notions import weaker_notion_bound
 from anonymip.budget import Budget
 from anonymip.objectives import SSE
 from anonymip.problem import Problem
+from anonymip.recodings import PatternGuided
 from anonymip.solution import Bound
 
 
@@ -18,7 +20,7 @@ def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound |
     """Return a lower bound on the loss of any release, by whichever argument holds.
 
     Monotone record losses are bounded by nearest neighbours, or by what the weaker notions leave of
-    that; squared errors by nearest squared distances.
+    that; squared errors by nearest squared distances; releases by patterns by prices of records.
 
     Parameters
     ----------
@@ -32,6 +34,10 @@ def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound |
     Bound or None
         None if no argument holds.
     """
+    if isinstance(problem.recoding, PatternGuided):
+        by_prices = pattern_bound(problem, budget=budget)
+        if by_prices is not None:
+            return by_prices
     if isinstance(problem.objective, SSE):
         return squared_error_bound(problem, budget=budget)
     found = nearest_neighbour_bound(problem, budget=budget)
