@@ -92,6 +92,22 @@ FORMULATIONS = MappingProxyType(
                 "anonymip.models.set_cover:set_start_set_cover",
                 "anonymip.models.set_cover:read_set_cover",
             ),
+            Formulation(
+                "pattern",
+                "pattern",
+                "anonymip.models.pattern:pattern_size",
+                "anonymip.models.pattern:build_pattern",
+                "anonymip.models.pattern_start:set_start_pattern",
+                "anonymip.models.pattern_start:read_pattern",
+            ),
+            Formulation(
+                "pattern-strong",
+                "pattern",
+                "anonymip.models.pattern:pattern_strong_size",
+                "anonymip.models.pattern:build_pattern_strong",
+                "anonymip.models.pattern_start:set_start_pattern",
+                "anonymip.models.pattern_start:read_pattern",
+            ),
         )
     }
 )
@@ -177,6 +193,8 @@ def build(problem: Problem, formulation: str | None = None, **choices: Any) -> C
         Disjuncts of :mod:`pyomo.gdp`. All have the same optima and name their variables alike.
         Of freeform generalization and weaker notions ``"freeform"``: the MIP of Doka et al.,
         eqs. (4)-(11); of freeform generalization ``"set-cover"`` too, with a variable a set.
+        Of patterns ``"pattern"``: the ILP of Bredereck et al., eqs. (5)-(8), and
+        ``"pattern-strong"``, smaller and with a much better linear relaxation.
     **choices
         Of the formulation, such as ``integer_ends``.
 

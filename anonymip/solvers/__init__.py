@@ -5,7 +5,13 @@ Only the light parts are imported here; Pyomo and the solvers load on first use.
 
 from anonymip.solvers.compilation import compile_standard_form
 from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
-from anonymip.solvers.registry import availability, get_solver, solve_model, solver_names
+from anonymip.solvers.registry import (
+    availability,
+    get_solver,
+    solve_form,
+    solve_model,
+    solver_names,
+)
 from anonymip.solvers.standard_form import StandardForm
 
 __all__ = [
@@ -17,6 +23,7 @@ __all__ = [
     "availability",
     "compile_standard_form",
     "get_solver",
+    "solve_form",
     "solve_model",
     "solver_names",
 ]

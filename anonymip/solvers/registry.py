@@ -159,6 +159,33 @@ def solve_model(
     return result
 
 
+def solve_form(
+    form: StandardForm,
+    solver: str | Solver = "highs",
+    options: SolverOptions | None = None,
+    start: bool = False,
+    budget: Budget | None = None,
+) -> SolverResult:
+    """Solve a model that is given as matrices, and check what comes back as for any other.
+
+    Parameters
+    ----------
+    form
+        Its variables need a name and, with `start`, a value; its constraints need a name.
+    solver, options, start, budget
+        As for :func:`solve_model`.
+
+    Raises
+    ------
+    InputError, SolverUnavailable, SolverError
+        As :func:`solve_model` does.
+    """
+    adapter = get_solver(solver) if isinstance(solver, str) else solver
+    if _is_isolated(adapter):
+        prepare()
+    return _solve_scaled(form, adapter, options or SolverOptions(), start, budget or Budget())
+
+
 def _solve_scaled(
     form: StandardForm,
     adapter: Solver,

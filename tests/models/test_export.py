@@ -10,7 +10,17 @@ import pyomo.environ as pyo
 import pytest
 from pyomo.gdp import Disjunct
 
-from anonymip import EquivalenceClasses, InputError, Problem, build, load_instance, solve
+from anonymip import (
+    EquivalenceClasses,
+    InputError,
+    Mask,
+    PatternGuided,
+    Problem,
+    build,
+    load_instance,
+    solve,
+)
+from anonymip.exact.patterns.solve import pattern_ilp
 from anonymip.models.export import ExportedModel, export_files, export_model
 
 OPTIMUM = 0.955090
@@ -160,3 +170,17 @@ def test_other_endings_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="no ending of a model format") as caught:
         export_files(Path(name))
     assert "Name a file that ends in .lp, .mps, .nl" in str(caught.value)
+
+
+@pytest.mark.parametrize("formulation", ["pattern", "pattern-strong"])
+def test_pattern_models_are_written(tmp_path: Path, formulation: str) -> None:
+    """What HiGHS reads has the optimum of the method, and names that say what they are."""
+    stars = Problem(load_instance("health-records"), 2, PatternGuided(Mask(suppress_at_most=2)))
+    path = tmp_path / "patterns.mps"
+    written = export_model(build(stars, formulation), path)
+    solver = read_by_highs(path)
+    assert solver.getNumRow() == written.rows
+    assert any(name.startswith("assigned(") for name in solver.getLp().col_names_)
+    solver.run()
+    best = pattern_ilp(stars).objective
+    assert solver.getInfo().objective_function_value == pytest.approx(best)

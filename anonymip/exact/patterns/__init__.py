@@ -1,0 +1,1 @@
+"""Proofs and exact solutions of pattern problems."""

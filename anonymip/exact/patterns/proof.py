@@ -1,0 +1,278 @@
+"""Pattern problems of real size, solved to proven optimality part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Patterns
+from anonymip.bounds.pattern_lagrangian import ascend
+from anonymip.bounds.pattern_prices import PatternPrices, price_patterns
+from anonymip.bounds.pattern_program import PatternProgram, pattern_program
+from anonymip.bounds.pattern_rows import pattern_row_bound
+from anonymip.budget import Budget
+from anonymip.errors import InputError, NoSolution
+from anonymip.exact.patterns.lone import enough_lone
+from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, loss_of, parts_of
+from anonymip.kernels import Stopwatch
+from anonymip.problem import Problem
+from anonymip.recodings.output_rows import OutputRows, output_rows, recoding_of
+from anonymip.solution import Bound, Solution
+from anonymip.solvers import SolverOptions
+from anonymip.status import Stopped
+from anonymip.tolerances import closes_gap
+
+#: Share of the time that the ascent of prices may take.
+_ASCENT = 0.4
+#: Every part gets so many seconds if they are left.
+_SECONDS_A_PART = 5.0
+
+
+def prove(
+    problem: Problem,
+    *,
+    start: Solution | None = None,
+    budget: Budget | None = None,
+    solver: str = "highs",
+    gap: float = 0.0,
+    threads: int = 1,
+    seed: int = 0,
+) -> Solution:
+    """Return a best release by patterns, and the proof of it as far as time goes.
+
+    The pattern of stars only is set aside, as if it needed no k records; what is left falls into
+    parts that share no output row. The Lagrangian bound gives prices, which prove many parts
+    optimal at once and rule out most rows of others; kernels of what is left are solved as MIPs. If
+    the records under stars only are none or at least k, the parts together are an optimal release.
+    If not, they are a bound still, the cheapest further records are put under stars only, and where
+    that costs more than the bound the problem is solved as a whole.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding; without single use and diversity.
+    start
+        A known release, returned if nothing better is found.
+    budget
+        When it ends, the best release and bound so far are returned.
+    solver
+        Name of a solver of MIPs.
+    gap
+        Relative gap to stop at.
+    threads, seed
+        Of the solver.
+
+    Raises
+    ------
+    InputError
+        If the problem has rules that the parts do not know.
+    NoSolution
+        If no release exists, or none was found in time.
+    SolverError
+        If what the solver returns does not survive the checks.
+    """
+    if recoding_of(problem).single_use or problem.diversity is not None:
+        raise InputError(
+            "parts of a pattern problem know neither single use nor diversity",
+            remedy="Use the formulation pattern-strong of the whole problem",
+        )
+    watch, budget = Stopwatch(), budget or Budget()
+    if start is not None:
+        own = pattern_row_bound(problem)
+        if closes_gap(start.objective, own.value):
+            return _kept(problem, start, own, gap, watch)
+    options = SolverOptions(relative_gap=gap, threads=threads, seed=seed)
+    rows = output_rows(problem)
+    found = _solve(pattern_program(problem, rows), solver, options, gap, budget)
+    lone = found.program.lone
+    if lone >= 0 and 0 < found.left < problem.k:
+        found.trace.append(
+            f"the parts leave {found.left} records under stars only, fewer than k = {problem.k}"
+        )
+        enough_lone(found.parts, problem.k)
+        if not closes_gap(found.upper, found.lower) and budget.stop_reason() is None:
+            found = _whole(problem, rows, found, solver, options, gap, budget)
+    return _told(problem, rows, found, start, gap, budget, watch)
+
+
+@dataclass(eq=False)
+class _Found:
+    """The parts of a program and what is known of them.
+
+    `elsewhere` is a bound by other means, `sworn` whether that is a solver's word.
+    """
+
+    program: PatternProgram
+    parts: list[PatternPart]
+    trace: list[str]
+    solver: str | None
+    elsewhere: float = -np.inf
+    sworn: bool = False
+
+    @property
+    def by_solver(self) -> bool:
+        return self.sworn or any(part.by_solver for part in self.parts)
+
+    @property
+    def lower(self) -> float:
+        return max(self.elsewhere, fsum(part.lower for part in self.parts))
+
+    @property
+    def upper(self) -> float:
+        return fsum(part.upper for part in self.parts)
+
+    @property
+    def left(self) -> int:
+        """Number of records without companions."""
+        if any(part.amounts is None for part in self.parts):
+            return 0
+        return self.program.records - sum(int(_amounts(part).sum()) for part in self.parts)
+
+
+def _amounts(part: PatternPart) -> NDArray[np.int64]:
+    assert part.amounts is not None
+    return part.amounts
+
+
+def _solve(
+    program: PatternProgram,
+    solver: str,
+    options: SolverOptions,
+    gap: float,
+    budget: Budget,
+) -> _Found:
+    prices = _prices(program, budget)
+    parts = parts_of(prices)
+    found = _Found(program, parts, [], None)
+    open_ = [part for part in parts if not part.closed]
+    found.trace.append(
+        f"{program.pairs:,} pairs of {program.kinds:,} kinds of records and their output rows; "
+        f"{len(open_):,} parts are not proven optimal by prices"
+    )
+    weights = [float(part.pairs) ** 1.5 for part in open_]
+    for at, part in enumerate(open_):
+        if budget.stop_reason() is not None:
+            break
+        if np.isfinite(found.upper) and found.upper - found.lower <= gap * abs(found.upper):
+            break
+        budget.report("proving parts", done=at, total=len(open_), bound=found.lower)
+        share = _share(budget, weights[at] / sum(weights[at:]))
+        found.solver = part.solve(solver, options, share) or found.solver
+    return found
+
+
+def _share(budget: Budget, fraction: float) -> Budget:
+    left = budget.remaining()
+    if left is None:
+        return budget
+    return budget.renewed(max(min(left, _SECONDS_A_PART), fraction * left, 1e-3))
+
+
+def _prices(program: PatternProgram, budget: Budget) -> PatternPrices:
+    """Return good prices; those of the row bound where these are enough."""
+    plain = price_patterns(program, program.cheapest)
+    amounts = greedy_amounts(plain)
+    upper = np.inf if amounts is None else loss_of(plain, amounts)
+    if plain.bound >= upper:
+        return plain
+    enough = upper - 1.0 / program.grid + 1e-6 if program.grid else upper
+    return ascend(program, None, budget.share(_ASCENT), enough=enough)
+
+
+def _whole(
+    problem: Problem,
+    rows: OutputRows,
+    before: _Found,
+    solver: str,
+    options: SolverOptions,
+    gap: float,
+    budget: Budget,
+) -> _Found:
+    """Return what solving the problem with its pattern of stars only as any other gives."""
+    before.trace.append("the problem is solved with this pattern among the others")
+    program = pattern_program(problem, rows, aside=False)
+    found = _solve(program, solver, options, gap, budget)
+    found.trace[:0] = before.trace
+    best, other = (before, found) if before.upper <= found.upper else (found, before)
+    if other.lower > best.lower:
+        best.elsewhere, best.sworn = other.lower, other.by_solver
+    best.trace, best.solver = found.trace, found.solver or before.solver
+    return best
+
+
+def _told(
+    problem: Problem,
+    rows: OutputRows,
+    found: _Found,
+    start: Solution | None,
+    gap: float,
+    budget: Budget,
+    watch: Stopwatch,
+) -> Solution:
+    """Return the checked solution."""
+    method = f"pattern parts with {found.solver}" if found.by_solver else "pattern Lagrangian"
+    proof = "solver" if found.by_solver else "argument"
+    bound = Bound(found.lower, method, proof, watch.seconds)
+    assignment = None
+    lone_fits = found.program.lone < 0 or not 0 < found.left < problem.k
+    if lone_fits and all(part.amounts is not None for part in found.parts):
+        assignment = _patterns(problem, rows, found)
+    if start is not None and (assignment is None or start.objective <= found.upper):
+        assert isinstance(start.assignment, Patterns)
+        assignment = start.assignment
+    if assignment is None:
+        raise NoSolution(
+            "no release was found in time", remedy="Give it more time, or a release to start from"
+        )
+    return Solution.of(
+        problem,
+        assignment,
+        method="pattern-ilp",
+        bound=bound,
+        stopped=budget.stop_reason() or Stopped.GAP,
+        options={"formulation": "parts", "gap": gap},
+        seconds=watch.seconds,
+        trace=tuple(found.trace),
+        solver=found.solver,
+    )
+
+
+def _kept(
+    problem: Problem, start: Solution, bound: Bound, gap: float, watch: Stopwatch
+) -> Solution:
+    return Solution.of(
+        problem,
+        start.assignment,
+        method="pattern-ilp",
+        bound=bound,
+        options={"formulation": "parts", "gap": gap},
+        seconds=watch.seconds,
+        trace=("the start is optimal: no record shares a cheaper pattern with enough others",),
+    )
+
+
+def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:
+    """Hand the records of each kind out to patterns, in their order."""
+    program = found.program
+    kinds, patterns, amounts = [], [], []
+    left = program.counts.copy()
+    for part in found.parts:
+        prices, taken = part.prices, _amounts(part)
+        own = part.kinds[prices.pair_kinds]
+        kinds.append(own)
+        patterns.append(prices.program.patterns[prices.pair_patterns])
+        amounts.append(taken)
+        np.subtract.at(left, own, taken)
+    kinds.append(np.arange(program.kinds))
+    patterns.append(np.full(program.kinds, program.lone, np.int64))
+    amounts.append(left)
+    kind, pattern = np.concatenate(kinds), np.concatenate(patterns)
+    order = np.argsort(kind, kind="stable")
+    given = np.repeat(pattern[order], np.concatenate(amounts)[order])
+    records = np.argsort(program.kind_of[rows.types.inverse], kind="stable")
+    index = np.empty(problem.n, np.int32)
+    index[records] = given
+    return Patterns(index)
