@@ -85,6 +85,17 @@ def cheapest_degrees(
     Successive shortest paths, by Dijkstra's rule on reduced costs. Complexity: O(n^2) time for
     each edge at worst, O(n^2) bytes beside the costs.
     """
+    flow, stopped = degree_flow(costs, degrees, budget, phase)
+    return flow.used, int(flow.cursor[1]), stopped
+
+
+def degree_flow(
+    costs: NDArray[np.floating],
+    degrees: NDArray[np.int64],
+    budget: Budget | None = None,
+    phase: str = "minimum cost flow",
+) -> tuple[Flow, Stopped | None]:
+    """Return the flow of :func:`cheapest_degrees` with its duals, and why it stopped early."""
     n = len(costs)
     largest = max(1, int(degrees.max()))
     flow = Flow(
@@ -109,7 +120,7 @@ def cheapest_degrees(
         return int(_flow_step(costs, flow, amount))
 
     stopped = run_in_steps(step, n, budget or Budget(), phase)
-    return flow.used, int(flow.cursor[1]), stopped
+    return flow, stopped
 
 
 @kernel
