@@ -12,7 +12,22 @@ from pathlib import Path
 from types import MappingProxyType
 
 from anonymip.errors import InputError
+from anonymip.instances.bands import paths_of_bands
+from anonymip.instances.nested_groups import paths_of_groups
 from anonymip.instances.tree import Tree
+
+
+class _WrongLine(InputError):
+    """One of the paths is wrong; whoever read them from a file knows its line there."""
+
+    number = 0
+    what = ""
+
+
+def _wrong_line(number: int, what: str, remedy: str, value: object = None) -> _WrongLine:
+    error = _WrongLine(f"hierarchy line {number} {what}", remedy=remedy, value=value)
+    error.number, error.what = number, what
+    return error
 
 
 @dataclass(frozen=True)
@@ -51,21 +66,21 @@ class Hierarchy:
         seen: set[str] = set()
         for number, path in enumerate(paths, start=1):
             if len(path) < 2:
-                raise InputError(
-                    f"hierarchy line {number} has fewer than two levels",
-                    remedy="Give the value, its generalizations and the root",
+                raise _wrong_line(
+                    number,
+                    "has fewer than two levels",
+                    "Give the value, its generalizations and the root",
                 )
             if path[0] in seen:
-                raise InputError(
-                    f"hierarchy line {number} repeats a value of an earlier line",
-                    remedy="Give each value once",
-                    value=path[0],
+                raise _wrong_line(
+                    number, "repeats a value of an earlier line", "Give each value once", path[0]
                 )
             if path[-1] != root:
-                raise InputError(
-                    f"hierarchy line {number} does not end in the root of the first line",
-                    remedy="End every path in the same root, for example *",
-                    value=path[-1],
+                raise _wrong_line(
+                    number,
+                    "does not end in the root of the first line",
+                    "End every path in the same root, for example *",
+                    path[-1],
                 )
             seen.add(path[0])
             self._add_path(number, path)
@@ -80,17 +95,86 @@ class Hierarchy:
     def _add_path(self, number: int, path: tuple[str, ...]) -> None:
         nodes = [label for at, label in enumerate(path) if at == 0 or path[at - 1] != label]
         if len(set(nodes)) < len(nodes):
-            raise InputError(
-                f"hierarchy line {number} comes back to an earlier level: the nesting is cyclic",
-                remedy="A value generalizes step by step up to the root",
+            raise _wrong_line(
+                number,
+                "comes back to an earlier level: the nesting is cyclic",
+                "A value generalizes step by step up to the root",
             )
         for child, parent in pairwise(nodes):
             if self._parents.setdefault(child, parent) != parent:
-                raise InputError(
-                    f"hierarchy line {number}: a node has two different parents",
-                    remedy="A node must lie under the same group wherever it occurs",
-                    value=child,
+                raise _wrong_line(
+                    number,
+                    "has a node with two different parents",
+                    "A node must lie under the same group wherever it occurs",
+                    child,
                 )
+
+    @classmethod
+    def from_groups(cls, groups: object, *, root: str = "*") -> Hierarchy:
+        """Return the hierarchy of groups within groups.
+
+        Parameters
+        ----------
+        groups
+            For each group its name and what it holds: values, or groups in turn. Values alone make
+            a hierarchy of one level.
+        root
+            Name of the whole.
+
+        Raises
+        ------
+        InputError
+            If a group is empty or holds itself, or a value or a name stands in two places.
+
+        Examples
+        --------
+        >>> from anonymip import Hierarchy
+        >>> land = Hierarchy.from_groups({"Europe": {"North": ["SE"], "South": ["IT"]}})
+        >>> land.paths
+        (('SE', 'North', 'Europe', '*'), ('IT', 'South', 'Europe', '*'))
+        """
+        return cls(paths_of_groups(groups, root))
+
+    @classmethod
+    def from_bands(
+        cls,
+        values: Iterable[object],
+        widths: Sequence[float],
+        *,
+        origin: float = 0,
+        root: str = "*",
+    ) -> Hierarchy:
+        """Return the hierarchy of numbers in bands of growing width.
+
+        Parameters
+        ----------
+        values
+            All numbers of the domain, such as ``range(17, 91)`` or a column of a table.
+        widths
+            Of the bands at each level, the narrowest first, each a multiple of the one before.
+        origin
+            Where a band begins: with widths of 5 and origin 0 there is one from 20 to 24.
+        root
+            Name of the whole.
+
+        Raises
+        ------
+        InputError
+            If something is no finite number, or the bands do not nest.
+
+        Notes
+        -----
+        Bands of whole numbers are labelled by their first and last number, ``20..24``. If a value,
+        a width or the origin is not whole, the upper end is not part of the band: ``2.5..<5``.
+        Bands keep their width at the ends of the domain, so labels do not tell where it ends.
+
+        Examples
+        --------
+        >>> from anonymip import Hierarchy
+        >>> Hierarchy.from_bands(range(22, 24), (5, 10)).paths
+        (('22', '20..24', '20..29', '*'), ('23', '20..24', '20..29', '*'))
+        """
+        return cls(paths_of_bands(values, widths, origin, root))
 
     @property
     def root(self) -> str:
@@ -145,7 +229,8 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
         plain = codecs.lookup(encoding).name
         name = "utf-8-sig" if plain == "utf-8" else plain
         with file.open(encoding=name, newline="") as stream:
-            lines: Iterable[list[str]] = list(csv.reader(stream, delimiter=separator))
+            reader = csv.reader(stream, delimiter=separator)
+            lines = [(reader.line_num, line) for line in reader if any(line)]
     except OSError as error:
         raise InputError(
             f"cannot read the hierarchy {file}: {error.strerror}", remedy="Check the path"
@@ -159,4 +244,21 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
             f"the hierarchy {file} is not a table: {error}",
             remedy="Check its separator and its quotes",
         ) from None
-    return Hierarchy([line for line in lines if any(line)])
+    for at, line in lines:
+        if "" in line[1:]:
+            raise InputError(
+                f"the hierarchy {file}: line {at} has no label in column {line[1:].index('') + 2}",
+                remedy="Give every value every level; repeat a label where nothing changes",
+                value=line[0],
+            )
+    try:
+        return Hierarchy([line for _, line in lines])
+    except _WrongLine as error:
+        at = lines[error.number - 1][0]
+        raise InputError(
+            f"the hierarchy {file}: line {at} {error.what}", remedy=error.remedy, value=error.value
+        ) from None
+    except InputError as error:
+        raise InputError(
+            f"the hierarchy {file}: {error.message}", remedy=error.remedy, value=error.value
+        ) from None

@@ -13,7 +13,7 @@ import pandas as pd
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.generators import census
-from anonymip.instances.hierarchy import Hierarchy
+from anonymip.instances.hierarchy import Hierarchy, read_hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
 from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema, read_schema
@@ -260,6 +260,23 @@ def _file(name: str, schema: Schema) -> Callable[[], Microdata]:
     return lambda: schema.read(_data_file(name))
 
 
+_ADULT = "sex,race,marital-status,education,native-country,workclass,occupation"
+_ADULT_HIERARCHIES = {
+    name: f"adult/hierarchies/adult_hierarchy_{name}.csv" for name in ["age", *_ADULT.split(",")]
+}
+
+
+def _adult_with_hierarchies() -> Microdata:
+    """Return the complete records of Adult, all attributes with the hierarchies of the data."""
+    table = _data_file("adult/adult_arx_30162.csv")
+    attributes = {
+        name: {"hierarchy": read_hierarchy(_data_file(file))}
+        for name, file in _ADULT_HIERARCHIES.items()
+    }
+    schema = Schema(attributes, sensitive=("salary-class",), table=TableFormat(separator=";"))
+    return schema.read(table)
+
+
 # The columns of files without header.
 _ADULT_RAW = [
     "age",
@@ -336,15 +353,19 @@ _INSTANCES = (
         _file(
             "adult/adult_arx_30162.csv",
             Schema(
-                _kinds(
-                    "age",
-                    "sex,race,marital-status,education,native-country,workclass,occupation",
-                ),
+                _kinds("age", _ADULT),
                 sensitive=("salary-class",),
                 table=TableFormat(separator=";"),
             ),
         ),
         ("adult/adult_arx_30162.csv",),
+    ),
+    NamedInstance(
+        "adult-hierarchies",
+        "the same records, the 8 attributes hierarchical",
+        "UCI Adult, incomplete records removed, with the hierarchies commonly used for it",
+        _adult_with_hierarchies,
+        ("adult/adult_arx_30162.csv", *_ADULT_HIERARCHIES.values()),
     ),
     NamedInstance(
         "adult-raw",

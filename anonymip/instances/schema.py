@@ -13,7 +13,8 @@ import pandas as pd
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import all_whole, looks_numeric, unknown_column
-from anonymip.instances.hierarchy import read_hierarchy
+from anonymip.instances.declared_hierarchy import declared_hierarchy
+from anonymip.instances.hierarchy import Hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
 from anonymip.instances.readers import read_table
 
@@ -22,7 +23,7 @@ _ATTRIBUTE_KEYS = {
     "domain": "a list",
     "integer": "true or false",
     "weight": "a number",
-    "hierarchy": "a text",
+    "hierarchy": "a text or a table",
     "publish": "a text",
 }
 _TABLE_KEYS = {
@@ -35,7 +36,18 @@ _TABLE_KEYS = {
     "keep": "a list",
     "drop": "a list",
 }
-_DOCUMENT_KEYS = {"attributes": "a table", "table": "a table"}
+#: Which cells may be stars; what the rules mean is for the recoding to say.
+_MASK_KEYS = {
+    "suppress_at_most": "a number",
+    "never": "a list",
+    "together": "a list",
+    "at_most_one": "a list",
+    "allow_all_stars": "true or false",
+    "patterns": "a list",
+    "single_use": "true or false",
+    "costs": "a table",
+}
+_DOCUMENT_KEYS = {"attributes": "a table", "table": "a table", "mask": "a table"}
 #: A single text is a list of one, where a list of texts is due.
 _TYPES: dict[str, tuple[type, ...]] = {
     "a text": (str,),
@@ -43,6 +55,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "a number": (int, float),
     "true or false": (bool,),
     "a table": (dict,),
+    "a text or a table": (str, dict),
 }
 
 
@@ -59,6 +72,9 @@ class Schema:
         Columns of these roles.
     table
         Format of the file.
+    mask
+        Which cells may be suppressed together, by the keys of the section ``[mask]``; see
+        :func:`anonymip.recodings.mask_sections.read_mask_section`.
     """
 
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -66,6 +82,7 @@ class Schema:
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     table: TableFormat = field(default_factory=TableFormat)
+    mask: Mapping[str, Any] = field(default_factory=dict)
 
     def with_roles(
         self,
@@ -101,6 +118,7 @@ class Schema:
             (*self.keep, *(name for name in keep if name not in self.keep)),
             (*self.drop, *(name for name in drop if name not in self.drop)),
             table,
+            self.mask,
         )
 
     def apply(self, frame: pd.DataFrame) -> Microdata:
@@ -193,9 +211,11 @@ def read_schema(path: str | Path) -> Schema:
         _check_keys(file, f"attributes.{name}.", given, _ATTRIBUTE_KEYS)
         attributes[name] = dict(given)
         if "hierarchy" in given:
-            attributes[name]["hierarchy"] = read_hierarchy(file.parent / given["hierarchy"])
+            attributes[name]["hierarchy"] = _hierarchy(file, name, given["hierarchy"])
     table = document.get("table", {})
     _check_keys(file, "table.", table, _TABLE_KEYS)
+    mask = document.get("mask", {})
+    _check_keys(file, "mask.", mask, _MASK_KEYS)
     lists = {
         key: _texts(file, key, table.get(key, ()))
         for key in ("columns", "sensitive", "keep", "drop")
@@ -212,7 +232,18 @@ def read_schema(path: str | Path) -> Schema:
             columns=lists["columns"],
             missing=_texts(file, "missing", table.get("missing", ("",))),
         ),
+        mask,
     )
+
+
+def _hierarchy(file: Path, name: str, given: object) -> Hierarchy:
+    """Return a declared hierarchy; errors name the column."""
+    try:
+        return declared_hierarchy(given, file.parent)
+    except InputError as error:
+        raise InputError(
+            f"{file}: attributes.{name}: {error.message}", remedy=error.remedy, value=error.value
+        ) from None
 
 
 def _check_keys(

@@ -95,8 +95,8 @@ def test_padded_levels_are_one_node() -> None:
         ([("a", "*"), ("a", "*")], "line 2 repeats a value", "a"),
         ([("a", "*"), ("b", "all")], "line 2 does not end in the root", "all"),
         ([("a", "x", "y", "x", "*")], "line 1 comes back to an earlier level: .* cyclic", None),
-        ([("a", "x", "y", "*"), ("b", "y", "x", "*")], "line 2: .* two different parents", "y"),
-        ([("a", "x", "*"), ("b", "x", "y", "*")], "line 2: .* two different parents", "x"),
+        ([("a", "x", "y", "*"), ("b", "y", "x", "*")], "line 2 .* two different parents", "y"),
+        ([("a", "x", "*"), ("b", "x", "y", "*")], "line 2 .* two different parents", "x"),
         ([("a", "x", "*"), ("x", "*")], "also the generalization of another", "x"),
         ([("a", "*"), ("*", "*")], "also the generalization of another", "*"),
     ],
@@ -127,6 +127,23 @@ def test_unreadable_files_are_refused(
     """A file that is no hierarchy raises a message with a remedy, never a traceback."""
     with pytest.raises(InputError, match=message) as caught:
         read_hierarchy(write(tmp_path, text), **options)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\na;x;*\n\nb;*;x\n", r"hierarchy\.csv: line 4 does not end in the root"),
+        ("a;x;*\nb;;*\n", r"hierarchy\.csv: line 2 has no label in column 2"),
+        ("a;x;*\nb;x;*;\n", r"hierarchy\.csv: line 2 has no label in column 4"),
+        ('"a\nb";x;*\n\na;x;y;x;*\n', r"hierarchy\.csv: line 4 comes back .* cyclic"),
+        ("a;x;*\nx;*\n", r"hierarchy\.csv: a value of the hierarchy is also"),
+    ],
+)
+def test_errors_name_the_file_and_the_line_in_it(tmp_path: Path, text: str, message: str) -> None:
+    """Blank lines and lines within quotes count, as they do in an editor."""
+    with pytest.raises(InputError, match=message) as caught:
+        read_hierarchy(write(tmp_path, text))
     assert caught.value.remedy
 
 

@@ -27,6 +27,7 @@ from anonymip.instances.named import read_domain_file
 BENCHMARKS = {
     "person20": (20, 4, 20),
     "adult": (30_162, 8, 18_109),
+    "adult-hierarchies": (30_162, 8, 18_109),
     "adult-raw": (32_561 - 2_399, 8, 18_109),
     "nursery": (12_960, 8, 12_960),
     "cmc": (1_473, 9, None),

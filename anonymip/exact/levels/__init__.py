@@ -1,0 +1,1 @@
+"""The lattice of levels, and what its nodes cost."""
