@@ -26,11 +26,14 @@ class Nodes:
         The longest way from a value up to the node.
     root
         The node that covers all.
+    paths
+        The path of each value to the root, by level: labels may be repeated.
     """
 
     below: Mapping[str, tuple[str, ...]]
     level: Mapping[str, int]
     root: str
+    paths: tuple[tuple[str, ...], ...] = ()
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -78,12 +81,17 @@ def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
         _refuse(name, "has no values" if not roots else "has more than one root")
     if any(below[str(path[0])] != [str(path[0])] for path in paths):
         _refuse(name, "names a value twice, or as the group of another")
-    return Nodes({label: tuple(sorted(values)) for label, values in below.items()}, level, roots[0])
+    return Nodes(
+        {label: tuple(sorted(values)) for label, values in below.items()},
+        level,
+        roots[0],
+        tuple(tuple(map(str, path)) for path in paths),
+    )
 
 
 def read_nodes(
     columns: Sequence[Column],
-    files: Mapping[str, Path],
+    files: Mapping[str, Path | Sequence[Sequence[str]]],
     given: Mapping[str, Paths],
 ) -> dict[str, Nodes]:
     """Return the hierarchies of the columns that need one.
@@ -93,7 +101,7 @@ def read_nodes(
     columns
         The quasi-identifiers.
     files
-        Files of hierarchies that a schema names, by column.
+        Files of hierarchies that a schema names, or the paths that it writes out, by column.
     given
         Hierarchies handed over, which go before those of the schema.
 
@@ -121,7 +129,7 @@ def _read_paths(file: Path) -> list[list[str]]:
     """Return the lines of a hierarchy file: labels with semicolons between them, no header."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            return [line for line in csv.reader(stream, delimiter=";") if any(line)]
+            lines = [line for line in csv.reader(stream, delimiter=";") if any(line)]
     except OSError as error:
         raise InputError(
             f"the hierarchy {file} cannot be read: {error.strerror}", remedy="Check the path"
@@ -131,6 +139,12 @@ def _read_paths(file: Path) -> list[list[str]]:
             f"the hierarchy {file} is no UTF-8 text of labels and semicolons",
             remedy="Correct the file",
         ) from None
+    if any("" in line[1:] for line in lines):
+        raise InputError(
+            f"the hierarchy {file} has a line with an empty label above its value",
+            remedy="Give every value every level",
+        )
+    return lines
 
 
 def _refuse(name: str, reason: str) -> None:

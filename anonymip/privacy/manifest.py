@@ -13,10 +13,13 @@ from typing import Any, Literal, NoReturn, cast
 import pandas as pd
 
 from anonymip.errors import InputError
+from anonymip.privacy.masks import MASK_KEYS, Mask, read_levels, read_mask
 
 FORMAT = "anonymip-release/1"
 #: Recodings in which every record has a published set of its own, not that of its class.
 COVERS = ("freeform", "one-k", "k-one", "k-k", "k-concealment")
+#: Recodings that say of stars what they mean.
+STARRED = ("pattern", "full-domain")
 SUFFIX = ".manifest.json"
 #: Forms of a generalized cell by the kind of its column.
 _FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
@@ -76,11 +79,17 @@ class Diversity:
     matches
         In a cover, the rows of a record among which the values are counted, all equally likely;
         None if their number differs, and for classes.
+    t
+        How far the values of a class may lie from those of all rows; None for any distance.
+    ordered
+        Whether numbers lie on a line.
     """
 
     l: Fraction  # noqa: E741 - the field's own name
     distinct: int
     matches: int | None = None
+    t: Fraction | None = None
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,22 @@ class Limit:
 
     attribute: str
     most: float | None
+
+
+@dataclass(frozen=True)
+class StarCosts:
+    """What the objective charges for cells that are not exact, if the manifest tells it.
+
+    Parameters
+    ----------
+    columns
+        By column, 1 where nothing is said.
+    patterns
+        By the set of columns that are not exact, in place of the sum of theirs.
+    """
+
+    columns: Mapping[str, float]
+    patterns: Mapping[frozenset[str], float]
 
 
 @dataclass(frozen=True)
@@ -128,6 +153,10 @@ class Manifest:
     limits: tuple[Limit, ...]
     has_seed: bool
     unknown_keys: int
+    mask: Mask | None = None
+    levels: Mapping[str, int] | None = None
+    stars_are_class: bool = False
+    star_costs: StarCosts | None = None
 
     @property
     def is_cover(self) -> bool:
@@ -186,6 +215,9 @@ _KEYS = frozenset(
         "table",
         "order",
         "suppressed",
+        "stars",
+        "mask",
+        "levels",
         "diversity",
         "limits",
         "checked",
@@ -266,7 +298,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         raise InputError(
             "the manifest is of an unknown format", remedy=f"This version reads {FORMAT}"
         )
-    known = ("classes", *COVERS)
+    known = ("classes", *COVERS, *STARRED)
     recoding = _get(document, "recoding", str)
     if recoding not in known:
         raise InputError(
@@ -310,15 +342,22 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         limits=_limits(document.get("limits"), identifying),
         has_seed=_names_seed(document) or _names_seed(document.get("options")),
         unknown_keys=_foreign_keys(document),
+        mask=read_mask(_get(document, "mask"), identifying) if recoding == "pattern" else None,
+        levels=read_levels(_get(document, "levels"), identifying)
+        if recoding == "full-domain"
+        else None,
+        stars_are_class=recoding in STARRED
+        and _one_of(document, "stars", ("class", "suppressed")) == "class",
+        star_costs=_star_costs(objective, identifying),
     )
 
 
 #: Keys of the objects in a manifest, by where they stand.
 _INNER = {
-    "objective": {"name", "value"},
+    "objective": {"name", "value", "costs", "pattern_costs"},
     "bound": {"value", "method", "proof"},
     "table": {"separator", "encoding", "layout", "missing"},
-    "diversity": {"l", "distinct", "matches"},
+    "diversity": {"l", "distinct", "matches", "t", "ordered"},
 }
 _COLUMN_KEYS = {"name", "role"}
 _IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain"}
@@ -341,9 +380,18 @@ def _foreign_keys(document: Mapping[str, Any]) -> int:
     if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
         _refuse("versions", "is not an object of texts")
     foreign = set(document) - _KEYS
+    recoding = document["recoding"]
+    # What a recoding does not declare nobody reads.
+    foreign |= {"mask"} & set(document) if recoding != "pattern" else set()
+    foreign |= {"levels"} & set(document) if recoding != "full-domain" else set()
+    foreign |= {"stars"} & set(document) if recoding not in STARRED else set()
     count = len(foreign)
+    if recoding == "pattern" and isinstance(document.get("mask"), Mapping):
+        count += len(set(document["mask"]) - MASK_KEYS)
     for key, known in _INNER.items():
         count += len(set(document.get(key) or ()) - known)
+    if document["objective"]["name"] != "suppressions":
+        count += len(set(document["objective"]) & {"costs", "pattern_costs"})
     count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})
     for column in document["columns"]:
         identifies = column["role"] == "quasi-identifier"
@@ -374,6 +422,25 @@ def _column(entry: object) -> Column:
     return Column(name, role, kind, publish, integer, read_domain(name, kind, entry.get("domain")))
 
 
+def _star_costs(objective: Mapping[str, Any], names: Sequence[str]) -> StarCosts | None:
+    if objective["name"] != "suppressions":
+        return None
+    costs = objective.get("costs", {})
+    if not isinstance(costs, Mapping) or not set(costs) <= set(names):
+        _refuse("objective.costs", "is not an object of quasi-identifiers")
+    columns = {name: _number(costs, name, "objective.costs.") for name in costs}
+    patterns: dict[frozenset[str], float] = {}
+    listed = objective.get("pattern_costs", [])
+    if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
+        _refuse("objective.pattern_costs", "is not a list of objects")
+    for entry in listed:
+        named = _get(entry, "columns", list, "objective.pattern_costs.")
+        if set(entry) != {"columns", "cost"} or not all(name in names for name in named):
+            _refuse("objective.pattern_costs", "holds something else than columns and their cost")
+        patterns[frozenset(named)] = _number(entry, "cost", "objective.pattern_costs.")
+    return StarCosts(columns, patterns)
+
+
 def _diversity(given: object) -> Diversity | None:
     if given is None:
         return None
@@ -386,8 +453,20 @@ def _diversity(given: object) -> Diversity | None:
         matches = cast(int, _get(given, "matches", int, "diversity."))
     if share < 1 or distinct < 1 or (matches is not None and matches < 1):
         _refuse("diversity", "asks for less than nothing")
+    far = None if given.get("t") is None else _number(given, "t", "diversity.")
+    if far is not None and (not 0 <= far < 1 or matches is not None):
+        _refuse("diversity", "has a t that is not from 0 to below 1, or not of classes")
+    ordered = given.get("ordered", False)
+    if not isinstance(ordered, bool):
+        _refuse("diversity.ordered", "is neither true nor false")
     # The nearest fraction of ordinary size is what was meant: 3.3333333333333335 is 10/3.
-    return Diversity(Fraction(share).limit_denominator(10**6), distinct, matches)
+    return Diversity(
+        Fraction(share).limit_denominator(10**6),
+        distinct,
+        matches,
+        None if far is None else Fraction(far).limit_denominator(10**6),
+        ordered,
+    )
 
 
 def _limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.privacy.cells import Cell
+from anonymip.privacy.closeness import far_classes
 from anonymip.privacy.hierarchies import Nodes
 from anonymip.privacy.manifest import Column, Diversity, Limit
 from anonymip.privacy.published import PublishedTable
@@ -18,11 +19,16 @@ _ROUNDING = 1e-9
 
 
 def diversity_problems(
-    published: PublishedTable, promised: Diversity, sensitive: tuple[str, ...]
+    published: PublishedTable,
+    promised: Diversity,
+    sensitive: tuple[str, ...],
+    *,
+    stars_are_class: bool = False,
 ) -> list[str]:
     """Return a sentence for each sensitive column with a class that is not diverse.
 
-    Rows whose quasi-identifiers are all suppressed are no class, and are left out.
+    Rows whose quasi-identifiers are all suppressed are no class, and are left out, unless the
+    manifest says that they are one.
 
     Parameters
     ----------
@@ -32,6 +38,8 @@ def diversity_problems(
         The diversity.
     sensitive
         Names of the sensitive columns.
+    stars_are_class
+        Whether rows of stars only are a class like any other.
 
     Notes
     -----
@@ -39,13 +47,16 @@ def diversity_problems(
     """
     if not sensitive:
         return ["The manifest promises a diversity, but names no sensitive column."]
-    shown = np.flatnonzero(~published.suppressed.all(axis=1))
+    shown = np.flatnonzero(~published.suppressed.all(axis=1) | stars_are_class)
     _, labels = np.unique(published.classes()[shown], return_inverse=True)
     sizes = np.bincount(labels.ravel())
     problems = []
     for name in sensitive:
-        values = distinct(published.untouched[name].texts)[1][shown]
+        texts = published.untouched[name].texts
+        values = distinct(texts)[1][shown]
         poor = _poor_classes(labels.ravel(), sizes, values, promised)
+        if promised.t is not None:
+            poor |= far_classes(texts, shown, labels.ravel(), promised.t, ordered=promised.ordered)
         if poor.any():
             row = int(shown[np.argmax(poor[labels.ravel()])]) + 1
             problems.append(

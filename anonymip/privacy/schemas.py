@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.errors import InputError
+from anonymip.privacy.declared_hierarchies import declared_paths
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Schema:
     encoding: str | None = None
     columns: tuple[str, ...] | None = None
     tokens: tuple[str, ...] | None = None
-    hierarchies: Mapping[str, Path] = field(default_factory=dict)
+    hierarchies: Mapping[str, Path | Sequence[Sequence[str]]] = field(default_factory=dict)
 
     def role_of(self, name: str) -> str | None:
         """Return the declared role of a column, None if it has none."""
@@ -69,7 +70,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         None if table.get("header", not columns) else columns,
         _texts(table, "missing", file),
         {
-            name: file.parent / _hierarchy_file(given["hierarchy"], name, file)
+            name: declared_paths(given["hierarchy"], name, file)
             for name, given in attributes.items()
             if "hierarchy" in given
         },
@@ -80,15 +81,6 @@ def _kind(given: Mapping[str, Any]) -> str | None:
     """Return the declared kind; who names a hierarchy need not say hierarchical."""
     declared: str | None = given.get("kind")
     return "hierarchical" if declared is None and "hierarchy" in given else declared
-
-
-def _hierarchy_file(given: object, name: str, file: Path) -> str:
-    if not isinstance(given, str):
-        raise InputError(
-            f"attributes.{name}.hierarchy of the schema {file} is no text",
-            remedy="Give the path of its file",
-        )
-    return given
 
 
 def _is_table_of_tables(given: object) -> bool:

@@ -22,12 +22,13 @@ from anonymip.privacy.claims import (
     normalised_penalty,
     optimality_problems,
     relative_gap,
+    star_cost_problems,
 )
 from anonymip.privacy.consistency import PublishedMatches
 from anonymip.privacy.covers import check_cover, promise
 from anonymip.privacy.diverse_matches import cover_diversity_problems
 from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
-from anonymip.privacy.manifest import Manifest, read_manifest
+from anonymip.privacy.manifest import COVERS, STARRED, Manifest, read_manifest
 from anonymip.privacy.original import Original, domain_problems, encode_original
 from anonymip.privacy.promises import cap_problems, diversity_problems
 from anonymip.privacy.published import (
@@ -37,6 +38,12 @@ from anonymip.privacy.published import (
     parse_release,
 )
 from anonymip.privacy.schemas import Schema, read_schema
+from anonymip.privacy.stars import (
+    inexact_problems,
+    level_problems,
+    mask_problems,
+    recoded_problems,
+)
 from anonymip.privacy.tables import MalformedTable, TextTable, read_table
 from anonymip.privacy.truth import range_problems, truth_problems
 
@@ -96,9 +103,11 @@ class Verification:
         """Return the text for a person, several lines."""
         lines = ["The release keeps its promises." if self.ok else "The release FAILS."]
         if self.n is not None:
-            nothing = "no class" if self.recoding == "classes" else "not counted"
+            nothing = "not counted" if self.recoding in COVERS else "no class"
             reached = nothing if self.k_reached is None else f"k = {self.k_reached} reached"
-            what = f"{self.classes} classes" if self.recoding == "classes" else self.recoding
+            what = self.recoding if self.recoding in COVERS else f"{self.classes} classes"
+            if self.recoding in STARRED:
+                what = f"recoding {self.recoding}, {what}"
             lines.append(
                 f"{self.n} rows, {self.m} quasi-identifiers, {what}, "
                 f"{self.suppressed} rows suppressed; k = {self.k} claimed, {reached}"
@@ -163,7 +172,8 @@ def verify(
 
     Checked are: the columns; the number of rows; the grammar and the domain of every cell; the
     size of every class, or the matches that every record keeps in a cover (k disjoint assignments
-    in a freeform release); the diversity and the caps that are promised; that the original records
+    in a freeform release); the mask of its stars, or the levels of its columns; the diversity and
+    the caps that are promised; that the original records
     can be handed out one to one to published rows that contain them and show their sensitive and
     kept values; the loss; bound, gap and status.
 
@@ -229,6 +239,7 @@ def verify(
     if findings.published is not None:
         if not claims.is_cover:
             _check_classes(findings, findings.published, k)
+            _check_stars(findings, findings.published, records)
         elif findings.published.n == records.n:
             _check_matches(findings, findings.published, records, k)
         _check_promises(findings, findings.published, records)
@@ -295,7 +306,7 @@ def _check_release(
 
 def _check_classes(findings: _Findings, published: PublishedTable, k: int | None) -> None:
     manifest = findings.manifest
-    sizes, suppressed = _class_sizes(published)
+    sizes, suppressed = _class_sizes(published, manifest)
     problems = []
     for claimed in sorted({manifest.k} | ({k} if k is not None else set())):
         small = int(np.sum(sizes < claimed))
@@ -303,13 +314,39 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
             problems.append(
                 f"{small} classes have fewer than {claimed} rows; the smallest has "
                 f"{int(sizes.min())}, among them published row "
-                f"{_row_of_smallest(published, sizes) + 1}."
+                f"{_row_of_smallest(published, sizes, manifest) + 1}."
             )
     if suppressed != manifest.suppressed:
         problems.append(
             f"The manifest claims {manifest.suppressed} suppressed rows; there are {suppressed}."
         )
     findings.note("Every class has at least k rows; suppressed rows are counted.", problems)
+
+
+def _check_stars(findings: _Findings, published: PublishedTable, records: Original) -> None:
+    """Mask or levels, if the manifest declares any."""
+    manifest = findings.manifest
+    exempt = np.zeros(published.n, np.bool_)
+    if not manifest.stars_are_class:
+        exempt |= published.suppressed.all(axis=1)
+    if manifest.mask is not None:
+        findings.note("Every cell is exact or a star.", inexact_problems(published))
+        once = ", and each serves one row only" if manifest.mask.single_use else ""
+        findings.note(
+            f"The stars of every row are a pattern of the mask{once}.",
+            mask_problems(published, manifest.mask, exempt),
+        )
+    if manifest.levels is not None:
+        findings.note(
+            "Every cell is on the level of its column.",
+            level_problems(published, manifest.levels, findings.hierarchies, exempt)
+            or recoded_problems(published, records, manifest.levels, findings.hierarchies, exempt),
+        )
+    if manifest.recoding in STARRED and exempt.any():
+        findings.note(
+            "Not checked: that rows of stars only are k or more, since the manifest says that they "
+            "were suppressed; who finds a person in no class knows that she is among them."
+        )
 
 
 def _check_matches(
@@ -334,7 +371,12 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
         if not manifest.is_cover:
             findings.note(
                 "Every class has the promised diversity of sensitive values.",
-                diversity_problems(published, manifest.diversity, sensitive),
+                diversity_problems(
+                    published,
+                    manifest.diversity,
+                    sensitive,
+                    stars_are_class=manifest.stars_are_class,
+                ),
             )
         elif published.n == records.n:
             findings.note(
@@ -343,7 +385,7 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
                     published, records, manifest.diversity, sensitive, manifest.k
                 ),
             )
-        if manifest.suppressed:
+        if manifest.suppressed and not manifest.stars_are_class:
             findings.note(
                 "Not checked: the diversity of suppressed rows, which are no class; who finds a "
                 "person in no class knows that she is among them."
@@ -383,24 +425,34 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         "The loss was computed again from the published table.",
         loss_problems(manifest, findings.ncp, published.n * published.m),
     )
-    if not has_ncp_objective(manifest):
+    if manifest.star_costs is not None:
+        findings.note(
+            "The objective value was computed again from the cells that are not exact.",
+            star_cost_problems(manifest, manifest.star_costs, published, records),
+        )
+    elif not has_ncp_objective(manifest):
         findings.note("Not checked: the objective value, which is not the ncp.")
 
 
-def _class_sizes(published: PublishedTable) -> tuple[NDArray[np.int64], int]:
-    """Return the sizes of the classes by class number, and how many rows are all stars."""
+def _class_sizes(published: PublishedTable, manifest: Manifest) -> tuple[NDArray[np.int64], int]:
+    """Return the sizes of the classes by class number, and how many rows are all stars.
+
+    These are no class, unless the manifest says that they are.
+    """
     labels = published.classes()
     sizes = np.bincount(labels)
     stars = published.suppressed.all(axis=1)
-    if not stars.any():
-        return sizes, 0
+    if not stars.any() or manifest.stars_are_class:
+        return sizes, int(stars.sum())
     return np.delete(sizes, labels[stars][0]), int(stars.sum())
 
 
-def _row_of_smallest(published: PublishedTable, sizes: NDArray[np.int64]) -> int:
+def _row_of_smallest(
+    published: PublishedTable, sizes: NDArray[np.int64], manifest: Manifest
+) -> int:
     labels = published.classes()
     size_of_row = np.bincount(labels)[labels]
-    stars = published.suppressed.all(axis=1)
+    stars = published.suppressed.all(axis=1) & (not manifest.stars_are_class)
     return int(np.flatnonzero((size_of_row == sizes.min()) & ~stars)[0])
 
 
@@ -410,7 +462,7 @@ def _result(findings: _Findings) -> Verification:
     sizes: NDArray[np.int64] | None = None
     suppressed = None
     if published is not None:
-        sizes, suppressed = _class_sizes(published)
+        sizes, suppressed = _class_sizes(published, manifest)
     bound = manifest.bound if has_ncp_objective(manifest) else None
     reached = None if sizes is None or not len(sizes) else int(sizes.min())
     if manifest.is_cover:

@@ -5,11 +5,13 @@ from anonymip.publishing.checking import loss_of_table
 from anonymip.publishing.dominance import dominates
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
 from anonymip.publishing.release import Release, publish, refuse_layout
+from anonymip.publishing.star_claims import describe_mask
 
 __all__ = [
     "Release",
     "anonymize",
     "as_verified",
+    "describe_mask",
     "dominates",
     "loss_of_table",
     "manifest_path",

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.instances import Attribute
 from anonymip.solution import Solution
 
@@ -27,11 +26,11 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
     """
     microdata = solution.problem.microdata
     attribute = microdata.attributes[a]
-    assignment = solution.assignment
-    labels = assignment.labels if isinstance(assignment, Classes) else np.arange(assignment.n)
-    groups, firsts, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    starred = groups == SUPPRESSED
+    classes = solution.classes
+    labels = np.arange(microdata.n) if classes is None else classes.labels
+    _, firsts, inverse = np.unique(labels, return_index=True, return_inverse=True)
     cells = solution.description
+    starred = cells.suppressed[firsts, a]
 
     def spread(texts: Sequence[str]) -> NDArray[np.object_]:
         written = np.array(texts, dtype=object)

@@ -13,6 +13,12 @@ from anonymip.assignments import Assignment, Cover
 from anonymip.graphs import degree_of
 from anonymip.instances import Attribute
 from anonymip.publishing.claims import claimed_form, cover_assumptions, cover_checks
+from anonymip.publishing.star_claims import (
+    describe_costs,
+    describe_stars,
+    star_assumptions,
+    star_checks,
+)
 from anonymip.recodings import Cap, Diversity, Limit
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
@@ -75,7 +81,11 @@ def make_manifest(
         "k": problem.k,
         "n": problem.n,
         "m": problem.m,
-        "objective": {"name": problem.objective.name, "value": value},
+        "objective": {
+            "name": problem.objective.name,
+            "value": value,
+            **describe_costs(solution),
+        },
         "ncp": solution.ncp,
         "gcp": solution.gcp,
         "bound": None
@@ -99,7 +109,8 @@ def make_manifest(
             },
         },
         "order": "kept" if keep_order else "shuffled",
-        "suppressed": solution.assignment.suppressed,
+        "suppressed": solution.suppressed,
+        **describe_stars(solution),
         "diversity": _describe_diversity(problem.diversity, solution.assignment),
         "limits": [_describe_limit(limit) for limit in problem.limits],
         "checked": _checks(solution),
@@ -112,7 +123,9 @@ def _describe_diversity(
 ) -> dict[str, Any] | None:
     if diversity is None:
         return None
-    described = {"l": float(diversity.l), "distinct": int(diversity.distinct)}
+    described: dict[str, Any] = {"l": float(diversity.l), "distinct": int(diversity.distinct)}
+    if diversity.t is not None:
+        described |= {"t": float(diversity.t), "ordered": diversity.ordered}
     if isinstance(assignment, Cover):
         # How many rows of a record share its probability.
         return {**described, "matches": degree_of(assignment)}
@@ -134,6 +147,7 @@ def _checks(solution: Solution) -> list[str]:
         checks = [f"every class has at least k = {problem.k} records"]
         if problem.diversity is not None:
             checks.append(f"every class has the {problem.diversity}")
+        checks += star_checks(solution)
     checks += [f"no published cell breaks the {limit}" for limit in problem.limits]
     if problem.compiled.tier == "members":
         checks.append(
@@ -184,6 +198,7 @@ def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[
             "suppressed rows need no diversity: who finds a person in no class knows that she is "
             "among them"
         )
+    assumed += star_assumptions(solution)
     if isinstance(solution.assignment, Cover):
         # Kept order tells of a cover no more than its method, which an adversary may know.
         assumed += cover_assumptions(solution, solution.assignment, is_seeded)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.assignments import Cover
+from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.errors import InputError
 from anonymip.files import replacing
 from anonymip.instances import Microdata
@@ -27,6 +27,7 @@ from anonymip.publishing.manifest import (
     make_manifest,
     manifest_path,
 )
+from anonymip.publishing.star_claims import telling_columns
 from anonymip.solution import Solution
 
 
@@ -172,8 +173,8 @@ def publish(
     Raises
     ------
     InputError
-        If the layout is unknown or its column names are taken, or if records are suppressed and a
-        domain is not declared.
+        If the layout is unknown or its column names are taken; or if values are suppressed, a
+        domain is not declared, and the loss would tell how wide it is.
     NoSolution
         If no assignment of a cover is found that keeps the diversity.
 
@@ -248,17 +249,17 @@ def _without_unused_categories(column: pd.Series) -> pd.Series:
 
 
 def _refuse_telling_domains(solution: Solution) -> None:
-    """Refuse suppressed records whose values the published loss would give away."""
-    observed = [
-        attribute.name
-        for attribute in solution.problem.microdata.attributes
-        if attribute.domain is None and attribute.hierarchy is None
-    ]
-    if solution.assignment.suppressed and observed:
+    """Refuse suppressed values that the published loss would give away."""
+    observed = telling_columns(solution)
+    if observed:
+        by_cells = isinstance(solution.assignment, Patterns | Levels)
+        hidden, instead = ("records", "do not allow suppression")
+        if by_cells:
+            hidden, instead = ("values", "use the objective gcp or suppressions")
         raise InputError(
-            "records are suppressed, and the loss would tell how far out they lie: the domain of "
+            f"{hidden} are suppressed, and the loss would tell how far out they lie: the domain of "
             f"{', '.join(map(repr, observed))} is what was observed",
-            remedy="Declare the domain in the schema, or do not allow suppression",
+            remedy=f"Declare the domain in the schema, or {instead}",
         )
 
 

@@ -135,7 +135,7 @@ def test_a_loss_of_members_is_told_in_four_digits() -> None:
     assert 0.899 * exact < bound < 0.9 * exact
     assert told["gap"] == pytest.approx((value - bound) / value)
     assert any("4 digits" in text for text in told["assumed"])
-    proven = publish(solution.with_bound(Bound(exact * (1 - 1e-8), "by hand", "argument")))
+    proven = publish(solution.with_bound(Bound(exact * (1 - 1e-9), "by hand", "argument")))
     assert proven.manifest["bound"]["value"] == proven.manifest["objective"]["value"] == value
     assert (proven.manifest["status"], proven.manifest["gap"]) == ("optimal", 0.0)
     assert proven.verify().ok

@@ -1,0 +1,193 @@
+"""Releases of patterns and of levels: what stands in cells, manifest and files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import (
+    GCP,
+    Attribute,
+    Diversity,
+    Hierarchy,
+    InputError,
+    LiangGCP,
+    Mask,
+    Microdata,
+    PatternGuided,
+    Patterns,
+    Problem,
+    Solution,
+    Suppressions,
+    WeightedLoss,
+    publish,
+    verify,
+)
+from anonymip.objectives import MembersObjective, Objective
+from anonymip.privacy import read_release
+from anonymip.publishing import loss_of_table
+from anonymip.publishing.checking import hierarchy_paths
+from tests.pattern_releases import pattern_solutions
+
+TOWNS = Hierarchy([["Oslo", "North", "*"], ["Bergen", "North", "*"], ["Rome", "South", "*"]])
+
+
+def people(**declared: object) -> Microdata:
+    """Return six records with a number, a text and a node each, and a sensitive value."""
+    frame = pd.DataFrame(
+        {
+            "age": [30, 30, 30, 41, 41, 99],
+            "job": ["a|b", "a|b", "*", "*", "c", "c"],
+            "town": ["Oslo", "Oslo", "Bergen", "Bergen", "Rome", "Rome"],
+            "ill": list("ppqqrr"),
+        }
+    )
+    return Microdata(
+        frame,
+        (
+            Attribute("age", "numeric", integer=True, **declared),  # type: ignore[arg-type]
+            Attribute("job", "categorical"),
+            Attribute("town", "hierarchical", hierarchy=TOWNS),
+        ),
+        sensitive=("ill",),
+    )
+
+
+def solution(
+    *index: int,
+    recoding: PatternGuided | None = None,
+    objective: Objective | MembersObjective | None = None,
+    data: Microdata | None = None,
+    diversity: Diversity | None = None,
+) -> Solution:
+    """Return patterns of six people; all patterns of the mask are allowed unless said."""
+    problem = Problem(
+        people() if data is None else data,
+        2,
+        PatternGuided(suppression=True) if recoding is None else recoding,
+        GCP() if objective is None else objective,
+        diversity,
+    )
+    return Solution.of(problem, Patterns(np.array(index)), method="by hand")
+
+
+# Patterns of the mask of all: none, age, job, town, age job, age town, job town, all.
+NONE, AGE, JOB, TOWN, AGE_JOB, AGE_TOWN, JOB_TOWN, ALL = range(8)
+
+
+def test_cells_are_exact_or_stars() -> None:
+    """A pattern stars its columns, a suppressed record is stars only; other cells are as before."""
+    found = solution(NONE, NONE, AGE, AGE, -1, -1)
+    release = publish(found, keep_order=True)
+    assert release.frame.astype(str).to_numpy().tolist() == [
+        ["30", "a|b", "Oslo", "p"],
+        ["30", "a|b", "Oslo", "p"],
+        ["*", "\\*", "Bergen", "q"],
+        ["*", "\\*", "Bergen", "q"],
+        ["*", "*", "*", "r"],
+        ["*", "*", "*", "r"],
+    ]
+    assert release.verify().problems == ()
+    wide = publish(found, keep_order=True, layout="columns").frame
+    assert wide.columns.tolist() == ["age_lower", "age_upper", "job", "town", "ill"]
+    assert wide["age_upper"].tolist() == ["30", "30", "*", "*", "*", "*"]
+
+
+def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
+    """Rules, single use and costs are told by column; stars are a class unless suppressed."""
+    mask = Mask(suppress_at_most=1, never=("town",), at_most_one=(("age", "job"),))
+    objective = Suppressions({"age": 2.0}, {("job", "age"): 1.5})
+    recoding = PatternGuided(mask, single_use=False, suppression=True)
+    manifest = publish(
+        solution(0, 0, 1, 1, -1, -1, recoding=recoding, objective=objective)
+    ).manifest
+    assert manifest["recoding"] == "pattern"
+    assert manifest["mask"] == {
+        "suppress_at_most": 1,
+        "never": ["town"],
+        "at_most_one": [["age", "job"]],
+        "allow_all_stars": False,
+        "single_use": False,
+    }
+    assert (manifest["stars"], manifest["suppressed"]) == ("suppressed", 2)
+    assert manifest["objective"]["costs"] == {"age": 2.0}
+    assert manifest["objective"]["pattern_costs"] == [{"columns": ["age", "job"], "cost": 1.5}]
+    assert any("need no companions" in text for text in manifest["assumed"])
+    listed = Mask(patterns=((), ("age",)), allow_all_stars=True)
+    shared = publish(solution(0, 0, 1, 1, 2, 2, recoding=PatternGuided(listed))).manifest
+    assert shared["mask"]["patterns"] == [[], ["age"]]
+    assert (shared["stars"], shared["suppressed"]) == ("class", 2)
+    assert not any("need no companions" in text for text in shared["assumed"])
+    assert "costs" not in shared["objective"]
+    json.dumps(shared, allow_nan=False)
+
+
+@settings(max_examples=60)
+@given(pattern_solutions(), st.booleans(), st.sampled_from(["cells", "columns"]))
+def test_drawn_patterns_are_published_truly(drawn: Solution, keep_order: bool, layout: str) -> None:
+    """Whatever patterns, the release verifies, and shows and loses what the solution does."""
+    release = publish(drawn, keep_order=keep_order, layout=layout)
+    found = release.verify()
+    assert found.problems == ()
+    assert found.recoding == "pattern"
+    assert found.suppressed == drawn.suppressed
+    table = read_release(
+        release.frame, release.manifest, hierarchies=hierarchy_paths(drawn.problem.microdata)
+    )
+    assert loss_of_table(drawn.problem, table) == pytest.approx(drawn.objective, rel=1e-9)
+    assert table.suppressed.sum() == drawn.description.suppressed.sum()
+    if keep_order:
+        assert (table.suppressed == drawn.description.suppressed).all()
+
+
+@pytest.mark.parametrize("name", ["release.csv", "release.parquet"])
+def test_files_survive(name: str, tmp_path: Path) -> None:
+    """Written files are read back and verified before they appear, and verify from outside."""
+    release = publish(solution(NONE, NONE, AGE, AGE, ALL, ALL))
+    table, manifest = release.write(tmp_path / name)
+    found = verify(people().frame, table, manifest, hierarchies={"town": TOWNS.paths})
+    assert found.ok, found.problems
+    assert (found.classes, found.suppressed, found.k_reached) == (3, 2, 2)
+    assert "recoding pattern, 3 classes" in found.summary()
+
+
+def test_losses_that_know_the_domain_need_a_declared_one() -> None:
+    """The penalty of stars tells no domain; of other losses nobody can tell."""
+    patterns = (NONE, NONE, AGE, AGE, AGE_JOB, AGE_JOB)
+    for objective in (GCP(), Suppressions(), WeightedLoss()):
+        publish(solution(*patterns, objective=objective))
+    with pytest.raises(InputError, match="'age', 'job' is what was observed"):
+        publish(solution(*patterns, objective=LiangGCP()))
+    with pytest.raises(InputError, match="domain of 'age' is what was observed"):
+        publish(solution(AGE, AGE, AGE, AGE, AGE_TOWN, AGE_TOWN, objective=SpanLoss()))
+    declared = people(domain=(0, 120))
+    publish(solution(AGE, AGE, AGE, AGE, AGE_TOWN, AGE_TOWN, objective=SpanLoss(), data=declared))
+
+
+class SpanLoss(GCP):
+    """A loss of the user's own: whatever it reads, it is no built-in one."""
+
+    @property
+    def name(self) -> str:
+        """Name in results."""
+        return "span"
+
+
+def test_a_class_of_stars_needs_its_diversity() -> None:
+    """Rows of stars that are a class are diverse; suppressed ones need not be, which is said."""
+    diverse = Diversity(distinct=2)
+    data = people()
+    suppressed = solution(*[-1] * 6, diversity=diverse, data=data)
+    found = publish(suppressed).verify()
+    assert found.problems == ()
+    assert any("diversity of suppressed rows" in check for check in found.checks)
+    shared = publish(solution(*[ALL] * 6, diversity=diverse, data=data)).verify()
+    assert shared.problems == ()
+    assert (shared.classes, shared.k_reached) == (1, 6)
+    assert not any("Not checked: the diversity" in check for check in shared.checks)
