@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonymip.assignments import Classes, Cover, Description
+    from anonymip.assignments import Classes, Cover, Description, Levels, Patterns
     from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
     from anonymip.budget import Budget, Progress
     from anonymip.errors import (
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         MembersObjective,
         Objective,
         SetGCP,
+        Suppressions,
         WeightedLoss,
         class_objective,
         load_objective,
@@ -64,20 +65,23 @@ if TYPE_CHECKING:
         Diversity,
         EquivalenceClasses,
         Freeform,
+        FullDomain,
         KConcealment,
         KOne,
+        Mask,
         OneK,
+        PatternGuided,
     )
     from anonymip.solution import Bound, Solution
     from anonymip.solvers import SolverOptions, solve_model, solver_names
     from anonymip.solving import lower_bound, solve
     from anonymip.status import Status, Stopped
 
-__version__ = "0.3.0"
+__version__ = "0.5.0"
 
 # Where each name lives; it is imported on first use, so that "import anonymip" stays light.
 _HOMES = {
-    "anonymip.assignments": ("Classes", "Cover", "Description"),
+    "anonymip.assignments": ("Classes", "Cover", "Description", "Levels", "Patterns"),
     "anonymip.bounds.nearest_neighbour": ("nearest_neighbour_bound",),
     "anonymip.budget": ("Budget", "Progress"),
     "anonymip.errors": (
@@ -117,6 +121,7 @@ _HOMES = {
         "MembersObjective",
         "Objective",
         "SetGCP",
+        "Suppressions",
         "WeightedLoss",
         "class_objective",
         "load_objective",
@@ -126,8 +131,8 @@ _HOMES = {
     "anonymip.problem": ("Problem",),
     "anonymip.publishing": ("Release", "anonymize", "dominates", "publish", "versions"),
     "anonymip.recodings": (
-        *("Apart", "Cap", "Diversity", "EquivalenceClasses", "Freeform"),
-        *("KK", "KConcealment", "KOne", "OneK"),
+        *("Apart", "Cap", "Diversity", "EquivalenceClasses", "Freeform", "FullDomain"),
+        *("KK", "KConcealment", "KOne", "Mask", "OneK", "PatternGuided"),
     ),
     "anonymip.solution": ("Bound", "Solution"),
     "anonymip.solvers": ("SolverOptions", "solve_model", "solver_names"),
@@ -156,6 +161,7 @@ __all__ = [
     "Diversity",
     "EquivalenceClasses",
     "Freeform",
+    "FullDomain",
     "Hierarchy",
     "HierarchyLoss",
     "InputError",
@@ -163,13 +169,17 @@ __all__ = [
     "KConcealment",
     "KOne",
     "LeafLoss",
+    "Levels",
     "LiangGCP",
+    "Mask",
     "MembersObjective",
     "MethodOption",
     "Microdata",
     "NoSolution",
     "Objective",
     "OneK",
+    "PatternGuided",
+    "Patterns",
     "Problem",
     "Progress",
     "Release",
@@ -181,6 +191,7 @@ __all__ = [
     "SolverUnavailable",
     "Status",
     "Stopped",
+    "Suppressions",
     "TableFormat",
     "UnsupportedObjective",
     "Verification",

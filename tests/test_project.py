@@ -35,6 +35,7 @@ HEAVY = {
     "pyarrow",
     "pyomo",
     "rich",
+    "rustworkx",
     "scipy",
     "typer",
 }

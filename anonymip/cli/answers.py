@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli import stars
+from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     err,
     human,
@@ -37,8 +39,18 @@ def solve(
     suppression: given.Suppression = False,
     l_diversity: given.LDiversity = None,
     distinct_diversity: given.DistinctDiversity = None,
+    t_closeness: given.Closeness = None,
+    ordered_closeness: given.OrderedCloseness = False,
     cap: given.Caps = None,
     apart: given.Aparts = None,
+    suppress_at_most: stars.SuppressAtMost = None,
+    never: stars.Never = None,
+    together: stars.Together = None,
+    at_most_one: stars.AtMostOne = None,
+    allow_all_stars: stars.AllowAllStars = False,
+    single_use: stars.SingleUse = False,
+    suppression_cost: stars.SuppressionCosts = None,
+    most_suppressed: stars.MostSuppressed = None,
     objective: given.ObjectiveName = "gcp",
     warm_start: Annotated[
         str | None, typer.Option("--warm-start", help="Heuristic that an exact method starts from.")
@@ -49,6 +61,8 @@ def solve(
     threads: given.Threads = 1,
     seed: given.Seed = 0,
     option: given.MethodOptions = None,
+    checkpoint: given.CheckpointFile = None,
+    resume: given.Resume = False,
     log: Annotated[Path | None, typer.Option("--log", help="File for the solver's log.")] = None,
     schema: given.SchemaFile = None,
     quasi_identifier: given.QuasiIdentifiers = None,
@@ -60,14 +74,27 @@ def solve(
     show_values: given.ShowValues = False,
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
-    given.refuse_targets(given.sources_of(instance, schema, objective), json, log)
+    given.refuse_targets(given.sources_of(instance, schema, objective), json, log, checkpoint)
+    asked = stars.StarRules(
+        suppress_at_most,
+        never,
+        together,
+        at_most_one,
+        allow_all_stars,
+        single_use,
+        suppression_cost,
+        most_suppressed,
+    ).beside(given.mask_section(instance, schema))
+    chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
+    keeping = Keeping.of(method, chosen, checkpoint, resume, None)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     problem = given.make_problem(
         data,
         k,
-        given.choose_recoding(recoding, suppression, method),
+        chosen,
         objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart),
+        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
+        asked,
     )
     options = given.options_of(method, given.parse_options(option))
     if warm_start is not None:
@@ -84,9 +111,13 @@ def solve(
             log=log,
             options=options,
             progress=progress,
+            **keeping.settings,
         )
     write_json([solution_record(solution, instance)], json)
+    remark = keeping.finish(solution)
     say(human(json), solution.summary())
+    if remark is not None:
+        say(human(json), remark)
 
 
 def compare(
@@ -100,8 +131,18 @@ def compare(
     suppression: given.Suppression = False,
     l_diversity: given.LDiversity = None,
     distinct_diversity: given.DistinctDiversity = None,
+    t_closeness: given.Closeness = None,
+    ordered_closeness: given.OrderedCloseness = False,
     cap: given.Caps = None,
     apart: given.Aparts = None,
+    suppress_at_most: stars.SuppressAtMost = None,
+    never: stars.Never = None,
+    together: stars.Together = None,
+    at_most_one: stars.AtMostOne = None,
+    allow_all_stars: stars.AllowAllStars = False,
+    single_use: stars.SingleUse = False,
+    suppression_cost: stars.SuppressionCosts = None,
+    most_suppressed: stars.MostSuppressed = None,
     objective: given.ObjectiveName = "gcp",
     time_limit: given.TimeLimit = None,
     gap: given.Gap = 0.0,
@@ -132,12 +173,23 @@ def compare(
     if plot is not None:
         refuse_format(plot)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    asked = stars.StarRules(
+        suppress_at_most,
+        never,
+        together,
+        at_most_one,
+        allow_all_stars,
+        single_use,
+        suppression_cost,
+        most_suppressed,
+    ).beside(given.mask_section(instance, schema))
     problem = given.make_problem(
         data,
         ks[0],
-        given.choose_recoding(recoding, suppression, *names),
+        given.choose_recoding(recoding, suppression, *names, stars=asked),
         objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart),
+        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
+        asked,
     )
     with showing_progress() as progress:
         comparison = compare_methods(
@@ -175,8 +227,18 @@ def bound(
     suppression: given.Suppression = False,
     l_diversity: given.LDiversity = None,
     distinct_diversity: given.DistinctDiversity = None,
+    t_closeness: given.Closeness = None,
+    ordered_closeness: given.OrderedCloseness = False,
     cap: given.Caps = None,
     apart: given.Aparts = None,
+    suppress_at_most: stars.SuppressAtMost = None,
+    never: stars.Never = None,
+    together: stars.Together = None,
+    at_most_one: stars.AtMostOne = None,
+    allow_all_stars: stars.AllowAllStars = False,
+    single_use: stars.SingleUse = False,
+    suppression_cost: stars.SuppressionCosts = None,
+    most_suppressed: stars.MostSuppressed = None,
     objective: given.ObjectiveName = "gcp",
     time_limit: given.TimeLimit = None,
     gap: given.Gap = 0.0,
@@ -199,12 +261,23 @@ def bound(
     """
     given.refuse_targets(given.sources_of(instance, schema, objective), json)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    asked = stars.StarRules(
+        suppress_at_most,
+        never,
+        together,
+        at_most_one,
+        allow_all_stars,
+        single_use,
+        suppression_cost,
+        most_suppressed,
+    ).beside(given.mask_section(instance, schema))
     problem = given.make_problem(
         data,
         k,
-        given.choose_recoding(recoding, suppression),
+        given.choose_recoding(recoding, suppression, stars=asked),
         objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart),
+        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
+        asked,
     )
     with showing_progress() as progress:
         proven = lower_bound(problem, time_limit=time_limit, progress=progress)

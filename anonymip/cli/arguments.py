@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from anonymip.cli.stars import StarRules
 from anonymip.errors import InputError
 from anonymip.files import refuse_outputs
 from anonymip.instances import (
@@ -23,7 +24,6 @@ from anonymip.methods import find_method
 from anonymip.objectives import GCP, MembersObjective, Objective, load_objective
 from anonymip.problem import Problem
 from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
-from anonymip.recodings.registry import find_recoding
 
 Instance = Annotated[
     str, typer.Argument(metavar="INSTANCE", help="A named instance, or a CSV or Parquet file.")
@@ -44,6 +44,16 @@ LDiversity = Annotated[
 DistinctDiversity = Annotated[
     int | None,
     typer.Option("--distinct-diversity", help="Distinct sensitive values in every class."),
+]
+Closeness = Annotated[
+    float | None,
+    typer.Option(
+        "--t-closeness", help="How far the sensitive values of a class may lie from the table's."
+    ),
+]
+OrderedCloseness = Annotated[
+    bool,
+    typer.Option("--ordered-closeness", help="Sensitive numbers lie on a line for --t-closeness."),
 ]
 Caps = Annotated[
     list[str] | None,
@@ -90,6 +100,16 @@ JsonTarget = Annotated[
 ]
 ShowValues = Annotated[
     bool, typer.Option("--show-values", help="Show offending values of the table in messages.")
+]
+CheckpointFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        help="File that a long run of split-carry can go on from; as private as the table.",
+    ),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint of a run that ended early.")
 ]
 MethodOptions = Annotated[
     list[str] | None, typer.Option("--option", help="METHOD.NAME=VALUE, an option of one method.")
@@ -172,14 +192,24 @@ def _schema_beside(instance: str) -> Path | None:
     return table.with_suffix(".toml")
 
 
-def choose_recoding(name: str | None, suppression: bool, *methods: str) -> Recoding:
-    """Return the recoding of a name; without one, that of the methods, else classes.
+def mask_section(instance: str, schema: Path | None) -> Mapping[str, Any]:
+    """Return the section ``[mask]`` of the schema that belongs to a table, empty without one."""
+    file = _schema_beside(instance) if schema is None else schema
+    return {} if file is None else read_schema(file).mask
+
+
+def choose_recoding(
+    name: str | None, suppression: bool, *methods: str, stars: StarRules | None = None
+) -> Recoding:
+    """Return the recoding of a name; without one, that of rules or methods, else classes.
 
     Raises
     ------
     InputError
-        If there is none of that name, or the methods solve several.
+        If there is none of that name, the methods solve several, or rules of stars do not fit.
     """
+    stars = StarRules() if stars is None else stars
+    name = stars.recoding_name(name, methods)
     if name is None:
         specs = [find_method(method) for method in methods]
         brought = dict.fromkeys(spec.recoding for spec in specs if spec.role != "selection")
@@ -189,7 +219,7 @@ def choose_recoding(name: str | None, suppression: bool, *methods: str) -> Recod
                 remedy="Name methods of one recoding",
             )
         name = next(iter(brought), "classes")
-    return find_recoding(name, suppression=suppression)
+    return stars.recoding(name, suppression)
 
 
 @dataclass(frozen=True)
@@ -200,15 +230,20 @@ class Rules:
     distinct_diversity: int | None = None
     caps: list[str] | None = None
     aparts: list[str] | None = None
+    t_closeness: float | None = None
+    ordered_closeness: bool = False
 
     def diversity(self) -> Diversity | None:
         """Return the diversity that every class must have; None asks for nothing."""
-        if self.l_diversity is None and self.distinct_diversity is None:
+        asked = (self.l_diversity, self.distinct_diversity, self.t_closeness)
+        if all(one is None for one in asked) and not self.ordered_closeness:
             return None
         l_diversity = 1 if self.l_diversity is None else self.l_diversity
         return Diversity(
             l=l_diversity,
             distinct=1 if self.distinct_diversity is None else self.distinct_diversity,
+            t=self.t_closeness,
+            ordered=self.ordered_closeness,
         )
 
     def limits(self) -> tuple[Limit, ...]:
@@ -249,7 +284,12 @@ def _apart(text: str) -> Apart:
 
 
 def make_problem(
-    data: Microdata, k: int, recoding: Recoding, objective: str, rules: Rules
+    data: Microdata,
+    k: int,
+    recoding: Recoding,
+    objective: str,
+    rules: Rules,
+    stars: StarRules | None = None,
 ) -> Problem:
     """Return the problem that the arguments mean.
 
@@ -258,7 +298,10 @@ def make_problem(
     InputError
         If they contradict each other or the table.
     """
-    return Problem(data, k, recoding, find_objective(objective), rules.diversity(), rules.limits())
+    found = find_objective(objective)
+    if stars is not None:
+        found = stars.objective(found, recoding.name)
+    return Problem(data, k, recoding, found, rules.diversity(), rules.limits())
 
 
 def find_objective(name: str) -> Objective | MembersObjective:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli import stars
 from anonymip.cli.answers import K
 from anonymip.cli.console import human, print_table, say, write_json
 from anonymip.experiments.records import model_record
@@ -27,8 +28,18 @@ def export(
     suppression: given.Suppression = False,
     l_diversity: given.LDiversity = None,
     distinct_diversity: given.DistinctDiversity = None,
+    t_closeness: given.Closeness = None,
+    ordered_closeness: given.OrderedCloseness = False,
     cap: given.Caps = None,
     apart: given.Aparts = None,
+    suppress_at_most: stars.SuppressAtMost = None,
+    never: stars.Never = None,
+    together: stars.Together = None,
+    at_most_one: stars.AtMostOne = None,
+    allow_all_stars: stars.AllowAllStars = False,
+    single_use: stars.SingleUse = False,
+    suppression_cost: stars.SuppressionCosts = None,
+    most_suppressed: stars.MostSuppressed = None,
     objective: given.ObjectiveName = "gcp",
     option: given.MethodOptions = None,
     schema: given.SchemaFile = None,
@@ -48,12 +59,23 @@ def export(
     files = export_files(output)
     given.refuse_targets(given.sources_of(instance, schema, objective), *files, json)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    asked = stars.StarRules(
+        suppress_at_most,
+        never,
+        together,
+        at_most_one,
+        allow_all_stars,
+        single_use,
+        suppression_cost,
+        most_suppressed,
+    ).beside(given.mask_section(instance, schema))
     problem = given.make_problem(
         data,
         k,
-        given.choose_recoding(recoding, suppression, method),
+        given.choose_recoding(recoding, suppression, method, stars=asked),
         objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart),
+        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
+        asked,
     )
     options = given.options_of(method, given.parse_options(option))
     model = model_of(problem, method, options)

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli import stars
 from anonymip.cli.answers import K
+from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     human,
     out,
@@ -30,6 +32,12 @@ from anonymip.problem import Problem
 from anonymip.publishing import as_verified, manifest_path, publish, refuse_layout
 from anonymip.solving import solve
 
+#: Methods that run in a moment where all kernels have to be compiled first.
+_DEMO_METHODS = (
+    *("initial", "ordered-cut", "greedy-search", "k-member", "mondrian"),
+    *("hilbert", "hp", "forest"),
+)
+
 
 def anonymize(
     instance: given.Instance,
@@ -42,8 +50,18 @@ def anonymize(
     suppression: given.Suppression = False,
     l_diversity: given.LDiversity = None,
     distinct_diversity: given.DistinctDiversity = None,
+    t_closeness: given.Closeness = None,
+    ordered_closeness: given.OrderedCloseness = False,
     cap: given.Caps = None,
     apart: given.Aparts = None,
+    suppress_at_most: stars.SuppressAtMost = None,
+    never: stars.Never = None,
+    together: stars.Together = None,
+    at_most_one: stars.AtMostOne = None,
+    allow_all_stars: stars.AllowAllStars = False,
+    single_use: stars.SingleUse = False,
+    suppression_cost: stars.SuppressionCosts = None,
+    most_suppressed: stars.MostSuppressed = None,
     objective: given.ObjectiveName = "gcp",
     time_limit: given.TimeLimit = None,
     gap: given.Gap = 0.0,
@@ -51,6 +69,8 @@ def anonymize(
     threads: given.Threads = 1,
     seed: given.Seed = 0,
     option: given.MethodOptions = None,
+    checkpoint: given.CheckpointFile = None,
+    resume: given.Resume = False,
     layout: Annotated[
         str, typer.Option("--layout", help="cells: [35..37]; columns: lower and upper columns.")
     ] = "cells",
@@ -72,15 +92,28 @@ def anonymize(
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
     manifest = manifest_path(output)
     sources = given.sources_of(instance, schema, objective)
-    given.refuse_targets(sources, output, manifest, report, json)
+    asked = stars.StarRules(
+        suppress_at_most,
+        never,
+        together,
+        at_most_one,
+        allow_all_stars,
+        single_use,
+        suppression_cost,
+        most_suppressed,
+    ).beside(given.mask_section(instance, schema))
+    chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
+    keeping = Keeping.of(method, chosen, checkpoint, resume, output)
+    given.refuse_targets(sources, output, manifest, report, json, keeping.path)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     refuse_layout(data, layout)
     problem = given.make_problem(
         data,
         k,
-        given.choose_recoding(recoding, suppression, method),
+        chosen,
         objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart),
+        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
+        asked,
     )
     with showing_progress() as progress:
         solution = solve(
@@ -93,6 +126,7 @@ def anonymize(
             seed=seed,
             options=given.options_of(method, given.parse_options(option)),
             progress=progress,
+            **keeping.settings,
         )
     release = publish(solution, layout=layout, keep_order=keep_order)
     release.write(output, original=given.table_file(instance))
@@ -100,6 +134,7 @@ def anonymize(
     if report is not None:
         write_text(html_report(release, instance), report)
     write_json([solution_record(solution, instance)], json)
+    remark = keeping.finish(solution)
     console = human(json)
     kinds = ", ".join(f"{attribute.name} {attribute.kind}" for attribute in data.attributes)
     say(console, f"quasi-identifiers: {kinds}")
@@ -114,6 +149,8 @@ def anonymize(
     if data.undeclared:
         say(console, f"columns without a role are not published: {', '.join(data.undeclared)}")
     say(console, solution.summary())
+    if remark is not None:
+        say(console, remark)
     say(console, f"verified and written: {output}, {manifest}")
 
 
@@ -179,9 +216,14 @@ def _demo_comparison(folder: Path) -> None:
     large_problem = Problem(load_instance(name), k=3)
     with showing_progress() as progress:
         small = compare(
-            small_problem, [2, 3], instance="health-records", exact=True, progress=progress
+            small_problem,
+            [2, 3],
+            _DEMO_METHODS,
+            instance="health-records",
+            exact=True,
+            progress=progress,
         )
-        large = compare(large_problem, [3, 10], instance=name, progress=progress)
+        large = compare(large_problem, [3, 10], _DEMO_METHODS, instance=name, progress=progress)
     print_table(out, COLUMNS, small.texts())
     say(out, f"\n{name}: 1,000 generated census records, 8 attributes\n")
     print_table(out, COLUMNS, large.texts())

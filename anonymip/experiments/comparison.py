@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.assignments import Classes
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, NoSolution, UnsupportedObjective
@@ -136,7 +135,7 @@ def compare(
     >>> [row.against for row in table.rows]
     ['optimum', 'optimum']
     """
-    names = _names(problem, methods, exact)
+    names = _names(problem, ks, methods, exact)
     given = dict(options or {})
     for name in given:
         if name not in names:
@@ -144,14 +143,16 @@ def compare(
                 f"options name method {name!r}, which is not compared",
                 remedy=f"Compared are {', '.join(names)}",
             )
+    problems = [problem.replace(k=k) for k in ks]
     for name in names:
-        find_method(name).refuse_unfit(problem)
+        for asked in problems or [problem]:
+            find_method(name).refuse_unfit(asked)
     rows: list[ComparisonRow] = []
     failures: list[tuple[int, str, str]] = []
     limit = settings.pop("time_limit", None)
     whole = Budget.of(None, progress)
     with whole.catching_interrupts():
-        for asked in [problem.replace(k=k) for k in ks]:
+        for asked in problems:
             found: list[Solution] = []
             for name in names:
                 if whole.is_interrupted:
@@ -177,9 +178,14 @@ def compare(
     return Comparison(instance, tuple(rows), complete, tuple(failures))
 
 
-def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:
+def _names(problem: Problem, ks: Sequence[int], methods: Sequence[str], exact: bool) -> list[str]:
+    # What solves a recoding beside its own takes long there: it is run where it is named.
     names = list(dict.fromkeys(methods)) or [
-        spec.name for spec in METHODS.values() if spec.role == "heuristic" and _fits(spec, problem)
+        spec.name
+        for spec in METHODS.values()
+        if spec.role == "heuristic"
+        and spec.recoding == problem.recoding.name
+        and _fits(spec, problem, ks)
     ]
     if exact:
         provers = [
@@ -188,8 +194,9 @@ def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:
             if spec.role == "exact" and spec.solves(problem.recoding.name)
         ]
         # If none fits, all are asked, and refuse with their reasons.
-        asked = [spec for spec in provers if _fits(spec, problem)] or provers
-        names += [spec.name for spec in asked if spec.name not in names]
+        asked = [spec for spec in provers if _fits(spec, problem, ks)] or provers
+        # The first is the recoding's own; others are for special cases, or slower.
+        names += [spec.name for spec in asked[:1] if spec.name not in names]
     if not names:
         raise UnsupportedObjective(
             f"no heuristic of recoding {problem.recoding.name} accepts objective "
@@ -199,8 +206,10 @@ def _names(problem: Problem, methods: Sequence[str], exact: bool) -> list[str]:
     return names
 
 
-def _fits(spec: MethodSpec, problem: Problem) -> bool:
-    return spec.solves(problem.recoding.name) and spec.obstacle(problem) is None
+def _fits(spec: MethodSpec, problem: Problem, ks: Sequence[int]) -> bool:
+    if not spec.solves(problem.recoding.name) or not all(map(spec.solves_for, ks)):
+        return False
+    return spec.obstacle(problem.replace(k=next(iter(ks), problem.k))) is None
 
 
 def _measured(found: Sequence[Solution], bound: Bound | None) -> list[ComparisonRow]:
@@ -219,8 +228,7 @@ def _measured(found: Sequence[Solution], bound: Bound | None) -> list[Comparison
 
 
 def _cells(row: ComparisonRow) -> dict[str, Any]:
-    solution, assignment = row.solution, row.solution.assignment
-    sizes = assignment.sizes
+    solution, sizes = row.solution, row.solution.sizes
     return {
         "k": solution.problem.k,
         "method": solution.method,
@@ -230,16 +238,16 @@ def _cells(row: ComparisonRow) -> dict[str, Any]:
         "gap": row.gap,
         "to": row.against,
         "seconds": solution.seconds,
-        "classes": assignment.count if isinstance(assignment, Classes) else None,
+        "classes": None if solution.classes is None else solution.classes.count,
         "smallest": int(sizes.min()) if len(sizes) else None,
         "largest": int(sizes.max()) if len(sizes) else None,
-        "suppressed": solution.assignment.suppressed,
+        "suppressed": solution.suppressed,
         "status": str(solution.status),
     }
 
 
 def _texts(row: ComparisonRow) -> list[str]:
-    solution, sizes = row.solution, row.solution.assignment.sizes
+    solution, sizes = row.solution, row.solution.sizes
     bound = solution.bound
     return [
         str(solution.problem.k),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anonymip.assignments import Cover
+from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.problem import Problem
-from anonymip.publishing import versions
+from anonymip.publishing import describe_mask, versions
+from anonymip.recodings import PatternGuided
 from anonymip.solution import Bound, Solution
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
 def _sets(solution: Solution) -> dict[str, Any]:
     """Return what each original row is published with; None for rows the missing policy left out.
 
-    ``groups``: its class, -1 if suppressed; of a cover ``matches``: the rows that it covers.
+    ``groups``: its class, -1 if suppressed; of a cover ``matches``: the rows that it covers. Of
+    patterns also ``patterns``, of full domains ``levels``.
     """
     microdata, assignment = solution.problem.microdata, solution.assignment
     found: list[Any] = [None] * len(microdata.original)
@@ -56,9 +58,24 @@ def _sets(solution: Solution) -> dict[str, Any]:
         for record, row in enumerate(rows.tolist()):
             found[row] = rows[assignment.of_record(record)].tolist()
         return {"matches": found}
-    for row, label in zip(rows.tolist(), assignment.labels.tolist(), strict=True):
-        found[row] = label
-    return {"groups": found}
+    if solution.classes is not None:
+        for row, label in zip(rows.tolist(), solution.classes.labels.tolist(), strict=True):
+            found[row] = label
+    return {"groups": found, **_stars(solution)}
+
+
+def _stars(solution: Solution) -> dict[str, Any]:
+    """Return ``patterns``, the starred columns of each original row, or ``levels`` by column."""
+    microdata, assignment = solution.problem.microdata, solution.assignment
+    if isinstance(assignment, Levels):
+        return {"levels": dict(zip(microdata.names, assignment.levels.tolist(), strict=True))}
+    if not isinstance(assignment, Patterns):
+        return {}
+    starred: list[list[str] | None] = [None] * len(microdata.original)
+    rows = zip(microdata.rows.tolist(), solution.description.suppressed.tolist(), strict=True)
+    for row, hidden in rows:
+        starred[row] = [name for name, star in zip(microdata.names, hidden, strict=True) if star]
+    return {"patterns": starred}
 
 
 def bound_record(problem: Problem, bound: Bound | None, instance: str) -> dict[str, Any]:
@@ -122,4 +139,12 @@ def _asked(problem: Problem, instance: str) -> dict[str, Any]:
         "recoding": problem.recoding.name,
         "diversity": None if problem.diversity is None else str(problem.diversity),
         "limits": [str(limit) for limit in problem.limits],
+        **_mask(problem),
     }
+
+
+def _mask(problem: Problem) -> dict[str, Any]:
+    """Return ``mask``, the rules of stars; nothing of other recodings."""
+    if not isinstance(problem.recoding, PatternGuided):
+        return {}
+    return {"mask": describe_mask(problem.recoding)}

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from anonymip.objectives import GCP, cells_of
 from anonymip.objectives.record import Record
 from anonymip.publishing import Release
+from anonymip.recodings import PatternGuided
 from anonymip.solution import Solution
 
 _STYLE = """
@@ -60,6 +61,8 @@ def _rules(solution: Solution) -> list[str]:
     asked = [str(limit) for limit in problem.limits]
     if problem.diversity is not None:
         asked.insert(0, str(problem.diversity))
+    if isinstance(problem.recoding, PatternGuided):
+        asked.append(f"mask: {problem.recoding.mask}")
     return [f"asked: {rule}" for rule in asked]
 
 
@@ -79,7 +82,7 @@ def _attribute_table(solution: Solution) -> str:
 
 
 def _size_chart(solution: Solution) -> str:
-    sizes, counts = np.unique(solution.assignment.sizes, return_counts=True)
+    sizes, counts = np.unique(solution.sizes, return_counts=True)
     if len(sizes) == 0:
         return "<p>All records are suppressed.</p>"
     figure = Figure(figsize=(6.4, 2.4), layout="constrained")

@@ -19,6 +19,8 @@ _JOBS = MethodOption("jobs", 0, "processes for parts; 0: as many as there are co
 _LIANG = "Liang & Samavi 2020"
 _WONG = "Wong et al. 2010"
 _DOKA = "Doka et al. 2015"
+_BREDERECK = "Bredereck et al. 2013"
+_AGGARWAL = "Aggarwal et al. 2005"
 
 #: All built-in methods by name.
 BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
@@ -31,8 +33,15 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "selection",
                 "anonymip.methods.selection:auto",
                 "picks by size and says what it picked",
-                takes=("solver", "gap", "threads", "log", "solver_options"),
-                also=("freeform", "one-k", "k-one", "k-k", "k-concealment"),
+                takes=(
+                    *("solver", "gap", "threads", "log", "solver_options"),
+                    *("checkpoint", "resume"),
+                ),
+                also=(
+                    *("freeform", "one-k", "k-one", "k-k", "k-concealment"),
+                    *("pattern", "full-domain"),
+                ),
+                keeps=("closeness",),
             ),
             MethodSpec(
                 "equivalence-mip",
@@ -55,6 +64,50 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                         "best",
                         "best, none, initial, ordered-cut, greedy-search, k-member",
                     ),
+                ),
+            ),
+            MethodSpec(
+                "split-carry",
+                "classes",
+                "heuristic",
+                "anonymip.exact.split_carry:split_carry",
+                f"{_LIANG}, Algorithm 1",
+                takes=("solver", "gap", "threads", "solver_options", "checkpoint", "resume"),
+                options=(
+                    MethodOption("S", 3, "sets of k new records in each link, 2 or more"),
+                    MethodOption("boundary", 0, "records at the end of a link; 0: k"),
+                    _ORDER,
+                    MethodOption(
+                        "subsolver",
+                        "exact",
+                        "exact, auto, indicator, bigm, hull, strengthened, set-partition",
+                    ),
+                    MethodOption("carry", "classes", "classes, or least: rows of least part"),
+                    MethodOption("fixed", 0, "records of every link; 0: S k and the carried ones"),
+                    MethodOption("accept", 0, "classes settled by a link of fixed size"),
+                    MethodOption("prefer", "oldest", "which these are: oldest, or of least loss"),
+                    MethodOption("pass_time", True, "links use what others left of their time"),
+                    MethodOption("chains", 1, "stretches of the order with a chain each"),
+                    MethodOption("jobs", 0, "chains at a time; 0: as many as cores, two at most"),
+                ),
+                also=("freeform", "one-k", "k-one", "k-k", "k-concealment"),
+            ),
+            MethodSpec(
+                "local-search",
+                "classes",
+                "heuristic",
+                "anonymip.exact.improvement:local_search",
+                "improves classes by moves, swaps and windows solved exactly",
+                options=(
+                    MethodOption(
+                        "from_method",
+                        "greedy-search",
+                        "start: greedy-search, ordered-cut, k-member, mondrian, hilbert, initial, "
+                        "split-carry",
+                    ),
+                    MethodOption("order", "", "order of the start; empty for its default"),
+                    MethodOption("window", -1, "rows of an exact window; 0: none, -1: by k"),
+                    MethodOption("patience", 3, "rounds without gain before it stops"),
                 ),
             ),
             MethodSpec(
@@ -121,6 +174,29 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "anonymip.heuristics.anatomy:anatomy",
                 "Xiao & Tao 2006, groups generalized; needs a diversity",
                 needs=("diversity",),
+            ),
+            MethodSpec(
+                "forest",
+                "classes",
+                "heuristic",
+                "anonymip.heuristics.forest:forest",
+                f"{_AGGARWAL}, Section 4, with its factor and bound",
+            ),
+            MethodSpec(
+                "edge-cover",
+                "classes",
+                "heuristic",
+                "anonymip.heuristics.edge_cover:edge_cover",
+                f"{_AGGARWAL}, Section 5, k = 2",
+                needs=("k=2",),
+            ),
+            MethodSpec(
+                "two-factor",
+                "classes",
+                "heuristic",
+                "anonymip.heuristics.two_factor:two_factor",
+                f"{_AGGARWAL}, Section 6, k = 3",
+                needs=("k=3",),
             ),
             MethodSpec(
                 "hilbert-diversity",
@@ -230,6 +306,71 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                     _PART,
                     _JOBS,
                 ),
+            ),
+            MethodSpec(
+                "pattern-ilp",
+                "pattern",
+                "exact",
+                "anonymip.exact.patterns.solve:pattern_ilp",
+                f"{_BREDERECK}, (5)-(8)",
+                needs=("stars",),
+                takes=("solver", "gap", "threads", "log", "solver_options"),
+                options=(
+                    MethodOption("formulation", "auto", "auto, pattern, pattern-strong, parts"),
+                    MethodOption("second_goal", "none", "none, or rows: most different rows"),
+                    MethodOption("warm_start", "greedy", "greedy, search, none"),
+                ),
+                keeps=("closeness",),
+            ),
+            MethodSpec(
+                "pattern-fpt",
+                "pattern",
+                "exact",
+                "anonymip.exact.patterns.fpt:pattern_fpt",
+                f"{_BREDERECK}, Theorem 3, for tiny tables",
+                needs=("stars",),
+                options=(MethodOption("most_rows", 20, "rows among which all sets are tried"),),
+            ),
+            MethodSpec(
+                "pattern-pairs",
+                "pattern",
+                "exact",
+                "anonymip.exact.patterns.pairs:pattern_pairs",
+                f"{_BREDERECK}, Theorem 2, k = 2",
+                needs=("stars", "k=2"),
+                takes=("solver", "gap", "threads", "log", "solver_options"),
+            ),
+            MethodSpec(
+                "pattern-greedy",
+                "pattern",
+                "heuristic",
+                "anonymip.heuristics.pattern_greedy:pattern_greedy",
+                f"{_BREDERECK}, Algorithm 1",
+                needs=("stars",),
+                options=(
+                    MethodOption("mode", "strict", "strict, or paper: what is left is suppressed"),
+                    MethodOption("orders", 1, "orders of patterns of one cost that are tried"),
+                ),
+                keeps=("closeness",),
+            ),
+            MethodSpec(
+                "pattern-search",
+                "pattern",
+                "heuristic",
+                "anonymip.heuristics.pattern_search:pattern_search",
+                "improves what pattern-greedy found",
+                needs=("stars",),
+                options=(MethodOption("passes", 20, "most passes over the rows"),),
+                keeps=("closeness",),
+            ),
+            MethodSpec(
+                "full-domain",
+                "full-domain",
+                "exact",
+                "anonymip.exact.full_domain:full_domain",
+                "Samarati 2001; lattice search as in Kohlmayer et al. 2012",
+                needs=("published",),
+                keeps=("closeness",),
             ),
         )
     }

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.improvement import repeats
 from anonymip.exact.pair_assignment import pair_obstacle
+from anonymip.heuristics.rules import is_plain
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
+from anonymip.recodings.output_rows import recoding_of
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -23,10 +26,15 @@ _FEW_RECORDS = 200
 FEW_CLASSES = 100_000
 #: Records up to which the models of the weaker notions are proven within seconds.
 _FEW_CONCEALED = 12
+#: Row types times patterns up to which the program of patterns is proven within seconds or minutes.
+_FEW_PAIRS = 100_000
 #: Every freeform cover is one of these.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 #: Pairs of records are an assignment problem, which is solved up to so many records.
 _PAIRED_RECORDS = 1_000
+#: Records that differ and are improved: with exact windows, by moves alone, and by moves alone
+#: where a time limit ends it.
+_WINDOWS, _IMPROVED, _IN_TIME = 1_000, 100_000, 500_000
 #: Records up to which the freeform heuristics look at the whole table, the dearer first.
 _HUNGARIAN, _SORTED = 1_000, 10_000
 #: Beyond, parts of so many records, and beyond the second number rings.
@@ -54,7 +62,7 @@ def auto(
     """
     if problem.recoding.name in _ONE_SIDED and problem.n > _FEW_CONCEALED:
         return _auto_freeform(problem, budget, seed, settings)
-    choices, reason = _pick(problem)
+    choices, reason = _pick(problem, budget)
     for choice in choices[:-1]:
         try:
             return _run(choice, reason, problem, budget, seed, settings)
@@ -98,26 +106,47 @@ def _run(
     return replace(solution, trace=(f"auto picked {choice.name}: {reason}", *solution.trace))
 
 
-def _pick(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
+def _pick(problem: Problem, budget: Budget | None) -> tuple[tuple[_Choice, ...], str]:
     """Return the methods to try, one after the other, and why."""
     name = problem.recoding.name
     if name == "classes":
-        return _pick_classes(problem)
+        return _pick_classes(problem, limited=budget is not None and budget.deadline is not None)
     if name == "freeform":
         return _pick_freeform(problem)
+    if name == "pattern":
+        return _pick_patterns(problem)
+    if name == "full-domain":
+        return (_Choice("full-domain"),), f"the method for {name}"
     if name == "k-concealment" and problem.n > _FEW_CONCEALED:
         return (_Choice("k-concealment"),), f"more than {_FEW_CONCEALED} records"
     return (_Choice("freeform-mip"),), f"the method for {name}"
 
 
-def _pick_classes(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
+def _pick_classes(problem: Problem, *, limited: bool) -> tuple[tuple[_Choice, ...], str]:
     classes = model_size(problem, "set-partition") if problem.n <= _FEW_RECORDS else None
     if classes is not None and classes <= FEW_CLASSES:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
     reason = f"more than {FEW_CLASSES:,} possible classes"
+    if is_plain(problem) and problem.compiled.monotone:
+        if repeats(problem):
+            # Where rows repeat, neighbours on a short path are nearly always alike.
+            cut = {"from_method": "ordered-cut", "order": "snake+2opt"}
+            return (_Choice("local-search", cut),), f"{reason}, and rows repeat"
+        if problem.n <= _IMPROVED or (limited and problem.n <= _IN_TIME):
+            window = -1 if limited or problem.n <= _WINDOWS else 0
+            return (_Choice("local-search", {"window": window}),), reason
     # Under limits a heuristic may find nothing where another does.
     others = ("ordered-cut", "mondrian") if problem.limits else ()
     return tuple(map(_Choice, ("greedy-search", *others))), reason
+
+
+def _pick_patterns(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
+    exact = _Choice("pattern-ilp")
+    patterns = len(recoding_of(problem).stars(problem))
+    pairs = len(problem.microdata.row_types().first) * patterns
+    if pairs <= _FEW_PAIRS:
+        return (exact,), f"{pairs:,} pairs of a row and a pattern: provable"
+    return (_Choice("pattern-search"), exact), f"{pairs:,} pairs of a row and a pattern"
 
 
 def _pick_freeform(problem: Problem) -> tuple[tuple[_Choice, ...], str]:

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.objectives import pattern_costs
 from anonymip.problem import Problem
 
 Method = Callable[..., Any]
@@ -76,14 +79,17 @@ class MethodSpec:
     needs
         What the objective must be: ``"monotone"``; ``"tables"``, a sum of terms that look at one
         attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
-        for one.
+        for one; ``"stars"``, a loss that exact cells and stars decide, whatever the values;
+        ``"published"``, one of published records; ``"k=2"`` or ``"k=3"``, a problem with this k.
     takes
         Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
-        ``"solver_options"``.
+        ``"solver_options"``, ``"checkpoint"`` and ``"resume"``.
     options
         Its own options.
     also
         Names of further recodings whose problems it solves.
+    keeps
+        Rules that it can keep and others cannot: ``"closeness"``, the t of a diversity.
     """
 
     name: str
@@ -95,10 +101,16 @@ class MethodSpec:
     takes: tuple[str, ...] = ()
     options: tuple[MethodOption, ...] = ()
     also: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
 
     def solves(self, recoding: str) -> bool:
         """Return whether it solves the problems of a recoding."""
         return recoding in (self.recoding, *self.also)
+
+    def solves_for(self, k: int) -> bool:
+        """Return whether it solves problems with this k."""
+        asked = [need for need in self.needs if need.startswith("k=")]
+        return not asked or f"k={k}" in asked
 
     @property
     def is_built_in(self) -> bool:
@@ -138,7 +150,7 @@ class MethodSpec:
         Raises
         ------
         InputError
-            If the problem has another recoding.
+            If the problem has another recoding, or another k than the method is for.
         UnsupportedObjective
             If the objective lacks what the method needs.
         """
@@ -147,6 +159,12 @@ class MethodSpec:
             raise InputError(
                 f"method {self.name} solves {solved}, the problem asks for {problem.recoding.name}",
                 remedy=f"Use {_names(problem.recoding.name)}",
+            )
+        if not self.solves_for(problem.k):
+            only = ", ".join(need.removeprefix("k=") for need in self.needs if "k=" in need)
+            raise InputError(
+                f"method {self.name} is for k = {only}, and k is {problem.k}",
+                remedy=f"Use {_names(problem.recoding.name, problem.k)}",
             )
         obstacle = self.obstacle(problem)
         if obstacle is not None:
@@ -167,6 +185,16 @@ class MethodSpec:
             return f"needs a loss summed over the records; {compiled.name!r} is the largest"
         if "diversity" in self.needs and problem.diversity is None:
             return "needs a diversity"
+        if "published" in self.needs and compiled.tier == "members":
+            return f"needs a loss of published records; {compiled.name!r} looks at members"
+        if "stars" in self.needs:
+            try:
+                pattern_costs(compiled, np.eye(2, dtype=np.bool_)[:, [0] * problem.m])
+            except UnsupportedObjective as refusal:
+                return f"needs a loss that stars alone decide; {refusal.message}"
+        close = problem.diversity is not None and problem.diversity.t is not None
+        if close and "closeness" not in self.keeps:
+            return f"cannot keep the {problem.diversity}"
         if "monotone" in self.needs and not compiled.monotone:
             return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
         return None
@@ -176,13 +204,21 @@ def _accepting(problem: Problem) -> str:
     """Return the names of the methods of the problem's recoding that accept its objective."""
     recoding = problem.recoding.name
     fitting = [spec for spec in _all_methods().values() if spec.solves(recoding)]
-    names = [spec.name for spec in fitting if spec.obstacle(problem) is None]
+    names = [
+        spec.name
+        for spec in fitting
+        if spec.solves_for(problem.k) and spec.obstacle(problem) is None
+    ]
     return ", ".join(names) or "none of this version"
 
 
-def _names(recoding: str) -> str:
-    """Return the names of the methods of a recoding."""
-    fitting = [spec.name for spec in _all_methods().values() if spec.solves(recoding)]
+def _names(recoding: str, k: int | None = None) -> str:
+    """Return the names of the methods of a recoding, of those that solve for k if it is given."""
+    fitting = [
+        spec.name
+        for spec in _all_methods().values()
+        if spec.solves(recoding) and (k is None or spec.solves_for(k))
+    ]
     return ", ".join(fitting) or "none of this version"
 
 

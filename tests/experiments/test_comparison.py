@@ -39,7 +39,10 @@ from anonymip.methods import registry
 HEURISTICS = [
     spec.name
     for spec in METHODS.values()
-    if spec.role == "heuristic" and spec.solves("classes") and "diversity" not in spec.needs
+    if spec.role == "heuristic"
+    and spec.solves("classes")
+    and "diversity" not in spec.needs
+    and spec.solves_for(3)
 ]
 
 
@@ -268,6 +271,7 @@ def test_hierarchies_rules_and_every_tier(loss: Any) -> None:
         for spec in METHODS.values()
         if spec.role == "heuristic"
         and spec.recoding == "classes"
+        and spec.solves_for(3)
         and spec.obstacle(problem) is None
     ]
     assert [row.solution.method for row in table.rows] == fitting

@@ -1,0 +1,220 @@
+"""The arguments that say which cells may be stars, and what stars cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+import typer
+
+from anonymip.errors import InputError
+from anonymip.methods import find_method
+from anonymip.objectives import MembersObjective, Objective, Suppressions
+from anonymip.recodings import FullDomain, Recoding
+from anonymip.recodings.mask_sections import listed_columns, read_mask_section
+from anonymip.recodings.registry import find_recoding
+
+SuppressAtMost = Annotated[
+    int | None, typer.Option("--suppress-at-most", help="Most stars of a record (patterns).")
+]
+Never = Annotated[
+    list[str] | None,
+    typer.Option("--never", help="COLUMN[,COLUMN...]: never suppressed (patterns)."),
+]
+Together = Annotated[
+    list[str] | None,
+    typer.Option("--together", help="COLUMN,COLUMN...: suppressed together or not at all."),
+]
+AtMostOne = Annotated[
+    list[str] | None,
+    typer.Option("--at-most-one", help="COLUMN,COLUMN...: at most one of them is suppressed."),
+]
+AllowAllStars = Annotated[
+    bool, typer.Option("--allow-all-stars", help="Allow rows of stars only, by k records or more.")
+]
+SingleUse = Annotated[
+    bool, typer.Option("--single-use", help="Records of one pattern must all look alike.")
+]
+SuppressionCosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suppression-cost",
+        help="COLUMN=COST of a star, or COLUMN,COLUMN...=COST of a whole pattern.",
+    ),
+]
+MostSuppressed = Annotated[
+    str | None,
+    typer.Option(
+        "--most-suppressed",
+        help="Records that may be suppressed: a number, or a share below 1 (full domains).",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class StarRules:
+    """The options that make a mask, and the section ``[mask]`` of the schema behind them.
+
+    An option stands in place of what the section says of the same rule.
+    """
+
+    suppress_at_most: int | None = None
+    never: list[str] | None = None
+    together: list[str] | None = None
+    at_most_one: list[str] | None = None
+    allow_all_stars: bool = False
+    single_use: bool = False
+    costs: list[str] | None = None
+    most_suppressed: str | None = None
+    section: Mapping[str, Any] = field(default_factory=dict)
+
+    def beside(self, section: Mapping[str, Any]) -> StarRules:
+        """Return the rules with the section of a schema behind them."""
+        return replace(self, section=section)
+
+    def given(self) -> dict[str, Any]:
+        """Return the rules that options give, by the keys of the section.
+
+        Raises
+        ------
+        InputError
+            If a text is no list of columns.
+        """
+        rules: dict[str, Any] = {}
+        if self.suppress_at_most is not None:
+            rules["suppress_at_most"] = self.suppress_at_most
+        if self.never:
+            rules["never"] = [name for text in self.never for name in listed_columns(text)]
+        for key, texts in (("together", self.together), ("at_most_one", self.at_most_one)):
+            if texts:
+                rules[key] = [listed_columns(text) for text in texts]
+        for key, chosen in (
+            ("allow_all_stars", self.allow_all_stars),
+            ("single_use", self.single_use),
+        ):
+            if chosen:
+                rules[key] = True
+        return rules
+
+    def recoding_name(self, named: str | None, methods: tuple[str, ...]) -> str | None:
+        """Return the name of the recoding that rules or costs bring, or what is named.
+
+        Parameters
+        ----------
+        named
+            The recoding that is named; None lets the rules bring theirs.
+        methods
+            The methods that are named, which go before the schema and before costs.
+
+        Raises
+        ------
+        InputError
+            If options give rules, and recoding or method are not of patterns.
+        """
+        rules = self.given()
+        if self.most_suppressed is not None:
+            return self._full_domain(named, rules)
+        if named is not None:
+            if rules and named != "pattern":
+                raise InputError(
+                    f"{_option(rules)} is a rule of the recoding pattern, not of {named}",
+                    remedy="Use --recoding pattern, or leave the rule out",
+                )
+            return named
+        if not (rules or self.costs or self.section):
+            return None
+        specs = [find_method(method) for method in methods]
+        others = [s for s in specs if s.role != "selection" and not s.solves("pattern")]
+        if not others:
+            return "pattern"
+        if rules:
+            raise InputError(
+                f"{_option(rules)} is a rule of the recoding pattern, which {others[0].name} does "
+                "not solve",
+                remedy="See 'anonymip methods', or leave the rule out",
+            )
+        return None
+
+    def _full_domain(self, named: str | None, rules: Mapping[str, Any]) -> str:
+        if named not in (None, "full-domain") or rules:
+            other = _option(rules) if rules else f"--recoding {named}"
+            raise InputError(
+                f"--most-suppressed is for the recoding full-domain, {other} is not",
+                remedy="Leave one of the two out; --suppression allows any number of records",
+            )
+        return "full-domain"
+
+    def recoding(self, name: str, suppression: bool) -> Recoding:
+        """Return the recoding of a name with the rules that are given for it.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name, or rules contradict each other.
+        """
+        if name == "full-domain" and self.most_suppressed is not None:
+            return FullDomain(most_suppressed=_number_or_share(self.most_suppressed))
+        if name != "pattern":
+            return find_recoding(name, suppression=suppression)
+        rules = {**self.section, **self.given()}
+        return read_mask_section(rules, suppression=suppression).recoding
+
+    def objective(
+        self, found: Objective | MembersObjective, recoding: str
+    ) -> Objective | MembersObjective:
+        """Return the objective: what stars cost, if that is given, else the one that was found.
+
+        Costs of a schema hold for patterns, and where no other objective than the default is
+        named.
+
+        Raises
+        ------
+        InputError
+            If a text is no COLUMN=COST, or costs stand beside another objective.
+        """
+        if self.costs:
+            if found.name not in ("gcp", "suppressions"):
+                raise InputError(
+                    f"--suppression-cost prices stars, and the objective is {found.name}",
+                    remedy="Leave one of the two out",
+                )
+            return _priced(dict(map(_cost, self.costs)))
+        told = self.section.get("costs")
+        if told and recoding == "pattern" and found.name in ("gcp", "suppressions"):
+            return _priced(told)
+        return found
+
+
+def _priced(costs: Mapping[str, Any]) -> Suppressions:
+    objective = read_mask_section({"costs": costs}).objective
+    assert objective is not None
+    return objective
+
+
+def _cost(text: str) -> tuple[str, float]:
+    columns, equals, cost = text.rpartition("=")
+    try:
+        number = float(cost)
+    except ValueError:
+        number = None
+    if not (equals and columns) or number is None:
+        raise InputError(
+            f"suppression cost {text!r} is not COLUMN=COST",
+            remedy="For example --suppression-cost age=2, or --suppression-cost age,zip=2.5",
+        )
+    return columns, number
+
+
+def _number_or_share(text: str) -> float:
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise InputError(
+            f"--most-suppressed is {text!r}",
+            remedy="Give a number of records, or a share of them below 1",
+        ) from None
+
+
+def _option(rules: Mapping[str, Any]) -> str:
+    return "--" + next(iter(rules)).replace("_", "-")

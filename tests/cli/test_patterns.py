@@ -1,0 +1,308 @@
+"""Patterns and full domains from the command line: masks by options and by the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonymip import FullDomain, Mask, PatternGuided, Suppressions
+from anonymip.cli import arguments as given
+from anonymip.cli.stars import StarRules
+from anonymip.errors import InputError
+from anonymip.objectives import GCP, LiangGCP
+
+ROLES = """\
+[attributes.age]
+kind = "numeric"
+[attributes.sex]
+[attributes."zip, home"]
+[table]
+sensitive = ["disease"]
+"""
+
+MASK = """\
+[mask]
+suppress_at_most = 2
+never = "sex"
+allow_all_stars = true
+costs = {age = 2, 'age,"zip, home"' = 2.5}
+"""
+
+PEOPLE = """\
+age,sex,"zip, home",disease
+37,F,02138,flu
+37,F,02139,gout
+36,F,02138,mumps
+61,M,55107,flu
+63,M,55107,gout
+63,M,55107,gout
+63,M,55229,gout
+"""
+
+
+@pytest.fixture
+def table(shell: Any) -> Any:
+    """Return a shell with a table whose third column bears a comma in its name, and two schemas."""
+    shell.write("table.csv", PEOPLE)
+    shell.write("roles.toml", ROLES)
+    shell.write("masked.toml", ROLES + MASK)
+    return shell
+
+
+PLAIN = ("table.csv", "--schema", "roles.toml")
+
+
+def test_options_make_the_mask() -> None:
+    """Rules add up; names come in comma lists, and one with a comma stands in quotes."""
+    rules = StarRules(
+        suppress_at_most=2,
+        never=["sex,job", '"a,b"'],
+        together=["age, zip"],
+        at_most_one=["age,race", 'race,"a,b"'],
+        allow_all_stars=True,
+        single_use=True,
+    )
+    recoding = given.choose_recoding(None, True, stars=rules)
+    assert recoding == PatternGuided(
+        Mask(
+            suppress_at_most=2,
+            never=("sex", "job", "a,b"),
+            together=(("age", "zip"),),
+            at_most_one=(("age", "race"), ("race", "a,b")),
+            allow_all_stars=True,
+        ),
+        single_use=True,
+        suppression=True,
+    )
+
+
+def test_what_brings_the_recoding() -> None:
+    """Rules and costs bring patterns, and a named recoding or method goes before the schema."""
+    section = {"never": ["sex"]}
+    assert given.choose_recoding(None, False).name == "classes"
+    assert given.choose_recoding(None, False, "auto", stars=StarRules(costs=["a=1"])).name == (
+        "pattern"
+    )
+    assert given.choose_recoding(None, False, stars=StarRules(section=section)) == PatternGuided(
+        Mask(never=("sex",))
+    )
+    assert given.choose_recoding("classes", False, stars=StarRules(section=section)).name == (
+        "classes"
+    )
+    assert given.choose_recoding(None, False, "ring", stars=StarRules(section=section)).name == (
+        "freeform"
+    )
+    wider = StarRules(never=["job"], section={**section, "suppress_at_most": 1})
+    assert given.choose_recoding(None, False, stars=wider) == PatternGuided(
+        Mask(suppress_at_most=1, never=("job",))
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "named", "method", "message"),
+    [
+        (StarRules(never=["sex"]), "classes", "auto", "--never is a rule of the recoding pattern"),
+        (StarRules(single_use=True), None, "mondrian", "which mondrian does not solve"),
+        (StarRules(together=["age"]), None, "auto", "a group of together names 1 columns"),
+        (StarRules(together=["age,"]), None, "auto", "'age,' is no list of columns"),
+        (StarRules(never=['"age']), None, "auto", "is no list of columns"),
+        (StarRules(never=["age", "age"]), None, "auto", "never names a column twice"),
+        (StarRules(suppress_at_most=-1), None, "auto", "suppress_at_most is -1"),
+        (
+            StarRules(never=["age"], together=["age,sex"]),
+            None,
+            "auto",
+            "'age' is never suppressed, but together with others",
+        ),
+        (StarRules(never=["age"], section={"patterns": [["sex"]]}), None, "auto", "patterns and"),
+        (StarRules(section={"seldom": ["age"]}), None, "auto", "a mask has no 'seldom'"),
+        (StarRules(most_suppressed="3"), "classes", "auto", "--recoding classes is not"),
+        (StarRules(most_suppressed="3", never=["a"]), None, "auto", "--never is not"),
+        (StarRules(most_suppressed="few"), None, "auto", "--most-suppressed is 'few'"),
+    ],
+)
+def test_rules_that_do_not_fit_are_refused(
+    rules: StarRules, named: str | None, method: str, message: str
+) -> None:
+    """What contradicts a recoding, a method, or another rule is named."""
+    with pytest.raises(InputError) as caught:
+        given.choose_recoding(named, False, method, stars=rules)
+    assert message in str(caught.value)
+
+
+def test_how_many_may_be_suppressed() -> None:
+    """A number or a share brings full domains."""
+    for text, most in (("12", 12), ("0.05", 0.05)):
+        chosen = given.choose_recoding(None, False, stars=StarRules(most_suppressed=text))
+        assert chosen == FullDomain(most_suppressed=most)
+
+
+def test_costs_make_the_objective() -> None:
+    """Costs of columns and of patterns; those of a schema give way to another objective."""
+    costs = StarRules(costs=["age=2", 'age,"zip, home"=2.5'])
+    expected = Suppressions({"age": 2.0}, {("age", "zip, home"): 2.5})
+    assert costs.objective(GCP(), "pattern") == expected
+    assert costs.objective(Suppressions(), "classes") == expected
+    with pytest.raises(InputError, match="the objective is liang-gcp"):
+        costs.objective(LiangGCP(), "pattern")
+    for text in ("age", "=2", "age=dear", "age=-1", "age=inf"):
+        with pytest.raises(InputError):
+            StarRules(costs=[text]).objective(GCP(), "pattern")
+    told = StarRules(section={"costs": {"age": 2, 'age,"zip, home"': 2.5}})
+    assert told.objective(GCP(), "pattern") == expected
+    assert told.objective(GCP(), "classes") == GCP()
+    assert told.objective(LiangGCP(), "pattern") == LiangGCP()
+
+
+@pytest.mark.parametrize("how", ["options", "schema"])
+def test_a_release_by_options_or_schema(table: Any, how: str) -> None:
+    """The same mask either way: written, verified, and told row by row."""
+    options = (
+        *("--suppress-at-most", 2, "--never", "sex", "--allow-all-stars"),
+        *("--suppression-cost", "age=2", "--suppression-cost", 'age,"zip, home"=2.5'),
+    )
+    asked = (*PLAIN, *options) if how == "options" else ("table.csv", "--schema", "masked.toml")
+    told = table("anonymize", *asked, "-k", 2, "-o", "release.csv", "--keep-order", "--json", "-")
+    assert told.code == 0, told.err
+    (record,) = told.records()
+    assert (record["recoding"], record["objective_name"]) == ("pattern", "suppressions")
+    assert record["mask"] == {
+        "suppress_at_most": 2,
+        "never": ["sex"],
+        "allow_all_stars": True,
+        "single_use": False,
+    }
+    release = pd.read_csv(table.folder / "release.csv", dtype=str)
+    assert record["patterns"] == [
+        [name for name in release.columns[:3] if row[name] == "*"] for _, row in release.iterrows()
+    ]
+    cells = list(release.iloc[:, :3].itertuples(index=False, name=None))
+    assert min(cells.count(row) for row in cells) >= 2
+    assert all((row[1] == "*") <= (set(row) == {"*"}) for row in cells)
+    assert [cells.index(row) for row in cells] == [
+        record["groups"].index(group) for group in record["groups"]
+    ]
+    manifest = json.loads(table.read("release.csv.manifest.json"))
+    assert manifest["objective"]["costs"] == {"age": 2.0}
+    checked = table("verify", "table.csv", "release.csv", "--schema", "roles.toml")
+    assert checked.code == 0, checked.err
+    assert "The stars of every row are a pattern of the mask." in checked.out
+
+
+def test_a_tampered_release_fails(table: Any) -> None:
+    """A cell that is shown although it was a star leaves its row alone."""
+    asked = (*PLAIN, "-k", 2, "--recoding", "pattern", "-o", "release.csv", "--keep-order")
+    assert table("anonymize", *asked).code == 0
+    release = pd.read_csv(table.folder / "release.csv", dtype=str)
+    original = pd.read_csv(table.folder / "table.csv", dtype=str)
+    release.loc[2] = original.loc[2]
+    release.to_csv(table.folder / "release.csv", index=False)
+    told = table("verify", "table.csv", "release.csv")
+    assert told.code == 1
+    assert "1 classes have fewer than 2 rows" in told.out
+
+
+@pytest.mark.parametrize("method", ["auto", "pattern-greedy", "pattern-ilp"])
+def test_methods_of_patterns(table: Any, method: str) -> None:
+    """Every method is run by name or picked; none is below the bound."""
+    found = table("solve", *PLAIN, "-k", 2, "--method", method, "--allow-all-stars", "--json", "-")
+    assert found.code == 0, found.err
+    (record,) = found.records()
+    bounded = table("bound", *PLAIN, "-k", 2, "--allow-all-stars", "--json", "-").records()
+    assert record["recoding"] == "pattern"
+    assert bounded[0]["bound"] <= record["objective"] + 1e-9
+    assert record["objective"] == sum(len(stars) for stars in record["patterns"])
+
+
+def test_suppressed_records_need_no_companions(table: Any) -> None:
+    """With suppression a lone record may be stars only; the manifest and the verifier say so."""
+    asked = ("--never", "sex", "--never", "age", "--suppression", "-o", "release.csv")
+    told = table("anonymize", *PLAIN, "-k", 2, *asked, "--json", "-")
+    assert told.code == 0, told.err
+    (record,) = told.records()
+    # Two have no companion; a third may be cheaper to suppress than to join.
+    suppressed = record["groups"].count(-1)
+    assert suppressed in (2, 3)
+    manifest = json.loads(table.read("release.csv.manifest.json"))
+    assert (manifest["stars"], manifest["suppressed"]) == ("suppressed", suppressed)
+    checked = table("verify", "table.csv", "release.csv")
+    assert checked.code == 0
+    assert f"{suppressed} rows suppressed" in checked.out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--never", "nope"), 2, "unknown column 'nope' (column of the mask)"),
+        (("--suppression-cost", "nope=2"), 2, "unknown column 'nope' (column with a cost)"),
+        (("--suppress-at-most", "0"), 3, "shares no row with 1 others under any pattern"),
+        (("--together", "age,sex", "--at-most-one", "age,sex"), 2, "and at most one of them"),
+        (("--never", "sex", "--cap", "age=3"), 2, "limits of generalization have no meaning"),
+        (("--never", "sex", "--recoding", "freeform"), 2, "is a rule of the recoding pattern"),
+        (("--single-use", "--method", "nh"), 2, "which nh does not solve"),
+    ],
+)
+def test_bad_masks_are_bad_input(
+    table: Any, options: tuple[str, ...], code: int, message: str
+) -> None:
+    """Unknown columns, contradictions, and masks under which nobody finds companions."""
+    told = table("solve", *PLAIN, "-k", 2, *options)
+    assert told.code == code
+    assert message in told.err
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("[mask]\nsuppress = 2\n", "unknown key mask.suppress"),
+        ('[mask]\nsuppress_at_most = "two"\n', "mask.suppress_at_most is not a number"),
+        ("[mask]\nsuppress_at_most = 1.5\n", "suppress_at_most is 1.5"),
+        ("[mask]\nsingle_use = 1\n", "mask.single_use is not true or false"),
+        ('[mask]\ntogether = ["age", "sex"]\n', "together is a list of names"),
+        ('[mask]\npatterns = [["age"], ["agee"]]\n', "unknown column 'agee'"),
+        ('[mask]\ncosts = {age = "dear"}\n', "the cost of 'age' is 'dear'"),
+        ("mask = 3\n", "mask is not a table"),
+    ],
+)
+def test_bad_sections_are_bad_input(table: Any, section: str, message: str) -> None:
+    """The key of the section is named."""
+    text = section + ROLES if section.startswith("mask") else ROLES + section
+    table.write("bad.toml", text)
+    told = table("solve", "table.csv", "--schema", "bad.toml", "-k", 2)
+    assert told.code == 2
+    assert message in told.err
+
+
+def test_listed_patterns_of_a_schema(table: Any) -> None:
+    """Patterns one by one; a schema beside the table is found by its name."""
+    table.write("table.toml", ROLES + '[mask]\npatterns = [[], ["zip, home"], ["age"]]\n')
+    told = table("solve", "table.csv", "-k", 2, "--json", "-", "--suppression")
+    assert told.code == 0, told.err
+    (record,) = told.records()
+    assert record["mask"]["patterns"] == [[], ["zip, home"], ["age"]]
+    shown = [
+        stars
+        for stars, group in zip(record["patterns"], record["groups"], strict=True)
+        if group >= 0
+    ]
+    assert all(stars in ([], ["zip, home"], ["age"]) for stars in shown)
+
+
+def test_full_domains(table: Any, tmp_path: Path) -> None:
+    """One level a column, told by name; a share may be suppressed."""
+    asked = (*PLAIN, "-k", 2, "--recoding", "full-domain", "-o", "release.csv", "--json", "-")
+    told = table("anonymize", *asked)
+    assert told.code == 0, told.err
+    (record,) = told.records()
+    # The third record has no companion but where age or zip are stars, and both must be.
+    assert record["levels"] == {"age": 1, "sex": 0, "zip, home": 1}
+    checked = table("verify", "table.csv", "release.csv")
+    assert checked.code == 0
+    assert "Every cell is on the level of its column." in checked.out
+    (fewer,) = table("solve", *PLAIN, "-k", 2, "--most-suppressed", "0.5", "--json", "-").records()
+    assert fewer["recoding"] == "full-domain"
+    assert fewer["objective"] <= record["objective"]

@@ -1,0 +1,70 @@
+"""`auto` for patterns and full domains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonymip import (
+    Attribute,
+    Diversity,
+    FullDomain,
+    Mask,
+    Microdata,
+    PatternGuided,
+    Problem,
+    solve,
+)
+from anonymip.methods import selection
+
+
+def table(n: int, columns: int = 4) -> Microdata:
+    """Return a seeded table of texts with a sensitive column."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"q{at}": rng.choice(list("abcd"), n) for at in range(columns)})
+    frame["s"] = rng.choice(list("xyz"), n)
+    attributes = tuple(Attribute(f"q{at}", "categorical") for at in range(columns))
+    return Microdata(frame, attributes, sensitive=("s",))
+
+
+def test_few_pairs_are_solved_to_optimality() -> None:
+    """The integer program runs, and the solution says why."""
+    data = table(30)
+    solution = solve(
+        Problem(data, 2, PatternGuided(Mask(suppress_at_most=2, allow_all_stars=True)))
+    )
+    assert solution.method == "pattern-ilp"
+    assert solution.is_optimal
+    pairs = len(data.row_types().first) * 12
+    assert solution.trace[0] == (
+        f"auto picked pattern-ilp: {pairs} pairs of a row and a pattern: provable"
+    )
+
+
+@pytest.mark.parametrize("recoding", [PatternGuided(), PatternGuided(single_use=True)])
+def test_many_pairs_get_the_search(
+    recoding: PatternGuided, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the number that is proven in time a heuristic runs, and keeps the rules."""
+    monkeypatch.setattr(selection, "_FEW_PAIRS", 100)
+    solution = solve(Problem(table(200), 3, recoding))
+    assert solution.method == "pattern-search"
+    assert solution.trace[0].startswith("auto picked pattern-search: ")
+    assert solution.bound is not None
+
+
+def test_a_diversity_is_kept() -> None:
+    """Whatever is picked, every class is diverse."""
+    problem = Problem(table(40), 2, PatternGuided(), diversity=Diversity(distinct=2))
+    solution = solve(problem)
+    assert solution.classes is not None
+    secrets = problem.microdata.frame["s"].to_numpy()
+    assert all(len(set(secrets[group])) > 1 for group in solution.classes.groups())
+
+
+def test_full_domains_have_their_method() -> None:
+    """The optimum over the levels, which are few."""
+    solution = solve(Problem(table(60, 3), 2, FullDomain(suppression=True)))
+    assert solution.method == "full-domain"
+    assert solution.is_optimal
