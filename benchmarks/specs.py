@@ -8,12 +8,18 @@ from typing import Any
 
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.methods import METHODS
+from benchmarks.chains import local_search, seams, small_windows, split_carry
 from benchmarks.formulations import formulations, write_table
 from benchmarks.freeform import doka_census, freeform, freeform_optimum, reassigned
+from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.registry import Benchmark
 from benchmarks.solving import hand_over, time_limits
 
-_HEURISTICS = tuple(spec.name for spec in METHODS.values() if spec.role == "heuristic")
+_HEURISTICS = tuple(
+    spec.name
+    for spec in METHODS.values()
+    if spec.role == "heuristic" and spec.recoding == "classes" and not spec.needs
+)
 
 
 def _warm_up() -> None:
@@ -155,7 +161,15 @@ BENCHMARKS = (
     Benchmark("hand-over", hand_over),
     Benchmark("freeform", freeform),
     Benchmark("reassign", reassigned),
-    Benchmark("freeform-optimum", freeform_optimum),
+    Benchmark("freeform-optimum", freeform_optimum, ("census-10k",)),
     Benchmark("doka-census", doka_census, ("census-10k",)),
     Benchmark("time-limits", time_limits),
+    Benchmark("split-carry", split_carry, ("census-100k",)),
+    Benchmark("small-windows", small_windows, ("census-100k",)),
+    Benchmark("seams", seams, ("census-100k",)),
+    Benchmark("local-search", local_search),
+    Benchmark("pattern-greedy", pattern_greedy, ("nursery", "cmc", "adult-raw")),
+    Benchmark("pattern-proofs", pattern_proofs, ("nursery", "cmc", "adult-raw")),
+    Benchmark("guarantees", guarantees),
+    Benchmark("levels", levels, ("adult-hierarchies",)),
 )
