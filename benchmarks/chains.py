@@ -27,7 +27,7 @@ def _census(n: int) -> Microdata:
     return data if n == data.n else data.take(np.arange(n))
 
 
-def _row(solution: Solution, reference: Solution, **more: Any) -> dict[str, Any]:
+def _row(solution: Solution, against: Solution, **more: Any) -> dict[str, Any]:
     return {
         "n": solution.problem.n,
         "m": solution.problem.m,
@@ -35,7 +35,7 @@ def _row(solution: Solution, reference: Solution, **more: Any) -> dict[str, Any]
         "method": solution.method,
         "ncp": round(solution.ncp, 4),
         "seconds": round(solution.seconds, 3),
-        "ratio": round(solution.ncp / reference.ncp, 4),
+        "ratio": round(solution.ncp / against.ncp, 4),
         **more,
     }
 
