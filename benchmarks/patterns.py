@@ -129,12 +129,13 @@ def guarantees() -> Iterator[dict[str, Any]]:
     for method, instance, k in runs:
         problem = Problem(load_instance(instance), k, objective=HierarchyLoss())
         found = solve(problem, method, bound=False)
-        assert found.bound is not None
+        # Beyond so many open edges or rows there is no bound of the method's own.
+        ratio = None if found.bound is None else round(found.objective / found.bound.value, 4)
         yield _row(
             found,
             instance,
             "",
-            ratio=round(found.objective / found.bound.value, 4),
+            ratio=ratio,
             reference="the method's own bound",
         )
 
