@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from anonymip import (
     SSE,
@@ -30,6 +31,7 @@ from anonymip import (
 )
 from anonymip.exact.model_solve import equivalence_mip
 from anonymip.exact.small import solve_small
+from anonymip.exact.small.cut import price_types
 from anonymip.exact.small.duals import DualPrices
 from anonymip.exact.small.kernels import (
     CAPPED,
@@ -42,6 +44,9 @@ from anonymip.exact.small.kernels import (
     small_rules,
     solve_rows,
 )
+from anonymip.exact.small.linear import price_rows
+from anonymip.exact.small.rows import merge_types
+from anonymip.exact.small.sets import rank_types
 from anonymip.objectives.class_loss import KernelRows, kernel_rows
 from tests.brute_force import Column
 from tests.random_problems import (
@@ -182,6 +187,23 @@ def test_windows_equal_set_partitioning(part: int) -> None:
         assert result.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize("k", [4, 5])
+def test_long_windows_equal_set_partitioning(k: int) -> None:
+    """As many rows as the chain solves at once, from all different to all alike."""
+    for n in (15, 18, 20):
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            data = larger_microdata(int(rng.integers(2**31)), 4 * n)
+            order, at = np.lexsort(data.codes.T[::-1]), int(rng.integers(0, 3 * n))
+            part = data.take(np.sort(order[at : at + n]))
+            problem = Problem(part, k, objective=WeightedLoss())
+            result = solve_small(problem)
+            assert result.proven
+            start = Classes(result.labels)
+            solution = equivalence_mip(problem, formulation="set-partition", start=start)
+            assert result.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_windows_equal_big_m(seed: int) -> None:
     """The paper's model knows nothing of sets."""
@@ -239,6 +261,41 @@ def test_more_rows_than_fit_in_a_word_are_answered() -> None:
     assert result.reason == "max_nodes"
     assert result.bound is not None
     assert result.bound <= result.objective
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_prices_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
+    """They are worth the linear relaxation over all classes, and no class undercuts them."""
+    rng = np.random.default_rng(k)
+    for _ in range(6):
+        n = int(rng.integers(2 * k, 10))
+        data = larger_microdata(int(rng.integers(2**31)), 3 * n)
+        problem = Problem(data.take(rng.choice(3 * n, n, replace=False)), k)
+        kernel, every, tables = kernel_of(problem), np.arange(n), problem.compiled.tables
+        work = kernel.work
+        types = merge_types(kernel.rows, kernel.rules, work, every, n)
+        price_types(tables, kernel.rows, kernel.rules, work, every, types)
+        rank_types(kernel.rows, kernel.rules, work, every, types)
+        paid = price_rows(tables, kernel.rules, work, types, n, np.inf)
+        prices = np.empty(n)
+        prices[work.order] = np.repeat(work.prices[:types], np.diff(work.begin[: types + 1]))
+        assert paid == pytest.approx(prices.sum(), rel=1e-9, abs=1e-12)
+        sets = [s for size in range(k, 2 * k) for s in combinations(range(n), size)]
+        losses = [float(problem.compiled.class_losses(np.array([s]))[0]) for s in sets]
+        holds = np.array([np.isin(every, s) for s in sets], float)
+        assert (holds @ prices <= np.array(losses) + 1e-12).all()
+        relaxed = linprog(losses, A_eq=holds.T, b_eq=np.ones(n))
+        assert paid == pytest.approx(relaxed.fun, rel=1e-7, abs=1e-9)
+
+
+def test_room_for_larger_sub_problems_changes_nothing() -> None:
+    """Where not all sets of k of the most rows would fit, those of fewer rows still do."""
+    problem, every = Problem(census(18, 6, seed=3), 5), np.arange(18)
+    own, wide = kernel_of(problem), kernel_of(problem, most=64)
+    assert own.solve(every) == wide.solve(every) == PROVEN
+    assert wide.work.row_sets.held[0] > 0
+    assert wide.work.nodes[0] == own.work.nodes[0]
+    assert wide.work.result[0] == own.work.result[0]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.exact.small.cover import cheapest_cover, label_cover, sort_found
 from anonymip.exact.small.cut import cut_sorted_rows, price_types
+from anonymip.exact.small.linear import price_rows
 from anonymip.exact.small.prices import class_losses_by_type, raise_prices
 from anonymip.exact.small.rows import merge_types
 from anonymip.exact.small.sets import COMPLETE, list_sets, rank_types
@@ -40,6 +41,8 @@ PROVEN, CAPPED, INFEASIBLE = 0, 1, 2
 
 #: Releases that are better by less than this share of the loss are not looked for.
 _ROUNDING = 1e-12
+#: The first width of the search as a share of the gap, and by what it grows.
+_FIRST_WIDTH, _WIDER = 1 / 32, 2.0
 
 
 def compiles(problem: Problem) -> bool:
@@ -114,26 +117,37 @@ def solve_rows(
     if loss - bound <= slack:
         work.result[1] = loss
         return PROVEN
-    swap_rows(tables, rows, rules, work, chosen, size, slack)
-    if not rank_types(rows, rules, work, chosen, types):
-        _number_classes(work, size)
-        work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
-        return CAPPED
-    class_losses_by_type(work, types, size)
-    _number_classes(work, size)
-    work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
-    raise_prices(tables, rules, work, types, max_nodes)
-    return _search(tables, rows, rules, work, chosen, size, types, slack, max_nodes)
+    status, paid = CAPPED, -np.inf
+    fits = rank_types(rows, rules, work, chosen, types)
+    if fits and rules.summed:
+        paid = price_rows(tables, rules, work, types, size, loss)
+    if paid == -np.inf:
+        _swap(tables, rows, rules, work, chosen, size, slack)
+    if fits:
+        if paid == -np.inf:
+            class_losses_by_type(work, types, size)
+            paid = raise_prices(tables, rules, work, types, max_nodes)
+        status = _search(tables, rows, rules, work, chosen, size, types, paid, max_nodes)
+        if status == CAPPED:
+            _swap(tables, rows, rules, work, chosen, size, slack)
+    return status
 
 
 @kernel
-def _paid(rules: SmallRules, work: SmallWork, count: int) -> float:
-    """Return the bound that the prices of the types give."""
-    paid = 0.0 if rules.summed else -np.inf
-    for t in range(count):
-        price = work.types.prices[t]
-        paid = paid + work.packing.counts[t] * price if rules.summed else max(paid, price)
-    return paid
+def _swap(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: SmallRules,
+    work: SmallWork,
+    chosen: NDArray[np.int64],
+    size: int,
+    slack: float,
+) -> None:
+    """Make the known release better by swaps."""
+    swap_rows(tables, rows, rules, work, chosen, size, slack)
+    _number_classes(work, size)
+    work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
+    work.result[1] = min(work.result[1], work.result[0])
 
 
 @kernel
@@ -145,44 +159,47 @@ def _search(
     chosen: NDArray[np.int64],
     size: int,
     count: int,
-    slack: float,
+    paid: float,
     max_nodes: int,
 ) -> int:
-    """Search for a better release than the known one, or prove that there is none."""
-    loss, paid = work.result[0], _paid(rules, work, count)
-    work.result[1] = min(paid, loss)
-    if loss - paid <= slack:
+    """Search for a better release than the known one, or prove that there is none.
+
+    The prices pay for `paid`. A release that costs less than a width beyond it is made of sets
+    whose reduced costs are below the width; this grows until there is a release, or up to the gap.
+    """
+    loss, packing, found = work.result[0], work.packing, work.found
+    total = abs(loss)
+    for t in range(count):
+        total += packing.counts[t] * abs(work.prices[work.types.rank[t]])
+    slack = _ROUNDING * total
+    work.result[1] = max(work.result[1], min(paid, loss))
+    if loss - work.result[1] <= slack:
         work.result[1] = loss
         return PROVEN
-    for t in range(count):
-        work.prices[work.types.rank[t]] = work.types.prices[t]
     rank_types(rows, rules, work, chosen, count)
+    width = (loss - paid) * _FIRST_WIDTH
     if not rules.summed:
         work.types.prices[:count] = 0.0
-        paid = 0.0
-    listed = list_sets(tables, rules, work, count, size, loss - paid - slack, max_nodes)
-    if listed != COMPLETE:
-        return CAPPED
-    sort_found(work.found, count)
-    sets, complete = cheapest_cover(
-        rules.summed,
-        work.packing,
-        work.found,
-        work.cover,
-        count,
-        loss - paid,
-        slack,
-        work.nodes,
-        max_nodes,
-    )
-    if sets > 0:
-        label_cover(work, count, sets)
-        _number_classes(work, size)
-        work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
-    if not complete:
-        return CAPPED
-    work.result[1] = work.result[0]
-    return PROVEN
+        paid, width = 0.0, loss
+    while True:
+        width = min(width, loss - paid)
+        if list_sets(tables, rules, work, count, size, width - slack, max_nodes) != COMPLETE:
+            return CAPPED
+        sort_found(found, count)
+        sets, complete = cheapest_cover(
+            rules.summed, packing, found, work.cover, count, width, slack, work.nodes, max_nodes
+        )
+        if sets > 0:
+            label_cover(work, count, sets)
+            _number_classes(work, size)
+            work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
+        if not complete:
+            return CAPPED
+        if sets > 0 or width == loss - paid:
+            work.result[1] = work.result[0]
+            return PROVEN
+        work.result[1] = max(work.result[1], paid + width - slack)
+        width *= _WIDER
 
 
 @kernel

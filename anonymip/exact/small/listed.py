@@ -17,7 +17,7 @@ from anonymip.exact.small.result import SmallResult
 from anonymip.exact.small.work import FoundSets, Packing, new_cover, new_packing
 from anonymip.heuristics.greedy_search import greedy_search
 from anonymip.heuristics.ordered_cut import ordered_cut
-from anonymip.models.set_partition import MAX_COLUMNS
+from anonymip.models.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.solution import Solution

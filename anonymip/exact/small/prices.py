@@ -14,8 +14,10 @@ from anonymip.objectives.tables import LossTables
 @kernel
 def raise_prices(
     tables: LossTables, rules: SmallRules, work: SmallWork, count: int, max_nodes: int
-) -> None:
+) -> float:
     """Raise prices from those of the nearest rows to those of the best sets of k rows.
+
+    Returns the bound that the prices give.
 
     Every class holds k rows with the record in question, and loses as much on each of its records
     as these would. The search for the best such set of a type begins with its nearest rows; sets
@@ -35,12 +37,16 @@ def raise_prices(
     """
     types, search = work.types, work.search
     search.used[:count] = 0
+    complete, paid = True, 0.0 if rules.summed else -np.inf
     for seed in range(count):
-        if work.least[seed] <= types.prices[seed]:
-            continue
-        if not _improve_least(tables, rules, work, count, seed, max_nodes):
-            return
-        types.prices[seed] = max(types.prices[seed], work.least[seed])
+        if complete and work.least[seed] > types.prices[seed]:
+            complete = _improve_least(tables, rules, work, count, seed, max_nodes)
+            if complete:
+                types.prices[seed] = max(types.prices[seed], work.least[seed])
+        price = types.prices[seed]
+        work.prices[types.rank[seed]] = price
+        paid = paid + work.packing.counts[seed] * price if rules.summed else max(paid, price)
+    return paid
 
 
 @kernel

@@ -243,7 +243,7 @@ def _list_followers(
         if counts[t] > search.used[t]:
             followers[count] = t
             count += 1
-    _price_followers(tables, types, search, size, count, followers, losses)
+    price_followers(tables, types, search, size, count, followers, losses)
     held, left, paid = 0, 0, search.paid[size]
     for at in range(count):
         t, loss = followers[at], losses[at]
@@ -293,7 +293,7 @@ def _sum_top_prices(
 
 
 @kernel
-def _price_followers(
+def price_followers(
     tables: LossTables,
     types: TypeRows,
     search: SetSearch,

@@ -16,6 +16,8 @@ from anonymip.objectives.tables import LossTables
 
 #: Sets that are listed at most.
 _MOST_SETS = 1 << 17
+#: Sets of k rows in the linear relaxation at most.
+_MOST_ROW_SETS = 1 << 18
 #: Covered rows that are remembered at most; a power of two.
 _MOST_MEMORIES = 1 << 15
 
@@ -73,7 +75,7 @@ class TypeRows(NamedTuple):
     rank
         (most,) types in the order in which they were merged, dearest first.
     prices
-        (most,) what a row of each type loses at least.
+        (most,) what a row of each type pays.
     values
         (most, r) as in :class:`~anonymip.objectives.class_loss.KernelRows`.
     set_bits
@@ -184,6 +186,49 @@ class CoverSearch(NamedTuple):
     stamp: NDArray[np.int64]
 
 
+class RowSets(NamedTuple):
+    """All sets of k rows, those together that differ in the last row only.
+
+    Parameters
+    ----------
+    shared
+        (capacity, k - 1) types of the rows before the last one, ascending.
+    begin
+        (capacity + 1,) where the sets begin that share them.
+    last, costs
+        (capacity,) type of the last row, and loss of the set.
+    held
+        (1,) how many are shared.
+    """
+
+    shared: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    last: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    held: NDArray[np.int64]
+
+
+class Simplex(NamedTuple):
+    """A basis of the linear relaxation over the sets of k rows.
+
+    Parameters
+    ----------
+    inverse
+        (most, most) of the basis matrix.
+    amounts
+        (most,) values of the basic columns.
+    prices
+        (most,) duals of the types.
+    column
+        (most,) the entering column in terms of the basis.
+    """
+
+    inverse: NDArray[np.float64]
+    amounts: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    column: NDArray[np.float64]
+
+
 class SmallWork(NamedTuple):
     """Workspace for sub-problems of up to a number of rows, written over by every call.
 
@@ -200,7 +245,8 @@ class SmallWork(NamedTuple):
     begin
         (most + 1,) where each type begins in it.
     prices
-        (most,) for each type, what a record of it loses at least.
+        (most,) for each type, what a record of it pays: summed over the rows of any class no more
+        than its loss, or where the largest loss counts, what a record loses at least.
     cut_loss, cut_begin
         (most + 1,) least loss of a cut of the rows up to a place, and where its last class begins.
     nearest
@@ -219,6 +265,8 @@ class SmallWork(NamedTuple):
         One class.
     packing, types, search, found, cover
         Of the search.
+    row_sets, simplex
+        Of the linear relaxation.
     """
 
     labels: NDArray[np.int64]
@@ -242,6 +290,8 @@ class SmallWork(NamedTuple):
     search: SetSearch
     found: FoundSets
     cover: CoverSearch
+    row_sets: RowSets
+    simplex: Simplex
 
 
 def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWork:
@@ -305,6 +355,21 @@ def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWor
             np.zeros(1, whole),
         ),
         new_cover(most),
+        _new_row_sets(most, rules.k),
+        Simplex(np.zeros((most, most)), np.zeros(most), np.zeros(most), np.zeros(most)),
+    )
+
+
+def _new_row_sets(most: int, k: int) -> RowSets:
+    """Return the workspace of the sets of k out of `most` rows, or of as many as are listed."""
+    capacity = min(comb(most, k), _MOST_ROW_SETS)
+    shared = min(comb(most, k - 1), _MOST_ROW_SETS)
+    return RowSets(
+        np.zeros((shared, k - 1), np.int64),
+        np.zeros(shared + 1, np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity),
+        np.zeros(1, np.int64),
     )
 
 
