@@ -1,4 +1,4 @@
-"""Local search: improve any classes by moves, swaps and windows solved exactly."""
+"""Local search: improve any classes by moves, swaps and neighbouring classes made anew."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from anonymip.assignments import Assignment, Classes
 from anonymip.budget import Budget
 from anonymip.errors import InputError
 from anonymip.exact.improving.batches import improve_in_batches
+from anonymip.exact.improving.regroup import MOST_ROWS
 from anonymip.exact.improving.rounds import Settings, improve_pool
 from anonymip.heuristics.finish import finish
 from anonymip.kernels import Stopwatch
@@ -35,8 +36,8 @@ STARTS = MappingProxyType(
 )
 #: The start gets at most this part of the time.
 _SHARE = 0.5
-#: Records beyond which windows of different rows take minutes in all.
-_MANY = 5_000
+#: Neighbours of a class that are in a window with it: up to so many records, and beyond.
+_NEAR, _MANY, _NEAREST = 6, 1_000, 3
 #: Rows of a window up to this k; the windows of larger k hold two classes.
 _SMALL_K = 5
 
@@ -69,11 +70,11 @@ def local_search(
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
-        Rows of the windows solved exactly; 0 for none, -1 for 3k where k is at most 5 and
-        2k + 2 beyond, and for none where more than 5,000 records are mostly different.
+        Most rows of the neighbouring classes that are made anew together, up to 60; 0 for none, -1
+        for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more than 60.
     patience
-        So many rounds without gain in a row end the work; after the first such round the windows
-        are of neighbours drawn at random.
+        So many rounds in a row that gain less than 0.1 % of the loss end the work; after the first
+        such round the windows are of neighbours drawn at random.
     start
         Classes to improve.
     budget
@@ -86,8 +87,10 @@ def local_search(
     The result is never above the start. Where the largest loss counts, the larger one of the
     classes that change never rises, so that the losses sorted from the largest down fall with every
     step. Complexity of a round: O(n k m) for the moves, and a search that is exponential in its
-    rows for each window. Losses without tables and limits are evaluated in batches of NumPy,
-    where there are no windows: for tables of some thousand records.
+    rows for each window: a class with one and with two of its nearest 6 classes, or 3 in tables of
+    more than 1,000 records; these windows take most of the time. Losses without tables and limits
+    are evaluated in batches of NumPy, where there are no windows: for tables of some thousand
+    records.
 
     Suppressed records join a class where that is cheaper, and records that cost their class
     more than a row of stars are suppressed, where the recoding allows it and losses are summed.
@@ -194,15 +197,16 @@ def _improved(
 def _settings(problem: Problem, window: int, patience: int) -> Settings:
     if patience < 1:
         raise InputError(f"patience is {patience}", remedy="Give at least 1")
-    if not -1 <= window <= 60:
+    if not -1 <= window <= MOST_ROWS:
         raise InputError(
-            f"window is {window}", remedy="Give the rows of a window, 0 for none, -1 for a default"
+            f"window is {window}",
+            remedy=f"Give the rows of a window, up to {MOST_ROWS}; 0 for none, -1 for a default",
         )
-    if window < 0 and problem.n > _MANY and not repeats(problem):
-        window = 0
-    elif window < 0:
-        window = 3 * problem.k if problem.k <= _SMALL_K else 2 * problem.k + 2
-    return Settings(window, patience)
+    if window < 0:
+        window = 3 * problem.k + 1 if problem.k <= _SMALL_K else 2 * problem.k + 2
+        # Where not even two classes fit there are no windows.
+        window = window if window <= MOST_ROWS else 0
+    return Settings(window, _NEAR if problem.n <= _MANY else _NEAREST, patience)
 
 
 def _start(

@@ -97,7 +97,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "classes",
                 "heuristic",
                 "anonymip.exact.improvement:local_search",
-                "improves classes by moves, swaps and windows solved exactly",
+                "improves classes by moves, swaps and small windows made anew",
                 options=(
                     MethodOption(
                         "from_method",

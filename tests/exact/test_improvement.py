@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
+    Attribute,
     Budget,
     Classes,
     Diversity,
     Freeform,
     InputError,
     InvalidAssignment,
+    Microdata,
     Problem,
     Solution,
     Stopped,
     census,
+    load_instance,
     solve,
 )
 from anonymip.exact.improvement import STARTS, improve, local_search
@@ -33,6 +37,7 @@ from anonymip.exact.improving.moves import (
     new_move_work,
 )
 from anonymip.exact.improving.pool import changed_loss, new_view, show_class, stays_diverse
+from anonymip.exact.improving.regroup import new_regroup_work
 from anonymip.exact.improving.state import PooledClasses
 from anonymip.heuristics.greedy_search import greedy_search
 from anonymip.heuristics.ordered_cut import ordered_cut
@@ -217,6 +222,32 @@ def test_a_window_gains_where_no_move_does() -> None:
     solved = local_search(problem, start=stuck, window=9)
     assert solved.objective == pytest.approx(case.optimum())
     assert solved.objective < before - 1e-6
+
+
+def test_three_classes_change_at_once() -> None:
+    """Of the health records with k = 2 no pair of classes can be made better."""
+    problem = Problem(load_instance("health-records"), 2)
+    start = greedy_search(problem)
+    solution = local_search(problem, start=start.assignment)
+    assert start.objective > 5.9
+    # The optimum, as equivalence-mip proves it.
+    assert solution.objective == pytest.approx(0.61164, abs=1e-5)
+
+
+def test_large_classes_of_many_values() -> None:
+    """More rows than a window has room for, each with a value of its own: moves alone."""
+    frame = pd.DataFrame({"value": [f"v{i:02}" for i in range(70)], "half": [0, 1] * 35})
+    half = Attribute("half", "numeric", domain=(0, 20))
+    data = Microdata(frame, (Attribute("value", "categorical", publish="set"), half))
+    problem = Problem(data, 33)
+    # Two rows are in each other's place.
+    start = Classes(np.array([1, 0] + [0, 1] * 34, np.int32))
+    found = local_search(problem, start=start)
+    assert found.options["window"] == 0
+    again = local_search(problem, start=start, window=60)
+    assert found.objective == again.objective < Solution.of(problem, start, method="").objective
+    with pytest.raises(ValueError, match="fit"):
+        new_regroup_work(problem.compiled.tables, PooledClasses.of(problem, start.labels).rules, 61)
 
 
 def test_copies_are_lent() -> None:

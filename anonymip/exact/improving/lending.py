@@ -47,7 +47,7 @@ from anonymip.objectives.tables import LossTables
 MOST_ROWS = 13
 
 
-class WindowWork(NamedTuple):
+class LendingWork(NamedTuple):
     """Workspace of the windows.
 
     Parameters
@@ -83,10 +83,10 @@ class WindowWork(NamedTuple):
     state: ClassState
 
 
-def new_window_work(tables: LossTables, classes: int) -> WindowWork:
+def new_lending_work(tables: LossTables, classes: int) -> LendingWork:
     """Return the workspace for a pool with so many class numbers."""
     subsets = 1 << MOST_ROWS
-    return WindowWork(
+    return LendingWork(
         np.zeros(MOST_CLASSES, np.int64),
         np.zeros(MOST_ROWS, np.int64),
         np.zeros(subsets),
@@ -101,7 +101,7 @@ def new_window_work(tables: LossTables, classes: int) -> WindowWork:
 
 
 @kernel
-def _list_rows(pool: ClassPool, window: WindowWork, classes: int) -> int:
+def _list_rows(pool: ClassPool, window: LendingWork, classes: int) -> int:
     """Write the rows of the window that have no home outside; return how many, -1 if too many."""
     count = 0
     for at in range(classes):
@@ -125,7 +125,7 @@ def _one_class(
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
-    window: WindowWork,
+    window: LendingWork,
     classes: int,
     lenders: NDArray[np.int64],
     subset: int,
@@ -175,7 +175,7 @@ def _solve(
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
-    window: WindowWork,
+    window: LendingWork,
     classes: int,
     lenders: NDArray[np.int64],
     count: int,
@@ -218,7 +218,7 @@ def _solve(
 
 @kernel
 def _can_lend(
-    rules: PoolRules, pool: ClassPool, window: WindowWork, classes: int, count: int
+    rules: PoolRules, pool: ClassPool, window: LendingWork, classes: int, count: int
 ) -> bool:
     """Return whether the homes can lend what all classes found borrow together."""
     subset = (1 << count) - 1
@@ -251,7 +251,7 @@ def solve_window(
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    window: WindowWork,
+    window: LendingWork,
     neighbours: NDArray[np.int64],
     lenders: NDArray[np.int64],
     label: int,
@@ -306,7 +306,7 @@ def _rebuild(
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    window: WindowWork,
+    window: LendingWork,
     neighbours: NDArray[np.int64],
     classes: int,
     count: int,
@@ -348,13 +348,13 @@ def _rebuild(
 
 
 @kernel
-def windows_step(
+def lending_step(
     tables: LossTables,
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    window: WindowWork,
+    window: LendingWork,
     neighbours: NDArray[np.int64],
     lenders: NDArray[np.int64],
     most_rows: int,

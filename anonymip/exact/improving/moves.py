@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from anonymip.exact.improving.pool import (
     CLASSES,
     CLOCK,
-    SUPPRESSED_COPIES,
     ClassPool,
     ClassView,
     PoolRules,
@@ -34,7 +33,7 @@ from anonymip.objectives.tables import LossTables
 #: What is done with two classes.
 NOTHING, GIVE, TAKE, SWAP, MERGE = 0, 1, 2, 3, 4
 #: Gains below this share of the losses that they are differences of are rounding.
-_ROUNDING = 1e-10
+ROUNDING = 1e-10
 #: Where the largest loss counts, gains of all others together weigh so much.
 _LESSER = 1e-6
 
@@ -90,7 +89,7 @@ def gain_of(
     largest down, the losses of the classes then fall with every gain, so that there is an end.
     """
     old, new = old_one + old_other, new_one + new_other
-    slack = _ROUNDING * (abs(old_one) + abs(old_other))
+    slack = ROUNDING * (abs(old_one) + abs(old_other))
     if not rules.summed:
         fall = max(old_one, old_other) - max(new_one, new_other)
         if fall > slack:
@@ -395,90 +394,6 @@ def _farthest(tables: LossTables, rows: KernelRows, kinds: NDArray[np.int64], ki
         if loss > best:
             best, farthest = loss, candidate
     return farthest
-
-
-@kernel
-def _suppress(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
-    work: MoveWork,
-    label: int,
-) -> None:
-    """Suppress one row after the other while the class loses more by it than a row of stars."""
-    while pool.sizes[label] > rules.k:
-        show_class(rows, rules, pool, work.one, label)
-        size = work.one.totals[1]
-        old = size * pool.losses[label]
-        best, kind = 0.0, -1
-        for at in range(work.one.totals[0]):
-            candidate = work.one.types[at]
-            new = (size - 1) * changed_loss(tables, rows, work.one, candidate, -1)
-            gain = gain_of(rules, old, 0.0, new, rules.suppression_price)
-            if gain > best and stays_diverse(rules, work.one, candidate, -1):
-                best, kind = gain, candidate
-        if kind < 0:
-            return
-        remove_copies(pool, label, kind, 1)
-        pool.suppressed[kind] += 1
-        pool.cursor[SUPPRESSED_COPIES] += 1
-        settle(tables, rows, rules, pool, work.one, label)
-        work.gain[0] += best
-
-
-@kernel
-def suppress_dear(
-    tables: LossTables, rows: KernelRows, rules: PoolRules, pool: ClassPool, work: MoveWork
-) -> None:
-    """Suppress the rows of all classes that cost more than a row of stars; losses are summed."""
-    for label in range(pool.cursor[CLASSES]):
-        if pool.sizes[label] > rules.k:
-            _suppress(tables, rows, rules, pool, work, label)
-
-
-@kernel
-def take_in(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
-    work: MoveWork,
-    kinds: NDArray[np.int64],
-    near: NDArray[np.int64],
-) -> None:
-    """Let suppressed rows join the near class whose loss rises least, if by less than a star row.
-
-    Parameters
-    ----------
-    tables, rows, rules, pool, work
-        As everywhere; losses are summed.
-    kinds
-        (types,) of suppressed rows.
-    near
-        (types, candidates) classes near each type; -1 for none.
-    """
-    for place in range(len(kinds)):
-        kind = kinds[place]
-        while pool.suppressed[kind] > 0:
-            best, label = 0.0, -1
-            for candidate in near[place]:
-                if candidate < 0 or pool.sizes[candidate] == 0:
-                    continue
-                show_class(rows, rules, pool, work.one, candidate)
-                size = pool.sizes[candidate]
-                new = (size + 1) * changed_loss(tables, rows, work.one, -1, kind)
-                old = size * pool.losses[candidate]
-                gain = gain_of(rules, old, rules.suppression_price, new, 0.0)
-                if gain > best and stays_diverse(rules, work.one, -1, kind):
-                    best, label = gain, candidate
-            if label < 0:
-                break
-            pool.suppressed[kind] -= 1
-            pool.cursor[SUPPRESSED_COPIES] -= 1
-            add_copies(pool, label, kind, 1)
-            settle(tables, rows, rules, pool, work.one, label)
-            work.gain[0] += best
 
 
 @kernel

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.budget import Budget
-from anonymip.exact.improving.lending import MOST_ROWS, new_window_work, windows_step
-from anonymip.exact.improving.moves import new_move_work, suppress_dear, sweep_step, take_in
+from anonymip.exact.improving.lending import MOST_ROWS, lending_step, new_lending_work
+from anonymip.exact.improving.moves import new_move_work, sweep_step
 from anonymip.exact.improving.neighbours import centres_of, embedding, nearest_classes
 from anonymip.exact.improving.pool import CLASSES, CLOCK, SUPPRESSED_COPIES
+from anonymip.exact.improving.stars import suppress_dear, take_in
 from anonymip.exact.improving.state import PooledClasses
-from anonymip.exact.improving.windows import exact_windows_step, new_exact_work
+from anonymip.exact.improving.windows import new_windows_work, windows_step
 from anonymip.problem import Problem
 from anonymip.status import Stopped
 from anonymip.stepping import run_in_steps
@@ -24,10 +25,10 @@ _NEIGHBOURS, _WINDOW_NEIGHBOURS = 10, 16
 _LENDERS = 8
 #: Sweeps of moves before the neighbours are looked up anew.
 _SWEEPS = 6
-#: Partial sets and covers of a window that are looked at.
-_MAX_NODES = 50_000
+#: Steps of the search for the classes of a window.
+_MAX_NODES = 20_000
 #: A round that gains less than this share of the loss is idle.
-_IDLE = 1e-6
+_IDLE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,15 @@ class Settings:
     Parameters
     ----------
     window
-        Rows of the windows that are solved exactly; 0 for none.
+        Rows of the windows that are made anew; 0 for none.
+    near
+        Neighbours of a class that are in a window with it, alone and two at a time.
     patience
         Idle rounds in a row that end the work.
     """
 
     window: int
+    near: int
     patience: int
 
 
@@ -81,9 +85,11 @@ class _Rounds:
         numbers = len(self.state.pool.sizes)
         tables, rules = self.state.tables, self.state.rules
         self._work = new_move_work(tables, rules, problem.n, numbers)
-        self._lending = new_window_work(tables, numbers) if rules.lends else None
-        solves = rules.monotone and settings.window >= 2 * rules.k
-        self._exact = new_exact_work(tables, rules, settings.window, numbers) if solves else None
+        self._lending = new_lending_work(tables, numbers) if rules.lends else None
+        regroups = rules.monotone and settings.window >= 2 * rules.k
+        self._windows = (
+            new_windows_work(tables, rules, settings.window, numbers) if regroups else None
+        )
 
     @property
     def changed(self) -> bool:
@@ -126,8 +132,8 @@ class _Rounds:
                 break
         if stopped is None and self._lending is not None:
             stopped = self._lend(first)
-        if stopped is None and self._exact is not None:
-            stopped = self._resolve(first)
+        if stopped is None and self._windows is not None:
+            stopped = self._regroup(first)
         return stopped
 
     def _neighbours(self, living: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
@@ -200,7 +206,7 @@ class _Rounds:
 
         def step(amount: int) -> int:
             return int(
-                windows_step(
+                lending_step(
                     state.tables,
                     state.rows,
                     state.rules,
@@ -217,24 +223,26 @@ class _Rounds:
 
         return run_in_steps(step, int(pool.cursor[CLASSES]), self._budget, "lending records")
 
-    def _resolve(self, first: bool) -> Stopped | None:
-        """Solve windows as small problems."""
-        state, exact = self.state, self._exact
-        assert exact is not None
+    def _regroup(self, first: bool) -> Stopped | None:
+        """Make neighbouring classes anew."""
+        state, windows = self.state, self._windows
+        assert windows is not None
         near = self._window_neighbours(first)
-        exact.checked[:] = -1
+        if not first:
+            windows.checked[:] = -1
         cursor = np.zeros(1, np.int64)
 
         def step(amount: int) -> int:
             return int(
-                exact_windows_step(
+                windows_step(
                     state.tables,
                     state.rows,
                     state.rules,
                     state.pool,
                     self._work,
-                    exact,
+                    windows,
                     near,
+                    self._settings.near,
                     _MAX_NODES,
                     cursor,
                     amount,
@@ -242,5 +250,5 @@ class _Rounds:
             )
 
         return run_in_steps(
-            step, int(state.pool.cursor[CLASSES]), self._budget, "solving windows exactly"
+            step, int(state.pool.cursor[CLASSES]), self._budget, "making classes anew"
         )

@@ -1,4 +1,4 @@
-"""A few neighbouring classes re-solved exactly, as one small problem."""
+"""A few neighbouring classes made anew at the least loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.improving.moves import MoveWork, gain_of
+from anonymip.exact.improving.moves import ROUNDING, MoveWork
 from anonymip.exact.improving.pool import (
     CLASSES,
     CLOCK,
@@ -21,13 +21,7 @@ from anonymip.exact.improving.pool import (
     settle,
     show_class,
 )
-from anonymip.exact.small.kernels import (
-    INFEASIBLE,
-    SmallRules,
-    SmallWork,
-    new_small_work,
-    solve_rows,
-)
+from anonymip.exact.improving.regroup import RegroupWork, new_regroup_work, regroup
 from anonymip.kernels import kernel
 from anonymip.objectives.class_loss import KernelRows
 from anonymip.objectives.tables import LossTables
@@ -36,48 +30,36 @@ from anonymip.objectives.tables import LossTables
 MOST_CLASSES = 16
 
 
-class ExactWork(NamedTuple):
-    """Workspace of the windows that are solved as small problems.
+class WindowsWork(NamedTuple):
+    """Workspace of the windows.
 
     Parameters
     ----------
     labels
         (classes,) classes of the window.
-    chosen
-        (rows,) types of its rows.
     found
-        (rows,) numbers of the classes made of them.
+        (rows,) numbers of the classes made of its rows.
     checked
-        (classes of the table,) clock at which the window around a class was last solved.
-    small_rules, small
-        Rules and workspace of the small problems.
+        (classes of the table,) clock at which the windows around a class were last solved.
+    regroup
+        Its rows, and the best classes of them.
     """
 
     labels: NDArray[np.int64]
-    chosen: NDArray[np.int64]
     found: NDArray[np.int64]
     checked: NDArray[np.int64]
-    small_rules: SmallRules
-    small: SmallWork
+    regroup: RegroupWork
 
 
-def new_exact_work(tables: LossTables, rules: PoolRules, most_rows: int, classes: int) -> ExactWork:
+def new_windows_work(
+    tables: LossTables, rules: PoolRules, most_rows: int, classes: int
+) -> WindowsWork:
     """Return the workspace for windows of up to so many rows, and so many class numbers."""
-    small_rules = SmallRules(
-        rules.k,
-        rules.summed,
-        rules.sensitive,
-        rules.numerator,
-        rules.denominator,
-        rules.distinct,
-    )
-    return ExactWork(
+    return WindowsWork(
         np.zeros(MOST_CLASSES, np.int64),
         np.zeros(most_rows, np.int64),
-        np.zeros(most_rows, np.int64),
         np.full(classes, -1, np.int64),
-        small_rules,
-        new_small_work(tables, small_rules, most_rows),
+        new_regroup_work(tables, rules, most_rows),
     )
 
 
@@ -156,49 +138,41 @@ def gather_window(
 
 
 @kernel
-def resolve_window(
+def _solve_window(
     tables: LossTables,
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    exact: ExactWork,
+    windows: WindowsWork,
     neighbours: NDArray[np.int64],
-    label: int,
+    classes: int,
     max_nodes: int,
 ) -> bool:
-    """Make the classes of the window around a class anew if that gains."""
-    since = exact.checked[label]
-    exact.checked[label] = pool.cursor[CLOCK]
-    if pool.sizes[label] > len(exact.chosen):
-        return False
-    classes = gather_window(pool, exact.labels, neighbours, label, len(exact.chosen), False)
-    if not any_changed(pool, exact.labels, classes, since):
-        return False
-    old, count = 0.0 if rules.summed else -np.inf, 0
+    """Make the first so many classes of the window anew if that gains."""
+    old, slack, count = 0.0 if rules.summed else -np.inf, 0.0, 0
     for at in range(classes):
-        inside = exact.labels[at]
+        count += pool.sizes[windows.labels[at]]
+    if count < 2 * rules.k or count > len(windows.found):
+        return False
+    count = 0
+    for at in range(classes):
+        inside = windows.labels[at]
         part = part_of(rules, pool.sizes[inside], pool.losses[inside])
         old = old + part if rules.summed else max(old, part)
+        slack += abs(part)
         entry = pool.head[inside]
         while entry >= 0:
             for _ in range(pool.copies[entry]):
-                exact.chosen[count] = pool.types[entry]
+                windows.regroup.kinds[count] = pool.types[entry]
                 count += 1
             entry = pool.following[entry]
-    if count < 2 * rules.k:
+    cutoff = old - ROUNDING * slack
+    new = regroup(tables, rows, rules, windows.regroup, count, cutoff, max_nodes)
+    if new >= cutoff:
         return False
-    status = solve_rows(
-        tables, rows, exact.small_rules, exact.small, exact.chosen, count, max_nodes
-    )
-    if status == INFEASIBLE:
-        return False
-    new = exact.small.result[0]
-    gain = gain_of(rules, old, old, new, new)
-    if gain <= 0.0 or new >= old:
-        return False
-    _rebuild(tables, rows, rules, pool, work, exact, neighbours, classes, count)
-    work.gain[0] += gain / 2 if rules.summed else gain
+    _rebuild(tables, rows, rules, pool, work, windows, neighbours, classes, count)
+    work.gain[0] += old - new
     return True
 
 
@@ -209,45 +183,113 @@ def _rebuild(
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    exact: ExactWork,
+    windows: WindowsWork,
     neighbours: NDArray[np.int64],
     classes: int,
     count: int,
 ) -> None:
     """Make the classes that were found."""
-    near = neighbours[exact.labels[0]].copy()
+    near = neighbours[windows.labels[0]].copy()
     for at in range(classes):
-        inside = exact.labels[at]
+        inside = windows.labels[at]
         show_class(rows, rules, pool, work.one, inside)
         for place in range(work.one.totals[0]):
             remove_copies(pool, inside, work.one.types[place], work.one.copies[place])
         settle(tables, rows, rules, pool, work.other, inside)
     made = 0
     for at in range(count):
-        local = exact.small.labels[at]
-        if local == made:
-            exact.found[made] = open_label(pool)
-            made += 1
-        add_copies(pool, exact.found[local], exact.chosen[at], 1)
+        made = max(made, windows.regroup.found[at] + 1)
     for at in range(made):
-        label = exact.found[at]
+        windows.found[at] = open_label(pool)
+    for at in range(count):
+        label = windows.found[windows.regroup.found[at]]
+        add_copies(pool, label, windows.regroup.kinds[at], 1)
+    for at in range(made):
+        label = windows.found[at]
         neighbours[label] = near
         # What took part is among the neighbours under its new number.
-        neighbours[label, neighbours.shape[1] - 1] = exact.found[(at + 1) % made]
+        neighbours[label, neighbours.shape[1] - 1] = windows.found[(at + 1) % made]
         work.checked[label] = -1
-        exact.checked[label] = -1
+        windows.checked[label] = -1
         settle(tables, rows, rules, pool, work.other, label)
 
 
 @kernel
-def exact_windows_step(
+def _known(
+    pool: ClassPool, windows: WindowsWork, neighbours: NDArray[np.int64], width: int, classes: int
+) -> bool:
+    """Return whether a window of two or three was solved around another of its classes before."""
+    for one in range(classes):
+        inside = windows.labels[one]
+        if any_changed(pool, windows.labels, classes, windows.checked[inside]):
+            continue
+        near = 0
+        for at in range(width):
+            if neighbours[inside, at] != inside and in_window(
+                windows.labels, classes, neighbours[inside, at]
+            ):
+                near += 1
+        if near == classes - 1:
+            return True
+    return False
+
+
+@kernel
+def _improve_around(
     tables: LossTables,
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    exact: ExactWork,
+    windows: WindowsWork,
     neighbours: NDArray[np.int64],
+    label: int,
+    width: int,
+    max_nodes: int,
+) -> bool:
+    """Solve the windows of a class with one and with two near ones; whether one gained."""
+    labels, begun = windows.labels, pool.cursor[CLOCK]
+    labels[0] = label
+    for first in range(width):
+        labels[1] = neighbours[label, first]
+        if labels[1] < 0 or labels[1] == label or pool.sizes[labels[1]] == 0:
+            continue
+        if not _known(pool, windows, neighbours, width, 2) and _solve_window(
+            tables, rows, rules, pool, work, windows, neighbours, 2, max_nodes
+        ):
+            return True
+    for first in range(width):
+        labels[1] = neighbours[label, first]
+        if labels[1] < 0 or labels[1] == label or pool.sizes[labels[1]] == 0:
+            continue
+        for second in range(first):
+            labels[2] = neighbours[label, second]
+            if labels[2] < 0 or pool.sizes[labels[2]] == 0 or in_window(labels, 2, labels[2]):
+                continue
+            if not _known(pool, windows, neighbours, width, 3) and _solve_window(
+                tables, rows, rules, pool, work, windows, neighbours, 3, max_nodes
+            ):
+                return True
+    since = windows.checked[label]
+    windows.checked[label] = begun
+    if pool.sizes[label] > len(windows.found):
+        return False
+    classes = gather_window(pool, labels, neighbours, label, len(windows.found), False)
+    if classes in (2, 3) or not any_changed(pool, labels, classes, since):
+        return False
+    return _solve_window(tables, rows, rules, pool, work, windows, neighbours, classes, max_nodes)
+
+
+@kernel
+def windows_step(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    windows: WindowsWork,
+    neighbours: NDArray[np.int64],
+    width: int,
     max_nodes: int,
     cursor: NDArray[np.int64],
     amount: int,
@@ -257,7 +299,9 @@ def exact_windows_step(
     while cursor[0] < last:
         label = cursor[0]
         cursor[0] += 1
-        if pool.sizes[label] == 0 or pool.following[pool.head[label]] < 0:
-            continue
-        resolve_window(tables, rows, rules, pool, work, exact, neighbours, label, max_nodes)
+        while pool.sizes[label] > 0 and pool.following[pool.head[label]] >= 0:
+            if not _improve_around(
+                tables, rows, rules, pool, work, windows, neighbours, label, width, max_nodes
+            ):
+                break
     return int(cursor[0])
