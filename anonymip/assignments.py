@@ -177,6 +177,32 @@ class Cover:
         return cls(start, np.concatenate(filled) if filled else np.empty(0, np.int32))
 
     @classmethod
+    def joined(cls, n: int, pieces: Iterable[tuple[NDArray[np.int64], Cover]]) -> Cover:
+        """Return the cover of n records that disjoint pieces are together.
+
+        Parameters
+        ----------
+        n
+            Number of records; those of no piece have empty sets.
+        pieces
+            Records and their cover; record i of the cover is the i-th of them.
+
+        Notes
+        -----
+        Complexity: O(n + members).
+        """
+        pieces = list(pieces)
+        sizes = np.zeros(n, np.int64)
+        for records, cover in pieces:
+            sizes[records] = cover.sizes
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        members = np.empty(int(start[-1]), np.int32)
+        for records, cover in pieces:
+            own = np.repeat(start[records] - cover.start[:-1], cover.sizes)
+            members[own + np.arange(len(cover.members))] = records[cover.members]
+        return cls(start, members)
+
+    @classmethod
     def of_classes(cls, classes: Classes) -> Cover:
         """Return the cover that publishes each record with its whole class.
 

@@ -86,7 +86,7 @@ def solve(
         most_suppressed,
     ).beside(given.mask_section(instance, schema))
     chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
-    keeping = Keeping.of(method, chosen, checkpoint, resume, None)
+    keeping = Keeping.of(method, checkpoint, resume, None)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     problem = given.make_problem(
         data,

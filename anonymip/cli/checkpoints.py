@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.methods import find_method
-from anonymip.recodings import Recoding
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -35,14 +34,12 @@ class Keeping:
     before: int | None = None
 
     @classmethod
-    def of(
-        cls, method: str, recoding: Recoding, given: Path | None, resume: bool, output: Path | None
-    ) -> Keeping:
+    def of(cls, method: str, given: Path | None, resume: bool, output: Path | None) -> Keeping:
         """Return what the arguments mean.
 
         Parameters
         ----------
-        method, recoding
+        method
             What runs; where no checkpoints are kept, none lies beside the output.
         given, resume
             The arguments.
@@ -51,8 +48,7 @@ class Keeping:
         """
         if given is not None or output is None:
             return cls(given, given is not None, resume, _written(given))
-        able = "checkpoint" in find_method(method).takes and recoding.name == "classes"
-        keeps = resume or able
+        keeps = resume or "checkpoint" in find_method(method).takes
         beside = output.parent / f"{output.name}.checkpoint"
         return cls(beside if keeps else None, False, resume, _written(beside))
 

@@ -103,7 +103,7 @@ def anonymize(
         most_suppressed,
     ).beside(given.mask_section(instance, schema))
     chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
-    keeping = Keeping.of(method, chosen, checkpoint, resume, output)
+    keeping = Keeping.of(method, checkpoint, resume, output)
     given.refuse_targets(sources, output, manifest, report, json, keeping.path)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     refuse_layout(data, layout)

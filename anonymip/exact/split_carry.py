@@ -18,19 +18,9 @@ from anonymip.exact.chain.fingerprint import Fingerprint
 from anonymip.exact.chain.keeping import resumed
 from anonymip.exact.chain.options import EXACT, ChainOptions
 from anonymip.exact.chain.rest import MachineClock, reserved_seconds
-from anonymip.exact.chain.state import (
-    BOUND,
-    LINKS,
-    PROVEN,
-    SIZE,
-    START,
-    START_ACCEPTED,
-    START_REFUSED,
-    Chain,
-    Link,
-    links_of,
-)
+from anonymip.exact.chain.state import BOUND, LINKS, Chain, Link, links_of
 from anonymip.exact.chain.stretches import Stretch, StretchRun, run_stretches
+from anonymip.exact.chain.telling import tell_links
 from anonymip.heuristics.finish import finish
 from anonymip.heuristics.orders import find_order
 from anonymip.kernels import Stopwatch
@@ -232,18 +222,17 @@ def run_chain(
         As there.
     """
     watch, budget, options = Stopwatch(), budget or Budget(), options or ChainOptions()
-    if not isinstance(problem.recoding, EquivalenceClasses):
-        if checkpoint is not None:
-            raise InputError(
-                f"chains of covers, as {problem.recoding.name} needs one, write no checkpoints",
-                remedy="Leave the checkpoint out, or use the recoding classes",
-            )
-        return ChainRun(*chain_covers(problem, options, order=order, budget=budget, seed=seed))
-    _refuse_unfit(problem, options)
+    by_classes = isinstance(problem.recoding, EquivalenceClasses)
+    if by_classes:
+        _refuse_unfit(problem, options)
     file = None
     if checkpoint is not None:
         given = {"order": order, "seed": seed, **asdict(options)}
         file = Checkpoint(checkpoint, Fingerprint.of(problem, given), resume=resume)
+    if not by_classes:
+        return ChainRun(
+            *chain_covers(problem, options, file, order=order, budget=budget, seed=seed)
+        )
     kept = resumed(file)
     if file is not None and kept is not None and not _is_of(kept, problem.n):
         raise file.damaged()
@@ -348,14 +337,7 @@ def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
     ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
     if not len(links):
         return [f"{ended} before the first link"] if cut else []
-    proven, largest = int(links[:, PROVEN].sum()), int(links[:, SIZE].max())
-    noun = "link" if len(links) == 1 else "links"
-    count = f"{len(links):,} {noun} of up to {largest} records, {proven:,} of them proven"
-    trace = [f"{count}; a proof of a link says nothing of the whole table"]
-    accepted = int(np.count_nonzero(links[:, START] == START_ACCEPTED))
-    asked = accepted + int(np.count_nonzero(links[:, START] == START_REFUSED))
-    if asked:
-        trace.append(f"the start was accepted in {accepted:,} of {asked:,} links")
+    trace = tell_links(links)
     if cut:
         trace.append(f"{ended}: {cut:,} of {chain.n:,} records were cut in their order")
     return trace

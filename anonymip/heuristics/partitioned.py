@@ -134,9 +134,10 @@ def solve_in_parts(
             results = Crew(workers).solve(messages, budget)
     if results is None:
         results = list(_one_by_one(tasks, budget))
+    covers = [Cover(result.start, result.members) for result in results]
     return finish_cover(
         problem,
-        _joined(problem.n, rows, results),
+        Cover.joined(problem.n, zip(rows, covers, strict=True)),
         results[0].method,
         watch,
         stopped=_first_stop(results),
@@ -195,18 +196,6 @@ def _one_by_one(tasks: list[PartTask], budget: Budget) -> Iterator[PartResult]:
         share.progress = None
         yield task.run(share)
         budget.report("solving parts", done=done + 1, total=len(tasks))
-
-
-def _joined(n: int, rows: list[NDArray[np.int64]], results: list[PartResult]) -> Cover:
-    sizes = np.empty(n, np.int64)
-    for records, result in zip(rows, results, strict=True):
-        sizes[records] = np.diff(result.start)
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    members = np.empty(int(start[-1]), np.int32)
-    for records, result in zip(rows, results, strict=True):
-        own = np.repeat(start[records] - result.start[:-1], np.diff(result.start))
-        members[own + np.arange(len(result.members))] = records[result.members]
-    return Cover(start, members)
 
 
 def _first_stop(results: list[PartResult]) -> Stopped | None:

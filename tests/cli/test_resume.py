@@ -154,15 +154,19 @@ def test_a_method_that_keeps_none(shell: Any) -> None:
     assert shell(*quick).code == 0
 
 
-def test_chains_of_covers_keep_none(shell: Any) -> None:
-    """A checkpoint that is asked for is refused; otherwise nothing is said of it."""
+def test_chains_of_covers_go_on_too(shell: Any) -> None:
+    """One whose time ended stays where it is named, and goes on."""
     covers = (
-        *("anonymize", "census:12,3,1", "-k", "2", "--method", "split-carry"),
+        *("anonymize", "census:40,3,1", "-k", "2", "--method", "split-carry"),
         *("--recoding", "freeform", "-o", "release.csv"),
     )
-    told = shell(*covers, "--resume")
-    assert told.code == 2
-    assert "no checkpoints" in told.err
+    told = shell(*covers, "--checkpoint", "mine", "--time-limit", "1e-6")
+    assert told.code == 0
+    assert "the same command with --checkpoint mine --resume goes on" in told.out
+    told = shell(*covers, "--checkpoint", "mine", "--resume")
+    assert told.code == 0
+    assert "went on behind" in told.out
+    assert "mine" not in shell.files()
     assert shell(*covers).code == 0
     assert not any("checkpoint" in name for name in shell.files())
 

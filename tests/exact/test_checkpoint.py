@@ -157,11 +157,12 @@ def with_header(path: Path, header: object) -> None:
         archive.writestr("header", json.dumps(header))
 
 
-def test_a_newer_format_is_refused(path: Path) -> None:
-    """What a newer program means is not guessed."""
-    header = {"program": "anonymip checkpoint", "format": FORMAT + 1, "shape": "unheard of"}
+@pytest.mark.parametrize(("number", "age"), [(FORMAT + 1, "a newer"), (FORMAT - 1, "an older")])
+def test_other_formats_are_refused(path: Path, number: int, age: str) -> None:
+    """What another program means is not guessed."""
+    header = {"program": "anonymip checkpoint", "format": number, "shape": "unheard of"}
     with_header(path, header)
-    with pytest.raises(InputError, match="newer version"):
+    with pytest.raises(InputError, match=f"{age} version"):
         Checkpoint(path, OURS, resume=True).read()
 
 

@@ -311,8 +311,8 @@ def test_links_are_kept_as_they_are() -> None:
     """A table of numbers in between changes nothing."""
     chain = new_chain(np.arange(9), 4)
     links = (
-        Link(9, 0, 1.5, None, False, None, 0.25),
-        Link(12, 3, 2.5, 2.25, False, True, 0.5),
+        Link(9, 0, 1.5, None, False, None, 0.25, "rules"),
+        Link(12, 3, 2.5, 2.25, False, True, 0.5, "time"),
         Link(12, 3, 2.5, 2.5, True, False, 0.125),
     )
     for link in links:

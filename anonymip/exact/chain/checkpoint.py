@@ -22,7 +22,7 @@ from anonymip.exact.chain.fingerprint import Fingerprint
 from anonymip.files import refuse_outputs, replacing
 
 #: Number of the file's format; counted up whenever a file means something else than before.
-FORMAT = 1
+FORMAT = 2
 _PROGRAM = "anonymip checkpoint"
 _HEADER = "header"
 #: Between the name of a checkpoint and the number of a part of it.
@@ -179,9 +179,10 @@ class Checkpoint:
         remove_parts(self.path)
 
     def _refuse_foreign(self, header: dict[str, Any]) -> None:
-        if header["format"] > FORMAT:
+        if header["format"] != FORMAT:
+            age = "a newer" if header["format"] > FORMAT else "an older"
             raise InputError(
-                f"the checkpoint {self.path} was written by a newer version of this program",
+                f"the checkpoint {self.path} was written by {age} version of this program",
                 remedy="Resume it with that version, or begin anew with another file",
             )
         ours = self._fingerprint._asdict()

@@ -50,17 +50,8 @@ class CoverPiece:
 
 
 def join_pieces(n: int, pieces: Iterable[CoverPiece]) -> Cover:
-    """Return the cover of n records that the pieces are together."""
-    pieces = list(pieces)
-    sizes = np.empty(n, np.int64)
-    for piece in pieces:
-        sizes[piece.records] = piece.cover.sizes
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    members = np.empty(int(start[-1]), np.int32)
-    for piece in pieces:
-        own = np.repeat(start[piece.records] - piece.cover.start[:-1], piece.cover.sizes)
-        members[own + np.arange(len(piece.cover.members))] = piece.records[piece.cover.members]
-    return Cover(start, members)
+    """Return the cover of n records that the pieces are together; no set for others."""
+    return Cover.joined(n, ((piece.records, piece.cover) for piece in pieces))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -11,22 +11,26 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.chain.checkpoint import Checkpoint
 from anonymip.exact.chain.cover_carrying import carry_components
-from anonymip.exact.chain.cover_windows import CoverPiece, CoverWindows, join_pieces
+from anonymip.exact.chain.cover_keeping import CoverChain, CoverKeeper, resumed_covers
+from anonymip.exact.chain.cover_windows import CoverPiece, CoverWindows
 from anonymip.exact.chain.options import EXACT, ChainOptions
 from anonymip.exact.chain.rest import reserved_seconds
-from anonymip.exact.chain.state import Link
+from anonymip.exact.chain.state import Link, reason_of
+from anonymip.exact.chain.telling import tell_links
 from anonymip.heuristics.orders import find_order
 from anonymip.kernels import Stopwatch
 from anonymip.models import formulations_of
 from anonymip.problem import Problem
-from anonymip.solution import Solution
+from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 
 
 def chain_covers(
     problem: Problem,
     options: ChainOptions,
+    checkpoint: Checkpoint | None = None,
     *,
     order: str = "variance",
     budget: Budget | None = None,
@@ -49,6 +53,8 @@ def chain_covers(
         Of the chain. The sub-solver ``"exact"`` is ``freeform_mip`` with the formulation that suits
         the problem; others are its formulations. Each starts from the better of what is carried
         into it, with rings of the new records, and of what the heuristics find.
+    checkpoint
+        Where the chain is kept, and where it goes on from.
     order
         Name of an order, see :func:`~anonymip.heuristics.orders.find_order`.
     budget
@@ -80,7 +86,8 @@ def chain_covers(
     Raises
     ------
     InputError
-        If an option is wrong, or the sub-problems cannot be solved with this objective.
+        If an option is wrong, the sub-problems cannot be solved with this objective, or there is
+        no going on from the checkpoint.
     SolverUnavailable
         If the solver is not installed.
     NoSolution
@@ -88,7 +95,9 @@ def chain_covers(
     """
     watch, budget = Stopwatch(), budget or Budget()
     _refuse_unfit(problem, options)
-    records = find_order(problem, order, budget)
+    kept = resumed_covers(checkpoint, problem.n)
+    chain = CoverChain(find_order(problem, order, budget)) if kept is None else kept
+    before = len(chain.links)
     formulation = "auto" if options.subsolver == EXACT else options.subsolver
     choices: dict[str, object] = {
         "formulation": formulation,
@@ -97,14 +106,17 @@ def chain_covers(
         "threads": options.threads,
         "solver_options": options.solver_options,
     }
-    windows = CoverWindows.of(problem, records, choices, seed)
+    windows = CoverWindows.of(problem, chain.records, choices, seed)
     left = budget.remaining()
     # What remains is for the records that are left, and for the checks.
     reserved = 0.0 if not left else min(0.5, reserved_seconds(problem) / left)
-    chain = _CoverChain(windows, records, order, options, budget.share(1.0 - reserved))
-    stopped = chain.run()
+    share = budget.share(1.0 - reserved)
+    keeper = CoverKeeper(checkpoint, chain, share)
+    drive = _CoverDrive(windows, chain, keeper, order, options, share)
+    stopped = drive.run()
     told = {"order": order, **options.described()}
-    return chain.solution(watch, told, stopped), tuple(chain.links)
+    remarks = [] if kept is None else [f"went on behind {before:,} links of an earlier run"]
+    return drive.solution(watch, told, stopped, remarks), tuple(chain.links)
 
 
 def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:
@@ -131,76 +143,93 @@ def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What a link makes of its places.
+
+    Parameters
+    ----------
+    link
+        How it went.
+    settled
+        What it settles.
+    places, going
+        The places that go on, and the sets that some of them go on with.
+    bound
+        Of the whole table, where the link holds all of it.
+    """
+
+    link: Link
+    settled: list[CoverPiece]
+    places: NDArray[np.int64]
+    going: list[CoverPiece]
+    bound: Bound | None = None
+
+
 @dataclass(eq=False)
-class _CoverChain:
-    """A chain at work; places are positions in the order."""
+class _CoverDrive:
+    """A chain at work."""
 
     windows: CoverWindows
-    order: NDArray[np.int64]
+    chain: CoverChain
+    keeper: CoverKeeper
     name: str
     options: ChainOptions
     budget: Budget
-    settled: list[list[CoverPiece]] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    whole: Solution | None = None
+    bound: Bound | None = None
     quick: int = 0
-
-    def __post_init__(self) -> None:
-        n, chunk = len(self.order), self.options.S * self.windows.degree
-        # A tail of fewer than k records joins the last chunk.
-        tail = n % chunk
-        ends = list(range(chunk, n + 1, chunk))
-        if not ends or tail >= self.windows.degree:
-            ends.append(n)
-        ends[-1] = n
-        self.ends = ends
-        self.seconds = self.budget.remaining()
 
     def run(self) -> Stopped | None:
         """Solve link after link; return why the chain ended early, None if it did not."""
-        places = np.empty(0, np.int64)
-        pieces: list[CoverPiece] = []
-        begin = 0
-        for at, end in enumerate(self.ends):
+        chain, n = self.chain, self.chain.n
+        ends = [end for end in self._ends() if end > chain.read]
+        if not ends:
+            return None
+        seconds, done = self.budget.remaining(), len(chain.links)
+        # What a window without a cover leaves to the next one.
+        places, begin = chain.places, chain.read
+        for ahead, end in zip(range(len(ends), 0, -1), ends, strict=True):
             carried = len(places)
             places = np.concatenate([places, np.arange(begin, end)])
             begin = end
             stopped = self.budget.stop_reason()
             if stopped is None:
-                budget, watch = self._share(at), Stopwatch()
-                is_last = end == len(self.order)
-                solved = self._solve(places, pieces, budget)
-                while solved is None and is_last and self.settled and not self._is_over():
-                    places, carried = self._take_back(places)
-                    solved = self._solve(places, pieces, self.budget.share(1.0))
-                if solved is not None:
-                    places, pieces = self._settle(
-                        places, carried, solved, budget, watch, is_last=is_last
-                    )
-                    self.budget.report("links", done=at + 1, total=len(self.ends))
+                step = self._next(places, carried, self._share(seconds, len(ends), ahead))
+                if step is not None:
+                    places = step.places
+                    self._add(step, end)
+                    total = done + len(ends)
+                    self.budget.report("solving links", done=total - ahead + 1, total=total)
                     continue
                 stopped = self.budget.stop_reason()
-                if stopped is None and is_last:
+                if stopped is None and end == n:
                     raise NoSolution(
                         "no cover of the whole table was found that keeps the rules",
                         remedy="Loosen a rule, or use another recoding",
                     )
             if stopped is not None:
-                self._finish(np.concatenate([places, np.arange(end, len(self.order))]))
+                self.keeper.close()
+                self._finish()
                 return stopped
+        self.keeper.close()
         return None
 
-    def _is_over(self) -> bool:
-        return self.budget.stop_reason() is not None
+    def _ends(self) -> list[int]:
+        """Return the places at which windows end; a tail of fewer than k records joins the last."""
+        n, chunk = self.chain.n, self.options.S * self.windows.degree
+        ends = list(range(chunk, n + 1, chunk))
+        if not ends or n % chunk >= self.windows.degree:
+            ends.append(n)
+        return [*ends[:-1], n]
 
-    def _share(self, at: int) -> Budget:
+    def _share(self, seconds: float | None, links: int, ahead: int) -> Budget:
         """Return the budget of a link: an even share of the time, and what was left of it."""
         left = self.budget.remaining()
-        if left is None or self.seconds is None:
+        if left is None or seconds is None:
             part = self.budget.share(1.0)
         else:
-            even = self.seconds / len(self.ends)
-            later = even * (len(self.ends) - at - 1)
+            even = seconds / links
+            later = even * (ahead - 1)
             part = self.budget.renewed(
                 max(min(left - later if self.options.pass_time else even, left), 1e-6)
             )
@@ -208,54 +237,68 @@ class _CoverChain:
         part.progress = None
         return part
 
+    def _next(self, places: NDArray[np.int64], carried: int, budget: Budget) -> _Step | None:
+        """Solve the link of some places; None if they have no cover, or time ended before one.
+
+        The last one takes back what was settled last where it has no cover of its own.
+        """
+        watch, last = Stopwatch(), int(places[-1]) == self.chain.n - 1
+        solved, back = self._solve(places, self.chain.going, budget), 0
+        while solved is None and last and back < len(self.chain.settled):
+            if self.budget.stop_reason() is not None:
+                return None
+            back += 1
+            again = np.sort(np.concatenate([self.chain.settled_places(back), places]))
+            carried = len(again)
+            solved = self._solve(again, self.chain.going, self.budget.share(1.0))
+            if solved is not None:
+                places = again
+        if solved is None:
+            return None
+        if back:
+            # Nothing of these links remains, so the file cannot go on from within.
+            self.keeper.close()
+            del self.chain.settled[-back:]
+        return self._divided(places, carried, solved, budget, watch)
+
     def _solve(
         self, places: NDArray[np.int64], pieces: list[CoverPiece], budget: Budget
     ) -> Solution | None:
         try:
-            return self.windows.solve(self.order[places], pieces, budget)
+            return self.windows.solve(self.chain.records[places], pieces, budget)
         except InputError as error:
-            if not self.links:
+            if not self.chain.links:
                 raise
             raise NoSolution(
                 f"a sub-problem of {len(places)} records cannot be solved: {error.message}",
                 remedy=error.remedy,
             ) from error
 
-    def _take_back(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-        """Return the places of the last link together with those that were settled last."""
-        number = np.empty(len(self.order), np.int64)
-        number[self.order] = np.arange(len(self.order))
-        before = [number[piece.records] for piece in self.settled.pop()]
-        taken = np.sort(np.concatenate([*before, places]))
-        return taken, len(taken)
-
-    def _settle(
+    def _divided(
         self,
         places: NDArray[np.int64],
         carried: int,
         solved: Solution,
         budget: Budget,
         watch: Stopwatch,
-        *,
-        is_last: bool,
-    ) -> tuple[NDArray[np.int64], list[CoverPiece]]:
-        """Settle what is settled; return the places carried on, and the pieces among them."""
-        cover = cast(Cover, solved.assignment)
-        found = CoverPiece(self.order[places], cover)
-        settled, going, proven = [], [], solved.is_optimal
-        gone: list[NDArray[np.int64]] = []
-        if is_last:
+    ) -> _Step:
+        """Return what is settled of a solved window, and what goes on."""
+        found = CoverPiece(self.chain.records[places], cast(Cover, solved.assignment))
+        settled, going, reason = [], [], _reason(solved)
+        gone: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        bound = None
+        if int(places[-1]) == self.chain.n - 1:
             settled.append(found)
-            if len(places) == len(self.order):
-                self.whole = solved
+            if len(places) == self.chain.n:
+                bound = solved.bound
         else:
             degree = self.windows.degree
             boundary = self.options.boundary_of(degree)
             most = self.options.S * degree + boundary
-            carry = carry_components(cover, boundary, degree, most)
+            carry = carry_components(found.cover, boundary, degree, most)
             settled.append(found.part(carry.settled))
             going = [found.part(component) for component in carry.whole]
-            gone = list(carry.whole)
+            gone += carry.whole
             for component in carry.cut:
                 own = self.windows.solve(found.records[component.stay], [], budget)
                 if own is None:
@@ -263,34 +306,42 @@ class _CoverChain:
                     both = np.sort(np.concatenate([component.stay, component.go]))
                     settled.append(found.part(both))
                     continue
-                proven &= own.is_optimal
+                reason = reason or _reason(own)
                 stays = found.records[component.stay]
                 settled.append(CoverPiece(stays, cast(Cover, own.assignment)))
                 gone.append(component.go)
-        self.settled.append(settled)
-        self.links.append(
-            Link(
-                size=len(places),
-                carried=carried,
-                objective=solved.objective,
-                bound=None if solved.bound is None else solved.bound.value,
-                proven=proven,
-                start_accepted=_start_accepted(solved),
-                seconds=watch.seconds,
-            )
+        link = Link(
+            size=len(places),
+            carried=carried,
+            objective=solved.objective,
+            bound=None if solved.bound is None else solved.bound.value,
+            proven=not reason,
+            start_accepted=_start_accepted(solved),
+            seconds=watch.seconds,
+            reason=reason,
         )
-        on = np.sort(np.concatenate(gone)) if gone else np.empty(0, np.int64)
-        return places[on], going
+        return _Step(link, settled, places[np.sort(np.concatenate(gone))], going, bound)
 
-    def _finish(self, places: NDArray[np.int64]) -> None:
+    def _add(self, step: _Step, end: int) -> None:
+        """Let the chain go on by a link."""
+        chain = self.chain
+        self.keeper.before(step.link)
+        chain.read, chain.places, chain.going = end, step.places, step.going
+        chain.settled.append(step.settled)
+        chain.links.append(step.link)
+        self.bound = step.bound
+        self.keeper.after()
+
+    def _finish(self) -> None:
         """Cover what is left without taking time; the whole table if that alone is possible."""
-        rest = np.sort(places)
-        for chosen in (rest, np.arange(len(self.order))):
-            cover = self.windows.cover_quickly(self.order[chosen], self.name)
+        chain = self.chain
+        rest = np.concatenate([chain.places, np.arange(chain.read, chain.n)])
+        for chosen in (rest, np.arange(chain.n)):
+            cover = self.windows.cover_quickly(chain.records[chosen], self.name)
             if cover is not None:
                 if chosen is not rest:
-                    self.settled.clear()
-                self.settled.append([CoverPiece(self.order[chosen], cover)])
+                    chain.settled.clear()
+                chain.settled.append([CoverPiece(chain.records[chosen], cover)])
                 self.quick = len(chosen)
                 return
         raise NoSolution(
@@ -298,42 +349,34 @@ class _CoverChain:
             remedy="Give it more time, or loosen a rule",
         )
 
-    def _trace(self) -> tuple[str, ...]:
-        trace = []
-        if self.links:
-            proven = sum(link.proven for link in self.links)
-            largest = max(link.size for link in self.links)
-            count = (
-                f"{len(self.links):,} links of up to {largest} records, {proven:,} of them proven"
-            )
-            trace.append(f"{count}; a proof of a link says nothing of the whole table")
-        starts = [link.start_accepted for link in self.links if link.start_accepted is not None]
-        if starts:
-            trace.append(f"the start was accepted in {sum(starts):,} of {len(starts):,} links")
-        if self.quick:
-            n = len(self.order)
-            trace.append(f"time ended: {self.quick:,} of {n:,} records were covered fast")
-        return tuple(trace)
-
     def solution(
-        self, watch: Stopwatch, options: dict[str, object], stopped: Stopped | None
+        self,
+        watch: Stopwatch,
+        options: dict[str, object],
+        stopped: Stopped | None,
+        trace: list[str],
     ) -> Solution:
         """Return the checked cover of the whole table."""
-        problem = self.windows.problem
-        cover = join_pieces(problem.n, [piece for link in self.settled for piece in link])
-        trace = self._trace()
+        trace = [*trace, *tell_links(self.chain.table)]
+        if self.quick:
+            ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
+            trace.append(f"{ended}: {self.quick:,} of {self.chain.n:,} records were covered fast")
         solution = Solution.of(
-            problem,
-            cover,
+            self.windows.problem,
+            self.chain.cover(),
             method="split-carry",
             stopped=stopped or Stopped.HEURISTIC,
             options=options,
             seconds=watch.seconds,
             seed=self.windows.seed,
-            trace=trace,
+            trace=tuple(trace),
         )
-        bound = None if self.whole is None else self.whole.bound
-        return solution if bound is None else solution.with_bound(bound)
+        return solution if self.bound is None else solution.with_bound(self.bound)
+
+
+def _reason(solved: Solution) -> str:
+    """Return what kept a sub-problem from a proof; empty if it is proven."""
+    return "" if solved.is_optimal else reason_of(solved.status.stopped.value)
 
 
 def _start_accepted(solved: Solution) -> bool | None:

@@ -15,9 +15,15 @@ from anonymip.exact.chain.state import (
     CARRIED,
     LINK_COLUMNS,
     LINKS,
+    NO_START,
     OPEN,
     PROVEN,
     READ,
+    REASON,
+    REASONS,
+    START,
+    START_ACCEPTED,
+    START_REFUSED,
     UNUSED,
     Chain,
     new_chain,
@@ -97,6 +103,17 @@ def _before_links(chain: Chain) -> dict[str, NDArray[Any]]:
     return {name: arrays[name].copy() for name in ("carried", "started", "cursor", "sums")}
 
 
+def is_table(table: NDArray[Any]) -> bool:
+    """Return whether an array is a table of links."""
+    if table.dtype != np.float64 or table.shape[1:] != (LINK_COLUMNS,):
+        return False
+    starts = (NO_START, START_REFUSED, START_ACCEPTED)
+    return bool(
+        np.isin(table[:, START], starts).all()
+        and np.isin(table[:, REASON], np.arange(len(REASONS))).all()
+    )
+
+
 def _is_whole(arrays: Mapping[str, NDArray[Any]]) -> bool:
     """Return whether arrays are those of a chain: kernels check no bounds."""
     if set(arrays) != {*Chain._fields, "room"} or arrays["room"].shape != ():
@@ -117,7 +134,8 @@ def _is_whole(arrays: Mapping[str, NDArray[Any]]) -> bool:
         and 0 <= label <= n
         and 0 <= links <= room <= n
         and form["carried"][1] == form["started"][1] == (carried,)
-        and form["table"][1] == (links, LINK_COLUMNS)
+        and is_table(arrays["table"])
+        and len(arrays["table"]) == links
         and len(np.unique(records)) == n
         and bool(((arrays["carried"] >= 0) & (arrays["carried"] < read)).all())
         and bool((np.diff(arrays["carried"]) > 0).all())

@@ -13,8 +13,8 @@ from anonymip.errors import InvalidAssignment, NoSolution
 from anonymip.exact.chain.carrying import CarryRule, new_outcome, settle_window
 from anonymip.exact.chain.clock import ChainClock
 from anonymip.exact.chain.kernels import fill_losses
-from anonymip.exact.chain.options import EXACT, ChainOptions
-from anonymip.exact.chain.state import CARRIED, LOSS, OPEN, Chain, Link, add_link
+from anonymip.exact.chain.options import EXACT, LINK_NODES, ChainOptions
+from anonymip.exact.chain.state import CARRIED, LOSS, OPEN, Chain, Link, add_link, reason_of
 from anonymip.exact.chain.windows import Plan, fill_window, move_on, window_size
 from anonymip.exact.model_solve import equivalence_mip
 from anonymip.exact.small import solve_small
@@ -46,6 +46,8 @@ class Answer:
         Whether the classes are the best of these rows.
     start_accepted
         Whether a solver took the start; None if none was asked.
+    reason
+        What kept it from a proof, as :class:`~anonymip.exact.chain.state.Link` tells it.
     """
 
     labels: NDArray[np.int64]
@@ -53,11 +55,11 @@ class Answer:
     bound: float | None = None
     proven: bool = False
     start_accepted: bool | None = None
+    reason: str = ""
 
 
 #: Windows of more rows are hardly ever proven: what the compiled loop has found of them is kept.
-#: Partial sets that a search looks at, as many as in the loop.
-_LARGE, _NODES = 30, 200_000
+_LARGE = 30
 
 
 class LinkSolver:
@@ -139,6 +141,7 @@ class LinkSolver:
                 answer.proven,
                 answer.start_accepted,
                 seconds,
+                answer.reason,
             ),
         )
         clock.spend(1, seconds)
@@ -161,7 +164,7 @@ class LinkSolver:
         answer = found
         if budget is not None and (found is None or part.n <= _LARGE):
             try:
-                result = solve_small(part, max_nodes=_NODES, budget=budget, seed=self._seed)
+                result = solve_small(part, max_nodes=LINK_NODES, budget=budget, seed=self._seed)
             except NoSolution:
                 if found is None:
                     return None
@@ -171,6 +174,7 @@ class LinkSolver:
                     result.objective,
                     result.bound,
                     result.proven,
+                    reason="" if result.proven else reason_of(result.reason),
                 )
                 if result.proven:
                     return answer
@@ -178,8 +182,8 @@ class LinkSolver:
         if start is not None:
             loss = Solution.of(part, start, method="start").objective
             if answer is None or loss < answer.objective:
-                bound = None if answer is None else answer.bound
-                answer = Answer(start.labels.astype(np.int64), loss, bound)
+                bound, reason = (None, "time") if answer is None else (answer.bound, answer.reason)
+                answer = Answer(start.labels.astype(np.int64), loss, bound, reason=reason)
         return answer
 
     def _solved_by_model(self, part: Problem, budget: Budget | None) -> Answer | None:
@@ -190,7 +194,7 @@ class LinkSolver:
             if start is None:
                 return None
             loss = Solution.of(part, start, method="start").objective
-            return Answer(start.labels.astype(np.int64), loss)
+            return Answer(start.labels.astype(np.int64), loss, reason="time")
         try:
             solution = equivalence_mip(
                 part,
@@ -216,6 +220,7 @@ class LinkSolver:
             None if solution.bound is None else solution.bound.value,
             solution.is_optimal,
             accepted[-1] if accepted else None,
+            "" if solution.is_optimal else reason_of(solution.status.stopped.value),
         )
 
     def _part(self, places: NDArray[np.int64]) -> Problem | None:
@@ -259,7 +264,8 @@ class LinkSolver:
         labels = np.full(len(places), SUPPRESSED, np.int64)
         if part is not None:
             labels, _ = cut_in_batches(part, np.arange(part.n), Budget())
-        return Answer(labels, self._loss(self._chain.records[places], labels))
+        loss = self._loss(self._chain.records[places], labels)
+        return Answer(labels, loss, reason="rules")
 
     def _losses(self, records: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return (size,) what the carry rule asks for: losses of classes, some without a row."""

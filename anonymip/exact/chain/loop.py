@@ -9,6 +9,7 @@ from anonymip.exact.chain.carrying import CarryRule, new_outcome
 from anonymip.exact.chain.clock import ChainClock
 from anonymip.exact.chain.kernels import STUCK, advance_links
 from anonymip.exact.chain.links import Answer, LinkSolver
+from anonymip.exact.chain.options import LINK_NODES
 from anonymip.exact.chain.state import LINKS, SECONDS, Chain
 from anonymip.exact.chain.windows import Plan, window_size
 from anonymip.exact.small.kernels import new_small_work, small_rules
@@ -18,8 +19,6 @@ from anonymip.problem import Problem
 
 #: Rows of a window that the compiled loop takes.
 _MOST = 64
-#: Partial sets and covers that it looks at in one window; what is left is the link solver's.
-_NODES = 200_000
 
 
 class CompiledLoop:
@@ -69,7 +68,7 @@ class CompiledLoop:
             self._outcome,
             self._places,
             self._losses,
-            _NODES,
+            LINK_NODES,
             amount,
         )
         solved = int(chain.cursor[LINKS]) - before
@@ -87,4 +86,4 @@ class CompiledLoop:
             return None
         labels: NDArray[np.int64] = self._work.labels[:size].copy()
         loss, bound = self._work.result.tolist()
-        return Answer(labels, loss, bound)
+        return Answer(labels, loss, bound, reason="cap")

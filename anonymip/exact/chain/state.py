@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
+from anonymip.status import Stopped
 
 #: Label of a record that no link has settled yet.
 OPEN = -2
@@ -19,10 +20,21 @@ READ, CARRIED, NEXT_LABEL, LINKS = range(4)
 #: What the sums of a chain hold at their places.
 LOSS, UNUSED = range(2)
 #: The columns of the table of links.
-SIZE, FROM_BEFORE, OBJECTIVE, BOUND, PROVEN, START, SECONDS = range(7)
-LINK_COLUMNS = 7
+SIZE, FROM_BEFORE, OBJECTIVE, BOUND, PROVEN, START, SECONDS, REASON = range(8)
+LINK_COLUMNS = 8
 #: What the column of the start says.
 NO_START, START_REFUSED, START_ACCEPTED = -1.0, 0.0, 1.0
+#: What keeps links from a proof, and how a count of them is told; the column of the reason says
+#: which of them it is. The first stands for none.
+REASONS = {
+    "": "proven",
+    "time": "out of time",
+    "interrupt": "interrupted",
+    "cap": "at the cap of the search",
+    "solver": "not closed by the solver",
+    "rules": "with rows that fit no class",
+}
+_REASONS = tuple(REASONS)
 
 
 class Chain(NamedTuple):
@@ -51,7 +63,7 @@ class Chain(NamedTuple):
         (2,) float64: loss of the settled classes, their largest where the objective takes the
         maximum; seconds that the links so far left unused.
     table
-        (most links, 7) float64, of which the first `cursor[LINKS]` rows count, see :class:`Link`;
+        (most links, 8) float64, of which the first `cursor[LINKS]` rows count, see :class:`Link`;
         a bound is NaN where it is unknown.
     """
 
@@ -110,6 +122,10 @@ class Link:
         Whether the solver took the start; None where nothing was handed to a solver.
     seconds
         Spent on it. Links that were solved in one go share their time evenly.
+    reason
+        What kept it from a proof: ``"time"``, ``"interrupt"``, ``"cap"`` of the search,
+        ``"solver"`` (a gap that was allowed, a limit of its own, a bound that is not relied on),
+        ``"rules"`` (no release of its records was found); empty if it is proven.
     """
 
     size: int
@@ -119,6 +135,7 @@ class Link:
     proven: bool
     start_accepted: bool | None
     seconds: float
+    reason: str = ""
 
 
 def new_chain(records: NDArray[np.int64], links: int) -> Chain:
@@ -145,10 +162,11 @@ def new_chain(records: NDArray[np.int64], links: int) -> Chain:
 
 def links_of(chain: Chain) -> tuple[Link, ...]:
     """Return the links solved so far, in their order."""
-    return tuple(_links(chain.table[: chain.cursor[LINKS]]))
+    return tuple(links_in(chain.table[: chain.cursor[LINKS]]))
 
 
-def _links(table: NDArray[np.float64]) -> Iterator[Link]:
+def links_in(table: NDArray[np.float64]) -> Iterator[Link]:
+    """Yield the links of a table, in their order."""
     starts = {NO_START: None, START_REFUSED: False, START_ACCEPTED: True}
     for row in table.tolist():
         yield Link(
@@ -159,21 +177,39 @@ def _links(table: NDArray[np.float64]) -> Iterator[Link]:
             proven=bool(row[PROVEN]),
             start_accepted=starts[row[START]],
             seconds=row[SECONDS],
+            reason=_REASONS[int(row[REASON])],
         )
 
 
 def add_link(chain: Chain, link: Link) -> None:
     """Append a link to the table."""
-    at = int(chain.cursor[LINKS])
-    started = {None: NO_START, False: START_REFUSED, True: START_ACCEPTED}[link.start_accepted]
-    bound = np.nan if link.bound is None else link.bound
-    chain.table[at] = (
+    chain.table[chain.cursor[LINKS]] = row_of(link)
+    chain.cursor[LINKS] += 1
+
+
+def row_of(link: Link) -> tuple[float, ...]:
+    """Return the row of a table that a link is."""
+    return (
         link.size,
         link.carried,
         link.objective,
-        bound,
+        np.nan if link.bound is None else link.bound,
         link.proven,
-        started,
+        {None: NO_START, False: START_REFUSED, True: START_ACCEPTED}[link.start_accepted],
         link.seconds,
+        _REASONS.index(link.reason),
     )
-    chain.cursor[LINKS] += 1
+
+
+def reason_of(told: str | None) -> str:
+    """Return the reason that a solver's word for it stands for.
+
+    Parameters
+    ----------
+    told
+        The value of a :class:`~anonymip.status.Stopped`, or what the search of small sub-problems
+        says.
+    """
+    known = {Stopped.TIME.value: "time", Stopped.INTERRUPT.value: "interrupt"}
+    known |= dict.fromkeys(("max_nodes", "max_sets", "size"), "cap")
+    return known.get(told or "", "solver")

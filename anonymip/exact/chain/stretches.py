@@ -16,7 +16,7 @@ from anonymip.exact.chain.drive import drive_chain
 from anonymip.exact.chain.keeping import Keeper, arrays_of, resumed
 from anonymip.exact.chain.options import EXACT, ChainOptions
 from anonymip.exact.chain.rest import cut_rest
-from anonymip.exact.chain.seams import mend_seams
+from anonymip.exact.chain.seams import mend_seams, rows_of_seams
 from anonymip.exact.chain.side_by_side import run_side_by_side, workers_of
 from anonymip.exact.chain.state import CARRIED, LINKS, LOSS, NEXT_LABEL, READ, Chain, new_chain
 from anonymip.exact.small.kernels import compiles
@@ -177,7 +177,7 @@ def run_stretches(
         whole.records,
         chain.labels,
         ends[:-1],
-        most=(whole.options.S + 1) * whole.problem.k,
+        most=rows_of_seams(whole.problem, whole.options.S),
         budget=budget,
         seed=whole.seed,
     )
