@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log2
+from math import floor, fsum, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,15 @@ def price_patterns(program: PatternProgram, multipliers: NDArray[np.float64]) ->
     empty = np.empty(0, np.int64)
     rows, kinds, patterns, excess = columns or [empty] * 4
     return PatternPrices(program, unit, prices, row_losses, rows, kinds, patterns, excess)
+
+
+def loss_of(prices: PatternPrices, amounts: NDArray[np.int64]) -> float:
+    """Return the loss of a release: of its pairs, and of the records that are in none."""
+    program = prices.program
+    lone = program.records - int(amounts.sum())
+    used = np.flatnonzero(amounts)
+    losses = fsum(program.costs[prices.pair_patterns[used]] * amounts[used])
+    return losses + (program.price * lone if lone else 0.0)
 
 
 def _unit(program: PatternProgram) -> tuple[int, float]:

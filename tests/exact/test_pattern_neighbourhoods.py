@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 
 from anonymip.bounds.pattern_lagrangian import ascend
-from anonymip.bounds.pattern_prices import PatternPrices, price_patterns
+from anonymip.bounds.pattern_prices import PatternPrices, loss_of, price_patterns
 from anonymip.bounds.pattern_program import pattern_program
 from anonymip.budget import Budget
-from anonymip.exact.patterns.neighbourhoods import improve_nearby, places_of
-from anonymip.exact.patterns.parts import greedy_amounts, loss_of
+from anonymip.exact.patterns.neighbourhoods import _freed, improve_nearby, places_of
+from anonymip.exact.patterns.parts import greedy_amounts
 from anonymip.exact.patterns.priced_greedy import priced_amounts
 from anonymip.exact.patterns.proof import prove
 from anonymip.solvers import SolverOptions
@@ -71,6 +71,17 @@ def test_releases_from_prices_are_releases(case: PatternCase) -> None:
     if amounts is not None:
         assert obeys_the_rules(prices, amounts)
         assert loss_of(prices, amounts) >= best
+
+
+def test_records_in_no_row_are_freed() -> None:
+    """A neighbourhood of kinds that use no row has all their records, as whole numbers."""
+    prices = price_patterns(program := pattern_program(hard_pattern_problem()), program.cheapest)
+    none, chosen = np.zeros(len(prices.excess), np.int64), np.zeros(program.kinds, np.bool_)
+    chosen[:3] = True
+    freed = _freed(prices, none, chosen, none > 0)
+    assert freed.dtype == np.int64
+    assert freed[:3].tolist() == program.counts[:3].tolist()
+    assert not freed[3:].any()
 
 
 def test_an_interrupt_ends_it() -> None:

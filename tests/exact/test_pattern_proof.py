@@ -18,13 +18,15 @@ from anonymip import (
     Patterns,
     Problem,
     Solution,
+    SolverError,
     Suppressions,
 )
-from anonymip.bounds.pattern_prices import price_patterns
+from anonymip.bounds.pattern_prices import loss_of, price_patterns
 from anonymip.bounds.pattern_program import pattern_program
 from anonymip.budget import Budget
+from anonymip.exact.patterns.kernel import KernelAnswer
 from anonymip.exact.patterns.lone import enough_lone
-from anonymip.exact.patterns.parts import greedy_amounts, loss_of, parts_of
+from anonymip.exact.patterns.parts import greedy_amounts, parts_of
 from anonymip.exact.patterns.proof import prove
 from anonymip.solvers import availability
 from tests.bounds.pattern_references import hard_pattern_problem, lettered
@@ -177,13 +179,70 @@ def test_weights_of_columns_are_paid() -> None:
 
 @pytest.mark.parametrize("solver", ["cbc", "scip"])
 def test_other_solvers_prove_the_same(solver: str) -> None:
-    """SCIP where it is installed."""
-    if not availability(solver).installed:
-        pytest.skip(f"{solver} is not installed")
+    """CBC always, SCIP where it is installed."""
+    if solver == "scip" and not availability(solver).installed:
+        pytest.skip("scip is not installed")
     assert (
         prove(hard_pattern_problem(), solver=solver).objective
         == prove(hard_pattern_problem()).objective
     )
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_no_release_is_not_a_matter_of_time(k: int) -> None:
+    """Every record has companions, but not all of them at once."""
+    rows = ["aa", "ab", "ba"] if k == 2 else ["aa", "ab", "ac", "ba", "ca"]
+    with pytest.raises(NoSolution, match="no release keeps the mask"):
+        prove(Problem(lettered(rows), k, PatternGuided(Mask(suppress_at_most=1))))
+
+
+def test_a_start_contradicts_that_no_release_exists() -> None:
+    """The solver errs."""
+    problem = hard_pattern_problem()
+    stars = problem.recoding.stars(problem)  # type: ignore[attr-defined]
+    start = Solution.of(problem, Patterns(np.full(problem.n, len(stars) - 1)), method="given")
+
+    def infeasible(part: pattern_parts.PatternPart, *_: object) -> str:
+        part.lower = np.inf
+        return "liar 1"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_parts.PatternPart, "solve", infeasible)
+        with pytest.raises(SolverError, match="liar 1 calls"):
+            prove(problem, start=start)
+
+
+def test_records_without_companions_are_proven_whatever_they_cost() -> None:
+    """A third is no whole number of any unit of prices."""
+    problem = Problem(
+        lettered(["x", "y", "z", "u", "v"]),
+        2,
+        PatternGuided(),
+        objective=Suppressions({"a": 1 / 3}),
+    )
+    found = prove(problem)
+    assert found.is_optimal
+    assert found.objective == pytest.approx(5 / 3)
+    assert found.solver is None
+    assert found.bound is not None
+    assert found.bound.proof == "argument"
+
+
+def test_a_bound_by_triples_says_so() -> None:
+    """Without time for a MIP on groups."""
+
+    def without_mips(*_: object) -> tuple[None, int]:
+        return None, -1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_parts, "_DIRECT", 0)
+        patch.setattr(pattern_parts, "cheapest_groups", without_mips)
+        patch.setattr(pattern_parts, "solve_kernel", lambda *_: KernelAnswer(None, None, "none"))
+        patch.setattr(pattern_parts, "improve_nearby", lambda _, amounts, *__: amounts)
+        found = prove(hard_pattern_problem())
+    assert found.bound is not None
+    assert found.bound.method == "pattern prices with triples"
+    assert found.bound.proof == "argument"
 
 
 def test_rules_that_parts_do_not_know_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from scipy.sparse import coo_array, vstack
 from anonymip.bounds.pattern_prices import PatternPrices
 from anonymip.budget import Budget
 from anonymip.errors import SolverError
-from anonymip.solvers import SolverOptions, StandardForm, solve_form
+from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
 from anonymip.status import Stopped
 from anonymip.tolerances import INTEGRALITY
 
@@ -38,7 +39,7 @@ class KernelAnswer:
 
 
 @dataclass
-class _Named:
+class Named:
     """A variable or constraint as messages of the solvers' layer name it."""
 
     name: str
@@ -73,6 +74,11 @@ def solve_kernel(
     records may go without companions, at their price. For fixed y this is a transportation problem,
     whose vertices are whole numbers: x is continuous in the model, and where a solver's point is no
     vertex, one is found by a linear program.
+
+    Raises
+    ------
+    SolverError
+        If what the solver returns contradicts itself or the start.
     """
     program = prices.program
     pairs = np.flatnonzero(kept)
@@ -85,12 +91,23 @@ def solve_kernel(
         for variable, value in zip(form.variables, values, strict=True):
             variable.value = value
     result = solve_form(form, solver, options, start=amounts is not None, budget=budget)
-    bound = np.inf if result.stopped is Stopped.INFEASIBLE else result.bound
+    bound = result.bound
+    if result.stopped is Stopped.INFEASIBLE:
+        if amounts is not None:
+            refuse_infeasible(result)
+        bound = np.inf
     if result.values is None:
         return KernelAnswer(None, bound, result.solver)
     found = np.zeros(len(prices.pair_rows), np.int64)
     found[pairs] = _whole(form, result.values, len(pairs), result.solver)
     return KernelAnswer(found, bound, result.solver)
+
+
+def refuse_infeasible(result: SolverResult) -> NoReturn:
+    """Raise the error of a solver that finds no point where a release is known."""
+    raise SolverError(
+        f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
+    )
 
 
 def _form(prices: PatternPrices, pairs: NDArray[np.int64]) -> StandardForm:
@@ -126,8 +143,8 @@ def _form(prices: PatternPrices, pairs: NDArray[np.int64]) -> StandardForm:
     told = [f"link_{i}" for i in range(count)]
     told += [f"filled_{r}" for r in rows.tolist()] + [f"given_{i}" for i in range(program.kinds)]
     return StandardForm(
-        variables=tuple(_Named(name) for name in names),
-        constraints=tuple(_Named(name) for name in told),
+        variables=tuple(Named(name) for name in names),
+        constraints=tuple(Named(name) for name in told),
         cost=cost,
         offset=saved * float(records.sum()),
         matrix=vstack([links, filled, given]).tocsr(),

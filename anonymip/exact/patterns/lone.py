@@ -24,16 +24,24 @@ def enough_lone(parts: Sequence[PatternPart], k: int) -> None:
 
     Notes
     -----
-    Complexity: O(k) times the number of pairs.
+    Complexity: O(k) times the number of pairs in use.
     """
     program = parts[0].prices.program
-    amounts = np.concatenate([part.amounts for part in parts if part.amounts is not None])
+    taken = [part.amounts for part in parts if part.amounts is not None]
+    used = [np.flatnonzero(own) for own in taken]
+    amounts = np.concatenate([own[at] for own, at in zip(taken, used, strict=True)])
     extra = program.price - np.concatenate(
-        [part.prices.program.costs[part.prices.pair_patterns] for part in parts]
+        [
+            part.prices.program.costs[part.prices.pair_patterns[at]]
+            for part, at in zip(parts, used, strict=True)
+        ]
     )
     offsets = np.cumsum([0, *(part.prices.program.rows for part in parts)])
     rows = np.concatenate(
-        [part.prices.pair_rows + at for part, at in zip(parts, offsets[:-1], strict=True)]
+        [
+            part.prices.pair_rows[at] + offset
+            for part, at, offset in zip(parts, used, offsets[:-1], strict=True)
+        ]
     )
     records = sum(part.prices.program.records for part in parts)
     while (needed := k - (records - int(amounts.sum()))) > 0:
@@ -47,6 +55,7 @@ def enough_lone(parts: Sequence[PatternPart], k: int) -> None:
             amounts[pair] -= min(int(spare[pair]), needed)
         else:
             amounts[rows == row] = 0
-    cuts = np.cumsum([part.pairs for part in parts])[:-1]
-    for part, own in zip(parts, np.split(amounts, cuts), strict=True):
-        part.amounts = own
+    cuts = np.cumsum([len(at) for at in used])[:-1]
+    for part, at, own in zip(parts, used, np.split(amounts, cuts), strict=True):
+        part.amounts = np.zeros(part.pairs, np.int64)
+        part.amounts[at] = own

@@ -7,13 +7,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.pattern_prices import PatternPrices, price_patterns
+from anonymip.bounds.pattern_groups import RecordGroups
+from anonymip.bounds.pattern_prices import PatternPrices, loss_of, price_patterns
 from anonymip.budget import Budget
+from anonymip.exact.patterns.group_mip import solve_groups
 from anonymip.exact.patterns.kernel import solve_kernel
 from anonymip.solvers import SolverOptions
+from anonymip.tolerances import same_loss
 
 #: Records that a neighbourhood has at least, those that join it at once, and its pairs at most.
 _RECORDS, _JOINING, _PAIRS = 120, 40, 2_000
+#: Records of one that is filled by groups, at first and at most; groups for each record; failures
+#: after which they become half as many again.
+_FEW, _MANY, _GROUPS, _GROWING = 180, 620, 7, 12
+#: Weight of a kind whose row costs nothing beyond the prices, in costs of a star.
+_LEAST = 0.1
 #: Seconds for one, and neighbourhoods without success after which the search ends.
 _SECONDS, _PATIENCE = 3.0, 25
 
@@ -44,16 +52,12 @@ def improve_nearby(
     """
     program = prices.program
     generator = np.random.default_rng(options.seed)
-    cheap = np.zeros(len(prices.excess), np.bool_)
-    cheap[np.argsort(prices.excess, kind="stable")[: 4 * program.kinds]] = True
+    cheap = _cheap(prices)
     failed = 0
     while failed < _PATIENCE and budget.stop_reason() is None:
-        chosen, moved = _neighbourhood(prices, amounts, cheap, generator)
-        freed = np.bincount(
-            prices.pair_kinds[moved], weights=amounts[moved], minlength=program.kinds
-        ).astype(np.int64)
-        given = np.bincount(prices.pair_kinds, weights=amounts, minlength=program.kinds)
-        freed += np.where(chosen, program.counts - given.astype(np.int64), 0)
+        first = int(generator.integers(program.kinds))
+        chosen, moved = _neighbourhood(prices, amounts, cheap, generator, first, _RECORDS)
+        freed = _freed(prices, amounts, chosen, moved)
         kinds = np.flatnonzero(freed)
         own = replace(program.part(kinds), counts=freed[kinds])
         part = price_patterns(own, prices.prices[kinds] / prices.unit)
@@ -75,16 +79,107 @@ def improve_nearby(
     return amounts
 
 
+def improve_by_groups(
+    prices: PatternPrices,
+    amounts: NDArray[np.int64],
+    groups: RecordGroups,
+    enough: float,
+    solver: str,
+    options: SolverOptions,
+    budget: Budget,
+) -> NDArray[np.int64]:
+    """Return a release that is no worse: as :func:`improve_nearby`, with larger neighbourhoods.
+
+    Parameters
+    ----------
+    prices, amounts, solver, options, budget
+        As there.
+    groups
+        Of few records each, by which the rows that are given up are filled anew.
+    enough
+        Loss at which no better release is needed.
+    """
+    generator = np.random.default_rng(options.seed)
+    cheap = _cheap(prices)
+    records, failed = _FEW, 0
+    while records <= _MANY and budget.stop_reason() is None:
+        if loss_of(prices, amounts) <= enough:
+            break
+        first = _dear_kind(prices, amounts, generator)
+        chosen, moved = _neighbourhood(prices, amounts, cheap, generator, first, records)
+        freed = _freed(prices, amounts, chosen, moved)
+        within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
+        within = within[np.argsort(groups.beyond[within], kind="stable")[: _GROUPS * records]]
+        left = budget.remaining()
+        seconds = _SECONDS * records / _FEW
+        seconds = seconds if left is None else min(seconds, max(left, 1e-3))
+        found = solve_groups(
+            prices,
+            np.where(moved, amounts, 0),
+            groups.only(within),
+            np.empty((0, 3), np.int64),
+            solver,
+            options,
+            budget.renewed(seconds),
+            counts=freed,
+        ).amounts
+        failed += 1
+        if found is not None:
+            found += np.where(moved, 0, amounts)
+            after, before = loss_of(prices, found), loss_of(prices, amounts)
+            if after < before and not same_loss(after, before):
+                amounts, failed = found, 0
+        if failed == _GROWING:
+            records, failed = records * 3 // 2, 0
+    return amounts
+
+
+def _dear_kind(
+    prices: PatternPrices, amounts: NDArray[np.int64], generator: np.random.Generator
+) -> int:
+    """Return a kind, the likelier the more the rows of its records cost beyond the prices."""
+    program = prices.program
+    beyond = program.costs[prices.pair_patterns] - prices.prices[prices.pair_kinds] / prices.unit
+    rows = np.bincount(prices.pair_rows, weights=amounts * beyond, minlength=program.rows)
+    weights = np.full(program.kinds, _LEAST * program.star_cost)
+    dear = np.maximum(rows, 0.0)[prices.pair_rows] * (amounts > 0)
+    np.maximum.at(weights, prices.pair_kinds, dear)
+    return int(generator.choice(program.kinds, p=weights / weights.sum()))
+
+
+def _cheap(prices: PatternPrices) -> NDArray[np.bool_]:
+    """Return (pairs,) those by which kinds are near each other."""
+    cheap = np.zeros(len(prices.excess), np.bool_)
+    cheap[np.argsort(prices.excess, kind="stable")[: 4 * prices.program.kinds]] = True
+    return cheap
+
+
+def _freed(
+    prices: PatternPrices,
+    amounts: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+    moved: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Return (t,) records of the pairs that are given up, and those of chosen kinds in none."""
+    count = prices.program.kinds
+    freed, given = np.zeros((2, count), np.int64)
+    np.add.at(freed, prices.pair_kinds[moved], amounts[moved])
+    np.add.at(given, prices.pair_kinds, amounts)
+    return freed + np.where(chosen, prices.program.counts - given, 0)
+
+
 def _neighbourhood(
     prices: PatternPrices,
     amounts: NDArray[np.int64],
     cheap: NDArray[np.bool_],
     generator: np.random.Generator,
+    first: int,
+    records: int,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return (t,) the kinds that are near each other, (pairs,) those in use that they give up."""
     program = prices.program
     chosen = np.zeros(program.kinds, np.bool_)
-    chosen[generator.integers(program.kinds)] = True
+    chosen[first] = True
     used = amounts > 0
     rows = np.zeros(program.rows, np.bool_)
     while True:
@@ -97,7 +192,7 @@ def _neighbourhood(
         rows[prices.pair_rows[used & chosen[prices.pair_kinds]]] = True
         moved = used & rows[prices.pair_rows]
         chosen[prices.pair_kinds[moved]] = True
-        if int(amounts[moved].sum()) >= _RECORDS or int(chosen.sum()) == before:
+        if int(amounts[moved].sum()) >= records or int(chosen.sum()) == before:
             return chosen, moved
 
 

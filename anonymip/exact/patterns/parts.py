@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from anonymip.bounds.pattern_prices import PatternPrices, price_patterns
+from anonymip.bounds.pattern_prices import PatternPrices, loss_of, price_patterns
 from anonymip.budget import Budget
+from anonymip.exact.patterns.group_mip import solve_groups
 from anonymip.exact.patterns.kernel import solve_kernel
-from anonymip.exact.patterns.neighbourhoods import improve_nearby, places_of
+from anonymip.exact.patterns.master import TriplePricing, cheapest_groups, price_triples
+from anonymip.exact.patterns.neighbourhoods import (
+    improve_by_groups,
+    improve_nearby,
+    places_of,
+)
 from anonymip.exact.patterns.priced_greedy import priced_amounts
 from anonymip.solvers import SolverOptions
 
@@ -25,6 +31,12 @@ _FIRST, _LARGEST = 6_000, 150_000
 _SECONDS = 20.0
 #: Share of the time of a part with many pairs in which its release is improved piece by piece.
 _NEARBY = 0.6
+#: Groups of few records are tried up to this k, with this share of the time for their prices.
+_LARGEST_K, _PRICING = 3, 0.5
+#: Groups of the first MIP on them, and of the last.
+_GROUPS, _MOST_GROUPS = 10_000, 80_000
+#: Seconds of the first, and share of the time for neighbourhoods after it.
+_FIRST_SECONDS, _BY_GROUPS = 5.0, 0.85
 #: Parts with fewer pairs are solved several at once, up to so many pairs.
 _SMALL, _BATCH = 400, 1_500
 #: What a solver's tolerances may add to its bound where losses lie on a grid, in steps of it.
@@ -47,6 +59,8 @@ class PatternPart:
         Proven bound.
     by_solver
         Whether the bound is a solver's word.
+    by_triples
+        Whether it is by prices of triples.
     """
 
     kinds: NDArray[np.int64]
@@ -54,6 +68,7 @@ class PatternPart:
     amounts: NDArray[np.int64] | None
     lower: float
     by_solver: bool = False
+    by_triples: bool = False
 
     @property
     def upper(self) -> float:
@@ -80,6 +95,8 @@ class PatternPart:
         more can be left out. Its optimum is a bound too, up to what the next pair would add.
         """
         size, named = _FIRST, None
+        if self.prices.program.k <= _LARGEST_K and np.count_nonzero(self._may_matter()) > _DIRECT:
+            named = self._by_groups(solver, options, budget)
         while not self.closed and budget.stop_reason() is None:
             kept = self._may_matter()
             last = int(np.count_nonzero(kept)) <= max(_DIRECT, size)
@@ -90,7 +107,9 @@ class PatternPart:
             own = budget
             if not last:
                 left = budget.remaining()
-                own = budget.renewed(_SECONDS if left is None else min(_SECONDS, max(left / 4, 1)))
+                own = budget.renewed(
+                    _SECONDS if left is None else min(_SECONDS, max(left / 4, min(left, 1.0), 1e-3))
+                )
                 if self.amounts is not None and size == _FIRST:
                     self.amounts = improve_nearby(
                         self.prices, self.amounts, solver, options, budget.share(_NEARBY)
@@ -108,18 +127,79 @@ class PatternPart:
             size *= 2
         return named
 
-    def _may_matter(self) -> NDArray[np.bool_]:
-        """Return (pairs,) those that a better release may hold."""
+    def _by_groups(self, solver: str, options: SolverOptions, budget: Budget) -> str | None:
+        """Improve release and bound by groups of few records; return the solver's name.
+
+        Notes
+        -----
+        Groups are taken by what they cost beyond prices with triples. Once all are there that a
+        better release can hold, their best release is optimal; before that its loss is a bound up
+        to what the next group would add.
+        """
+        if self.amounts is None:
+            return None
+        pricing = price_triples(self.prices, self.amounts, self.upper, budget.share(_PRICING))
+        if pricing is None:
+            return None
+        if pricing.bound > self.lower:
+            self.lower, self.by_solver, self.by_triples = pricing.bound, False, True
+        named, prices, triples = None, pricing.prices, pricing.triples
+        size = _GROUPS
+        while not self.closed and budget.stop_reason() is None:
+            room = self._target() - pricing.value
+            near, most = cheapest_groups(prices, triples, room, size, budget)
+            if near is None:
+                break
+            last = most >= self._target() - pricing.value
+            own = budget
+            if not last:
+                left = budget.remaining()
+                seconds = _FIRST_SECONDS if size == _GROUPS else _SECONDS
+                own = budget.renewed(
+                    seconds if left is None else min(seconds, max(left / 4, min(left, 1.0), 1e-3))
+                )
+            before = self.upper
+            answer = solve_groups(
+                self.prices, self.amounts, near, triples.triples, solver, options, own
+            )
+            named = answer.solver
+            if answer.amounts is not None and loss_of(self.prices, answer.amounts) < before:
+                self.amounts = answer.amounts
+            beyond = np.inf if last else prices.lifted(pricing.value + most)
+            self._raise(answer.bound, beyond, before)
+            if last or size >= _MOST_GROUPS:
+                break
+            if size == _GROUPS:
+                self._fill_anew(pricing, solver, options, budget.share(_BY_GROUPS))
+            size *= 2
+        return named
+
+    def _fill_anew(
+        self, pricing: TriplePricing, solver: str, options: SolverOptions, budget: Budget
+    ) -> None:
+        """Improve the release by neighbourhoods of groups."""
+        room = self._target() - pricing.value
+        near, _ = cheapest_groups(pricing.prices, pricing.triples, room, _MOST_GROUPS, budget)
+        if near is not None and self.amounts is not None:
+            self.amounts = improve_by_groups(
+                self.prices, self.amounts, near, self.lower, solver, options, budget
+            )
+
+    def _target(self) -> int:
+        """Return the greatest loss that is better than the best known, in units of the prices."""
         prices, upper = self.prices, self.upper
-        if np.isinf(upper):
-            return np.ones(self.pairs, np.bool_)
         # Compared as losses that are possible: a pair out of question reaches the upper bound.
         grid = prices.program.grid
         if grid:
-            target = (round(upper * grid) - 1) * prices.unit // grid
-        else:
-            target = int(np.ceil(upper * prices.unit))
-        return np.asarray(prices.excess <= target - prices.value)
+            return (round(upper * grid) - 1) * prices.unit // grid
+        return int(np.ceil(upper * prices.unit))
+
+    def _may_matter(self) -> NDArray[np.bool_]:
+        """Return (pairs,) those that a better release may hold."""
+        prices = self.prices
+        if np.isinf(self.upper):
+            return np.ones(self.pairs, np.bool_)
+        return np.asarray(prices.excess <= self._target() - prices.value)
 
     def _cheapest(self, kept: NDArray[np.bool_], size: int) -> tuple[NDArray[np.bool_], float]:
         """Return so many pairs that cost least beyond the prices, and what others lead to."""
@@ -143,15 +223,6 @@ class PatternPart:
             self.lower, self.by_solver = found, True
 
 
-def loss_of(prices: PatternPrices, amounts: NDArray[np.int64]) -> float:
-    """Return the loss of a release: of its pairs, and of the records that are in none."""
-    program = prices.program
-    lone = program.records - int(amounts.sum())
-    used = np.flatnonzero(amounts)
-    losses = fsum(program.costs[prices.pair_patterns[used]] * amounts[used])
-    return losses + (program.price * lone if lone else 0.0)
-
-
 def parts_of(prices: PatternPrices) -> list[PatternPart]:
     """Return the parts of a program that share no output row, small ones together.
 
@@ -170,9 +241,13 @@ def parts_of(prices: PatternPrices) -> list[PatternPart]:
     amounts, upper = _best_of(prices, labels, number)
     held = np.bincount(labels[prices.pair_kinds], minlength=number)
     closed = np.array([prices.lifted(int(low)) for low in lower]) >= upper
-    groups = [np.flatnonzero(closed)] if closed.any() else []
+    # What has no pair has one release, whatever its price was rounded to.
+    single = held == 0
+    groups = [np.flatnonzero(own) for own in (single, closed & ~single) if own.any()]
     batch: list[int] = []
-    for part in (open_ := np.flatnonzero(~closed))[np.argsort(held[open_], kind="stable")].tolist():
+    for part in (open_ := np.flatnonzero(~closed & ~single))[
+        np.argsort(held[open_], kind="stable")
+    ].tolist():
         if held[part] > _SMALL or held[batch].sum() + held[part] > _BATCH:
             groups += [np.array(batch)] if batch else []
             batch = []
@@ -183,6 +258,8 @@ def parts_of(prices: PatternPrices) -> list[PatternPart]:
         part = _part(prices, amounts, np.flatnonzero(np.isin(labels, group)))
         # Bounds are raised to possible losses one by one, which proves more than at once.
         part.lower = max(part.lower, fsum(prices.lifted(int(low)) for low in lower[group]))
+        if not part.pairs:
+            part.lower = part.upper
         parts.append(part)
     return parts
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Patterns
 from anonymip.bounds.pattern_lagrangian import ascend
-from anonymip.bounds.pattern_prices import PatternPrices, price_patterns
+from anonymip.bounds.pattern_prices import PatternPrices, loss_of, price_patterns
 from anonymip.bounds.pattern_program import PatternProgram, pattern_program
 from anonymip.bounds.pattern_rows import pattern_row_bound
 from anonymip.budget import Budget
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.patterns.lone import enough_lone
-from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, loss_of, parts_of
+from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, parts_of
 from anonymip.kernels import Stopwatch
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import OutputRows, output_rows, recoding_of
@@ -45,10 +45,13 @@ def prove(
 
     The pattern of stars only is set aside, as if it needed no k records; what is left falls into
     parts that share no output row. The Lagrangian bound gives prices, which prove many parts
-    optimal at once and rule out most rows of others; kernels of what is left are solved as MIPs. If
-    the records under stars only are none or at least k, the parts together are an optimal release.
-    If not, they are a bound still, the cheapest further records are put under stars only, and where
-    that costs more than the bound the problem is solved as a whole.
+    optimal at once and rule out most rows of others; kernels of what is left are solved as MIPs.
+    For k of 2 and 3 a part with many pairs first gets prices of triples of records too (subset-row
+    inequalities [1]_), and MIPs on groups of k to 2k - 1 records.
+
+    If the records under stars only are none or at least k, the parts together are an optimal
+    release. If not, they are a bound still, the cheapest further records are put under stars only,
+    and where that costs more than the bound the problem is solved as a whole.
 
     Parameters
     ----------
@@ -73,6 +76,11 @@ def prove(
         If no release exists, or none was found in time.
     SolverError
         If what the solver returns does not survive the checks.
+
+    References
+    ----------
+    .. [1] M. Jepsen, B. Petersen, S. Spoorendonk, D. Pisinger: Subset-Row Inequalities Applied to
+       the Vehicle-Routing Problem with Time Windows, Operations Research 56(2), 2008.
     """
     if recoding_of(problem).single_use or problem.diversity is not None:
         raise InputError(
@@ -102,7 +110,8 @@ def prove(
 class _Found:
     """The parts of a program and what is known of them.
 
-    `elsewhere` is a bound by other means, `sworn` whether that is a solver's word.
+    `elsewhere` is a bound by other means, `sworn` whether that is a solver's word, `tripled`
+    whether it is by prices of triples.
     """
 
     program: PatternProgram
@@ -111,10 +120,22 @@ class _Found:
     solver: str | None
     elsewhere: float = -np.inf
     sworn: bool = False
+    tripled: bool = False
 
     @property
     def by_solver(self) -> bool:
         return self.sworn or any(part.by_solver for part in self.parts)
+
+    @property
+    def by_triples(self) -> bool:
+        return self.tripled or any(part.by_triples for part in self.parts)
+
+    @property
+    def method(self) -> str:
+        """What the bound is by."""
+        if self.by_solver:
+            return f"pattern parts with {self.solver}"
+        return "pattern prices with triples" if self.by_triples else "pattern Lagrangian"
 
     @property
     def lower(self) -> float:
@@ -154,7 +175,7 @@ def _solve(
     )
     weights = [float(part.pairs) ** 1.5 for part in open_]
     for at, part in enumerate(open_):
-        if budget.stop_reason() is not None:
+        if budget.stop_reason() is not None or np.isinf(found.lower):
             break
         if np.isfinite(found.upper) and found.upper - found.lower <= gap * abs(found.upper):
             break
@@ -198,7 +219,7 @@ def _whole(
     found.trace[:0] = before.trace
     best, other = (before, found) if before.upper <= found.upper else (found, before)
     if other.lower > best.lower:
-        best.elsewhere, best.sworn = other.lower, other.by_solver
+        best.elsewhere, best.sworn, best.tripled = other.lower, other.by_solver, other.by_triples
     best.trace, best.solver = found.trace, found.solver or before.solver
     return best
 
@@ -213,9 +234,6 @@ def _told(
     watch: Stopwatch,
 ) -> Solution:
     """Return the checked solution."""
-    method = f"pattern parts with {found.solver}" if found.by_solver else "pattern Lagrangian"
-    proof = "solver" if found.by_solver else "argument"
-    bound = Bound(found.lower, method, proof, watch.seconds)
     assignment = None
     lone_fits = found.program.lone < 0 or not 0 < found.left < problem.k
     if lone_fits and all(part.amounts is not None for part in found.parts):
@@ -223,10 +241,21 @@ def _told(
     if start is not None and (assignment is None or start.objective <= found.upper):
         assert isinstance(start.assignment, Patterns)
         assignment = start.assignment
+    if np.isinf(found.lower):
+        if assignment is not None:
+            raise SolverError(
+                f"{found.solver} calls a feasible problem infeasible", remedy="Use another solver"
+            )
+        raise NoSolution(
+            f"no release keeps the mask, says {found.solver}",
+            remedy="Allow more patterns, such as the one of stars only, or suppression",
+        )
     if assignment is None:
         raise NoSolution(
             "no release was found in time", remedy="Give it more time, or a release to start from"
         )
+    proof = "solver" if found.by_solver else "argument"
+    bound = Bound(found.lower, found.method, proof, watch.seconds)
     return Solution.of(
         problem,
         assignment,
@@ -261,11 +290,12 @@ def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:
     left = program.counts.copy()
     for part in found.parts:
         prices, taken = part.prices, _amounts(part)
-        own = part.kinds[prices.pair_kinds]
+        used = np.flatnonzero(taken)
+        own = part.kinds[prices.pair_kinds[used]]
         kinds.append(own)
-        patterns.append(prices.program.patterns[prices.pair_patterns])
-        amounts.append(taken)
-        np.subtract.at(left, own, taken)
+        patterns.append(prices.program.patterns[prices.pair_patterns[used]])
+        amounts.append(taken[used])
+        np.subtract.at(left, own, taken[used])
     kinds.append(np.arange(program.kinds))
     patterns.append(np.full(program.kinds, program.lone, np.int64))
     amounts.append(left)
