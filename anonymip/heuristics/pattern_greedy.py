@@ -11,7 +11,7 @@ from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.lone_records import gather_under_stars, house_lone
-from anonymip.heuristics.open_rows import open_rows, pattern_of_records
+from anonymip.heuristics.open_rows import is_diverse, open_rows, pattern_of_records
 from anonymip.heuristics.packed_rows import PackedRows, pack_rows
 from anonymip.heuristics.row_moves import gathering
 from anonymip.heuristics.shared_rows import share_rows
@@ -47,7 +47,8 @@ def pattern_greedy(
     mode
         What becomes of the records left. ``"strict"``: they join rows, or rows are opened for them
         by records that others can spare, whichever is cheapest; where the recoding allows
-        suppression that competes, and patterns dearer than it are not used. ``"paper"``: they are
+        suppression that competes, and patterns dearer than it are not used; where one finds no row,
+        all records become a single one if some pattern allows that. ``"paper"``: they are
         suppressed as a whole, as in the paper, which is no k-anonymity in the strict sense, so the
         recoding must allow it.
     orders
@@ -231,8 +232,21 @@ class PatternGreedy:
         if len(lonely) and np.isinf(self.price):
             all_stars = np.flatnonzero(self.stars.all(axis=1))
             if not len(all_stars) or not gather_under_stars(state, work, int(all_stars[0]), k):
-                raise self._failure(int(lonely[0]), stopped or budget.stop_reason())
+                common = self._common()
+                if common is None:
+                    raise self._failure(int(lonely[0]), stopped or budget.stop_reason())
+                return np.full(problem.n, common)
         return pattern_of_records(state)
+
+    def _common(self) -> int | None:
+        """Return the cheapest pattern that makes one row of all records, None if there is none."""
+        words = self.rows.words
+        for pattern in self.order.tolist():
+            if not ((words ^ words[0]) & self.rows.masks[pattern]).any():
+                every = np.full(self.problem.n, pattern)
+                state = open_rows(self.problem, self.rows, every)
+                return int(pattern) if is_diverse(state, int(state.row_of[0])) else None
+        return None
 
     def _failure(self, record: int, stopped: Stopped | None) -> NoSolution:
         """Return what to raise for a record that finds no row."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ from anonymip.objectives.class_loss import kernel_rows
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
-from anonymip.tolerances import LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE, OPTIMALITY_ABSOLUTE
 
 #: The matrix of all distances, and the flow on it, of more records would take too long.
 LARGEST_TABLE = 5_000
@@ -30,9 +32,16 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
 
     If c is the weight of the lightest 2-factor of a binary table, no release loses less than 1.5 c,
     and cutting its cycles into classes of three to five neighbours loses at most 3 c. The
-    solution carries this bound, and the trace the factor 2. For other tables and losses, for
-    suppression of whole records, and under a diversity or limits none is claimed. A cycle is cut in
-    the cheapest of all ways, by dynamic programming, of which the paper's are some.
+    bound holds for ranges charged by their width as well. For all other attributes it is c, and
+    a pair of records weighs as much as their distance, or as that of one of the two to its
+    second nearest neighbour if that is more. Where no 2-factor is proven lightest the value of the
+    relaxation takes the place of c. Where the records' distances to their second nearest neighbours
+    are more, their sum is the bound: it is never weaker than the forest's.
+
+    The solution carries the bound, and the trace the factor 2 of binary tables; for others, and
+    under a diversity or limits, no factor is claimed. There is neither where whole records may be
+    suppressed, since these lie on no cycle, nor for a loss that lacks the forest's conditions. A
+    cycle is cut in the cheapest of all ways, by dynamic programming, of which the paper's are some.
 
     Parameters
     ----------
@@ -80,16 +89,24 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     records = np.argsort(types.inverse, kind="stable")
     weights, stopped = all_distances(guide.compiled.tables, rows, types.inverse[records], budget)
     labels = np.full(problem.n, -1, np.int64)
-    bound, is_lightest = None, False
+    bound, is_lightest, factor = None, False, _bound_factor(problem)
     if stopped is None:
-        found, stopped = lightest_two_factor(np.maximum(weights, 0.0), budget)
+        weights = np.maximum(weights, 0.0)
+        # Every class of a record holds two others.
+        near = np.partition(weights, 1, axis=1)[:, 1]
+        if factor == 1.0:
+            weights = np.maximum(weights, np.maximum(near[:, None], near[None, :]))
+        found, stopped = lightest_two_factor(weights, budget)
         is_lightest = found.is_lightest
         classes = 0
         for cycle in cycles_of(problem.n, found.edges) if len(found.edges) else ():
             classes = _cut(problem, records[cycle], labels, classes)
-        if stopped is None and _has_bound(problem):
-            value = 1.5 * max(0.0, found.least) * (1.0 - LOSS_RELATIVE)
-            bound = Bound(value, "1.5 x lightest 2-factor", "argument", watch.seconds)
+        if stopped is None and factor is not None:
+            # What is left of a difference by rounding must not lift the bound.
+            value, source = fsum(near[near > OPTIMALITY_ABSOLUTE]), "second nearest neighbours"
+            if (cycles := factor * max(0.0, float(found.least))) >= value:
+                value, source = cycles, f"{factor:g} x lightest 2-factor"
+            bound = Bound(value * (1.0 - LOSS_RELATIVE), source, "argument", watch.seconds)
     if (labels < 0).any():
         cut_in_order(labels, find_order(problem, "variance", Budget()), 3, 0)
     solution = finish(
@@ -153,10 +170,15 @@ def _cheapest_cut(
     return cost[length], sizes[::-1]
 
 
-def _has_bound(problem: Problem) -> bool:
-    """Return whether the weight of a 2-factor bounds the optimum."""
-    suppressing = getattr(problem.recoding, "suppression", False)
-    return not suppressing and loss_obstacle(problem) is None and is_binary(problem)
+def _bound_factor(problem: Problem) -> float | None:
+    """Return how many times the lightest 2-factor every release loses; None without a bound."""
+    if getattr(problem.recoding, "suppression", False) or loss_obstacle(problem) is not None:
+        return None
+    tables = problem.compiled.tables
+    # A range charged by its width is a sum of binary columns, one for each step.
+    others = (*tables.set_columns, *tables.pair_columns)
+    binary = all(len(problem.microdata.levels[column]) <= 2 for column in others)
+    return 1.5 if binary else 1.0
 
 
 def _claim(problem: Problem, stopped: Stopped | None, is_lightest: bool) -> str:

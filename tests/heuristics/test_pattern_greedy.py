@@ -116,6 +116,38 @@ def test_a_diversity_is_kept_by_rows_that_hold_more_than_k(data: st.DataObject) 
             assert len(set(secrets)) >= rule.distinct
 
 
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_one_pattern_for_all_records_is_found(data: st.DataObject) -> None:
+    """Where all records are one row under some pattern, and keep the diversity, none is missed."""
+    case = data.draw(pattern_cases(most_records=8, most_patterns=8))
+    alike = data.draw(st.sets(st.sampled_from(range(len(case.names))), min_size=1))
+    case = replace(
+        case,
+        rows=tuple(
+            tuple("x" if column in alike else cell for column, cell in enumerate(row))
+            for row in case.rows
+        ),
+        single_use=data.draw(st.booleans()),
+        diversity=data.draw(st.sampled_from((None, *DIVERSITIES))),
+    )
+    common = [stars for stars in case.patterns if case.allows([stars] * len(case.rows))]
+    assume(common)
+    problem = case.problem()
+    solution = pattern_greedy(problem)
+    assert isinstance(solution.assignment, Patterns)
+    stars = [tuple(row) for row in problem.recoding.stars(problem).tolist()]  # type: ignore[attr-defined]
+    assert case.allows([stars[at] for at in solution.assignment.index])
+
+
+def test_the_common_pattern_is_the_last_resort() -> None:
+    """Rows that are made first keep the diversity, what they leave does not, and nobody moves."""
+    rows = (("x", "x"),) * 3 + (("x", "y"), ("x", "z"), ("x", "w"))
+    mask = Mask(patterns=((), ("b",)))
+    case = PatternCase(rows, tuple("qqpppp"), 2, mask, (1, 1), diversity=Diversity(l=1.5))
+    assert pattern_greedy(case.problem()).objective == case.optimum() == 6.0
+
+
 def test_records_left_are_placed_where_it_costs_least() -> None:
     """One record of another kind joins, opens a row by records to spare, or closes a small row."""
     rows = (("x", "x"),) * 4 + (("x", "y"),)

@@ -6,11 +6,13 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 
-from anonymip import Budget, InputError, Problem, Stopped, census
-from anonymip.heuristics.guarantees import is_binary
+from anonymip import Attribute, Budget, InputError, Microdata, Problem, Stopped, census
+from anonymip.heuristics.forest import forest
+from anonymip.heuristics.guarantees import is_binary, loss_obstacle
 from anonymip.heuristics.two_factor import two_factor
 from tests.heuristics.test_edge_cover import suppression_optimum, suppression_problem
 from tests.random_problems import Case, cases, groups_of, ruled_cases
@@ -18,23 +20,37 @@ from tests.random_problems import Case, cases, groups_of, ruled_cases
 
 @pytest.mark.parametrize("letters", [2, 3])
 def test_factors_on_random_tables(letters: int) -> None:
-    """Within 2 on binary tables, where the bound is 1.5 c; on ternary ones nothing is claimed."""
+    """Within 2 on binary tables, where the bound is 1.5 c; on ternary ones no factor is claimed."""
     rng, worst = np.random.default_rng(letters), 0.0
     for _ in range(120):
         rows = rng.integers(0, letters, (rng.integers(3, 10), rng.integers(1, 6)))
         best = suppression_optimum(rows, 3)
         solution = two_factor(suppression_problem(rows, 3))
         assert best <= solution.objective
+        nearest = forest(solution.problem).bound
+        assert solution.bound is not None
+        assert nearest is not None
+        assert nearest.value * (1 - 1e-8) <= solution.bound.value <= best
         if is_binary(solution.problem):
-            assert solution.bound is not None
-            assert solution.bound.value <= best
             assert solution.objective <= 2 * solution.bound.value * (1 + 1e-8)
             assert "at most 2 times" in solution.trace[0]
         else:
-            assert solution.bound is None
             assert "not binary" in solution.trace[0]
         worst = max(worst, solution.objective / best if best else 1.0)
     assert 1.0 < worst <= 2.0 or letters > 2
+
+
+def test_second_neighbours_bound_what_pairs_of_equal_records_hide() -> None:
+    """Cycles go through equal records for nothing, but no class has two records."""
+    ages = Microdata(
+        pd.DataFrame({"age": [0, 0, 1, 1, 2, 2, 3, 3]}), (Attribute("age", "numeric"),)
+    )
+    solution = two_factor(Problem(ages, 3))
+    assert solution.bound is not None
+    assert solution.bound.method == "second nearest neighbours"
+    assert solution.bound.value == pytest.approx(8 / 3)
+    assert solution.bound.value <= 8 / 3
+    assert solution.is_optimal
 
 
 @settings(max_examples=100)
@@ -47,6 +63,8 @@ def test_any_loss(case: Case) -> None:
     assert solution.objective == pytest.approx(case.release_loss(groups), rel=1e-9, abs=1e-9)
     assert solution.objective >= best - case.slack(best)
     assert solution.bound is None or solution.bound.value <= best + 1e-12
+    if loss_obstacle(solution.problem) is None and not case.suppression:
+        assert solution.bound is not None
     if not case.suppression:
         assert all(3 <= len(group) <= 5 for group in groups)
 
