@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from anonymip.solving import lower_bound, solve
     from anonymip.status import Status, Stopped
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 # Where each name lives; it is imported on first use, so that "import anonymip" stays light.
 _HOMES = {

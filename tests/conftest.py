@@ -32,7 +32,7 @@ def holds_shared_data(folder: Path) -> bool:
 def shared_data_directory() -> Path | None:
     """Return the folder that the loaders read, or None if the files are not in it."""
     # Not at the top: numba must not be imported before its cache folder is named.
-    from anonymip.instances.named import data_directory
+    from anonymip.instances import data_directory
 
     folder = data_directory()
     return folder if folder is not None and holds_shared_data(folder) else None

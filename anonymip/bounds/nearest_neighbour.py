@@ -11,17 +11,16 @@ from anonymip.bounds.pairwise_terms import pairwise_terms
 from anonymip.budget import Budget
 from anonymip.errors import UnsupportedObjective
 from anonymip.kernels import Stopwatch, kernel
-from anonymip.objectives.box_tree import BoxTree, box_bound, build_tree, new_tree
+from anonymip.objectives.box_tree import BoxTree, build_tree, new_tree
 from anonymip.objectives.class_cells import cells_of_sets
 from anonymip.objectives.class_loss import (
     ClassState,
     KernelRows,
-    joined_loss,
     kernel_rows,
     new_state,
     open_class,
-    record_loss,
 )
+from anonymip.objectives.nearest_types import DEEPEST, nearest_types
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings.registry import COVERING_K, published_form
@@ -128,12 +127,13 @@ def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]
     types = problem.microdata.row_types([int(a) for a in columns])
     rows = kernel_rows(problem.microdata, tables, types.first)
     state = new_state(tables, 2)
-    tree = new_tree(tables, len(types.counts))
-    build_tree(tree, tables, rows, types.counts)
-    terms, own = np.zeros(len(types.counts)), np.zeros(len(types.counts))
+    counts = types.counts.astype(np.int64)
+    tree = new_tree(tables, len(counts))
+    build_tree(tree, tables, rows, counts)
+    terms, own = np.zeros(len(counts)), np.zeros(len(counts))
     cursor = np.zeros(1, np.int64)
-    losses, counts = np.empty(k + 1), np.empty(k + 1, np.int64)
-    stack, bounds = np.empty(256, np.int64), np.empty(256)
+    near, losses = np.empty(k, np.int32), np.empty(k + 1)
+    stack, bounds = np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
 
     def step(amount: int) -> int:
         return int(
@@ -142,14 +142,14 @@ def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]
                 rows,
                 tree,
                 state,
-                types.counts,
+                counts,
                 k,
                 terms,
                 own,
                 cursor,
                 amount,
+                near,
                 losses,
-                counts,
                 stack,
                 bounds,
             )
@@ -175,82 +175,21 @@ def _bound_step(
     rows: KernelRows,
     tree: BoxTree,
     state: ClassState,
-    multiplicity: NDArray[np.int64],
+    counts: NDArray[np.int64],
     k: int,
     terms: NDArray[np.float64],
     own: NDArray[np.float64],
     cursor: NDArray[np.int64],
     amount: int,
+    near: NDArray[np.int32],
     losses: NDArray[np.float64],
-    counts: NDArray[np.int64],
     stack: NDArray[np.int64],
-    stack_bounds: NDArray[np.float64],
+    bounds: NDArray[np.float64],
 ) -> int:
     """Compute the terms of up to `amount` further types."""
     for row in range(cursor[0], min(cursor[0] + amount, len(terms))):
         open_class(rows, state, row)
-        own[row] = record_loss(tables, state)
-        terms[row] = _kth_loss(
-            tables, rows, tree, state, multiplicity, k, losses, counts, stack, stack_bounds
-        )
+        held = nearest_types(tables, rows, tree, state, counts, k, row, near, losses, stack, bounds)
+        own[row], terms[row] = losses[0], losses[held - 1]
         cursor[0] = row + 1
     return cursor[0]
-
-
-@kernel
-def _kth_loss(
-    tables: LossTables,
-    rows: KernelRows,
-    tree: BoxTree,
-    state: ClassState,
-    multiplicity: NDArray[np.int64],
-    k: int,
-    losses: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    stack: NDArray[np.int64],
-    stack_bounds: NDArray[np.float64],
-) -> float:
-    """Return the k-th least joined loss over all rows, the record itself being the first.
-
-    `losses` holds the least losses found, ascending, `counts` their rows; no more than are needed
-    for k rows.
-    """
-    held, total = 0, 0
-    depth = 1
-    stack[0] = 0
-    stack_bounds[0] = box_bound(tree, tables, state, 0)
-    while depth > 0:
-        depth -= 1
-        node = stack[depth]
-        if total >= k and stack_bounds[depth] >= losses[held - 1]:
-            continue
-        child = tree.left[node]
-        if child >= 0:
-            near, far = child, child + 1
-            near_bound = box_bound(tree, tables, state, near)
-            far_bound = box_bound(tree, tables, state, far)
-            if far_bound < near_bound:
-                near, far = far, near
-                near_bound, far_bound = far_bound, near_bound
-            stack[depth], stack_bounds[depth] = far, far_bound
-            stack[depth + 1], stack_bounds[depth + 1] = near, near_bound
-            depth += 2
-            continue
-        for at in range(tree.begin[node], tree.end[node]):
-            row = tree.items[at]
-            loss = joined_loss(tables, rows, state, row)
-            if total >= k and loss >= losses[held - 1]:
-                continue
-            place = held
-            while place > 0 and losses[place - 1] > loss:
-                losses[place] = losses[place - 1]
-                counts[place] = counts[place - 1]
-                place -= 1
-            losses[place] = loss
-            counts[place] = multiplicity[row]
-            held += 1
-            total += multiplicity[row]
-            while total - counts[held - 1] >= k:
-                held -= 1
-                total -= counts[held]
-    return losses[held - 1]

@@ -20,8 +20,8 @@ from anonymip.exact.priced_sets import PricedSets, priced_sets
 from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT, kept_start, read_result
 from anonymip.kernels import Stopwatch
 from anonymip.models import build, model_size, set_start
+from anonymip.models.set_columns import MAX_COLUMNS
 from anonymip.models.set_cover import cover_degree
-from anonymip.models.set_partition import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.solution import Bound, Solution

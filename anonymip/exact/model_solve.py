@@ -17,7 +17,7 @@ from anonymip.heuristics.k_member import k_member
 from anonymip.heuristics.ordered_cut import ordered_cut
 from anonymip.kernels import Stopwatch
 from anonymip.models import build, choices_of, model_size, read, set_start
-from anonymip.models.set_partition import MAX_COLUMNS
+from anonymip.models.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.solution import Solution
 from anonymip.solvers import SolverOptions, solve_model

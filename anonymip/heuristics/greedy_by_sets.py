@@ -90,7 +90,7 @@ def _choose_step(
         if turn == len(turns.choosers):
             break
         i = turns.choosers[turn]
-        record, _ = cheapest_original(blocks, weights, cover, left, i)
+        record, _ = cheapest_original(blocks, weights, cover, left, i, False)
         if record >= 0:
             add(cover, i, record)
             leave_blocks(blocks, weights.terms, left, record)

@@ -126,7 +126,10 @@ class SensitiveRule(NamedTuple):
 
 def _sensitive_rule(problem: Problem) -> SensitiveRule:
     if problem.diversity is None:
-        return SensitiveRule(np.zeros((problem.n, 0), np.int32), np.zeros(0, np.int64), 1, 1, 1)
+        none = np.zeros((problem.n, 0), np.int32)
+        # Of the same type as the codes of a table, so that the kernels are compiled once.
+        none.setflags(write=False)
+        return SensitiveRule(none, np.zeros(0, np.int64), 1, 1, 1)
     codes = problem.microdata.sensitive_codes
     counts = np.zeros(int(codes.max()) + 1, np.int64)
     numerator, denominator = problem.diversity.ratio

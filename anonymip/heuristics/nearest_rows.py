@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from anonymip.budget import Budget
 from anonymip.heuristics.guarantees import cell_prices
 from anonymip.kernels import kernel
-from anonymip.objectives.box_tree import BoxTree, box_bound, build_tree, new_tree
+from anonymip.objectives.box_tree import BoxTree, build_tree, new_tree
 from anonymip.objectives.class_loss import (
     ClassState,
     KernelRows,
-    joined_loss,
     kernel_rows,
     new_state,
     open_class,
-    record_loss,
 )
+from anonymip.objectives.nearest_types import DEEPEST, list_type, nearest_types
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.status import Stopped
@@ -93,7 +92,7 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     build_tree(tree, tables, found.rows, counts)
     state = new_state(tables, 2)
     cursor = np.zeros(1, np.int64)
-    losses, stack, bounds = np.empty(k + 1), np.empty(256, np.int64), np.empty(256)
+    losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
 
     def step(amount: int) -> int:
         return int(
@@ -123,94 +122,14 @@ def _search_step(
     """Find the neighbours of up to `amount` further types."""
     for row in range(cursor[0], min(cursor[0] + amount, len(counts))):
         open_class(found.rows, state, row)
-        # The row itself comes first, whatever lies at distance 0.
-        losses[0] = record_loss(tables, state)
-        found.types[row, 0] = row
-        held = 1
-        if counts[row] < k:
-            held = _search(tables, tree, state, counts, k, row, found, losses, stack, bounds)
+        near = found.types[row]
+        held = nearest_types(
+            tables, found.rows, tree, state, counts, k, row, near, losses, stack, bounds
+        )
         found.listed[row] = held
         found.farthest[row] = losses[held - 1] - losses[0]
         cursor[0] = row + 1
     return cursor[0]
-
-
-@kernel
-def _insert(
-    row: int,
-    loss: float,
-    counts: NDArray[np.int64],
-    k: int,
-    near: NDArray[np.int32],
-    losses: NDArray[np.float64],
-    held: int,
-    total: int,
-) -> tuple[int, int]:
-    """List a type behind those that are as near; return how many types and rows are needed."""
-    if held == k:
-        # Full: types of one row each; the last makes room.
-        held -= 1
-        total -= counts[near[held]]
-    place = held
-    while place > 1 and losses[place - 1] > loss:
-        losses[place] = losses[place - 1]
-        near[place] = near[place - 1]
-        place -= 1
-    losses[place] = loss
-    near[place] = row
-    held += 1
-    total += counts[row]
-    while total - counts[near[held - 1]] >= k:
-        held -= 1
-        total -= counts[near[held]]
-    return held, total
-
-
-@kernel
-def _search(
-    tables: LossTables,
-    tree: BoxTree,
-    state: ClassState,
-    counts: NDArray[np.int64],
-    k: int,
-    own: int,
-    found: NearestRows,
-    losses: NDArray[np.float64],
-    stack: NDArray[np.int64],
-    bounds: NDArray[np.float64],
-) -> int:
-    """List the types nearest to the opened one and return how many are needed for k rows."""
-    near = found.types[own]
-    held, total = 1, counts[own]
-    depth = 1
-    stack[0] = 0
-    bounds[0] = box_bound(tree, tables, state, 0)
-    while depth > 0:
-        depth -= 1
-        node = stack[depth]
-        if total >= k and bounds[depth] >= losses[held - 1]:
-            continue
-        child = tree.left[node]
-        if child >= 0:
-            first, second = child, child + 1
-            first_bound = box_bound(tree, tables, state, first)
-            second_bound = box_bound(tree, tables, state, second)
-            if second_bound < first_bound:
-                first, second = second, first
-                first_bound, second_bound = second_bound, first_bound
-            stack[depth], bounds[depth] = second, second_bound
-            stack[depth + 1], bounds[depth + 1] = first, first_bound
-            depth += 2
-            continue
-        for at in range(tree.begin[node], tree.end[node]):
-            row = tree.items[at]
-            if row == own:
-                continue
-            loss = joined_loss(tables, found.rows, state, row)
-            if total >= k and loss >= losses[held - 1]:
-                continue
-            held, total = _insert(row, loss, counts, k, near, losses, held, total)
-    return held
 
 
 def _scan_all(
@@ -261,7 +180,7 @@ def _scan_step(
             total = counts[row]
             for other in range(len(counts)):
                 if other != row and (total < k or distances[other] < losses[held - 1]):
-                    held, total = _insert(
+                    held, total = list_type(
                         other, distances[other], counts, k, found.types[row], losses, held, total
                     )
         found.listed[row] = held

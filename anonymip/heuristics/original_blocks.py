@@ -244,7 +244,7 @@ def cheapest_original(
     cover: GrowingCover,
     left: NDArray[np.int64],
     i: int,
-    both_ways: bool = False,
+    both_ways: bool,
 ) -> tuple[int, float]:
     """Return the original that published record i takes in at the least weight, and the weight.
 

@@ -116,7 +116,7 @@ def hand_over_original(
         return -1
     if limited and pair_weight(weights, i, record) == np.inf:
         return -1
-    other, _ = cheapest_original(blocks, weights, cover, left, owner)
+    other, _ = cheapest_original(blocks, weights, cover, left, owner, False)
     if other < 0:
         return -1
     replace(cover, owner, record, other)

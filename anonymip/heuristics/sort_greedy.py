@@ -179,7 +179,7 @@ def _look(
     i: int,
 ) -> None:
     """Let a published record look for its best match and join the line, if it finds one."""
-    record, weight = cheapest_original(blocks, weights, cover, left, i)
+    record, weight = cheapest_original(blocks, weights, cover, left, i, False)
     if record >= 0:
         join_line(line, i, weight, record)
 

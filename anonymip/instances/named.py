@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-import pandas as pd
-
 from anonymip.errors import InputError
-from anonymip.instances.attribute import Attribute
+from anonymip.instances.benchmark_data import data_file, read_extract, read_numbers
 from anonymip.instances.generators import census
-from anonymip.instances.hierarchy import Hierarchy, read_hierarchy
+from anonymip.instances.hierarchy import read_hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
-from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema, read_schema
+from anonymip.instances.small_tables import (
+    aggarwal_table,
+    clinic_table,
+    health_records,
+    quality_grades,
+    wong_table,
+)
 
 
 @dataclass(frozen=True)
@@ -51,213 +54,15 @@ class NamedInstance:
         InputError
             If one is not here.
         """
-        return tuple(_data_file(name) for name in self.files)
-
-
-def health_records() -> Microdata:
-    """Return the 7 health records of Liang & Samavi (2020), Table 1a."""
-    frame = pd.DataFrame(
-        {
-            "Name": ["Mary", "Alice", "Betsy", "David", "Tom", "James", "Eric"],
-            "Age": [37, 35, 36, 61, 63, 66, 63],
-            "Sex": ["F", "F", "F", "M", "M", "M", "M"],
-            "Zipcode": [22071, 22098, 23061, 55107, 55099, 55324, 55229],
-            "Disease": [
-                "Pneumonia",
-                "Diabetes",
-                "Anemia",
-                "Pneumonia",
-                "Diabetes",
-                "Diabetes",
-                "Diabetes",
-            ],
-        }
-    )
-    return Microdata(
-        frame,
-        (
-            Attribute("Age", integer=True),
-            Attribute("Sex", "categorical"),
-            Attribute("Zipcode", integer=True),
-        ),
-        sensitive=("Disease",),
-        drop=("Name",),
-    )
-
-
-def wong_table() -> Microdata:
-    """Return the 5 records of Wong, Mamoulis & Cheung (2010), Table 1."""
-    frame = pd.DataFrame(
-        {
-            "Zip code": [901152, 901157, 901578, 902398, 902301],
-            "Gender": ["M", "F", "M", "M", "M"],
-            "Age": [30, 28, 15, 48, 20],
-            "Disease": ["Flu", "Cancer", "Cancer", "AIDS", "None"],
-        }
-    )
-    return Microdata(
-        frame,
-        (
-            Attribute("Zip code", integer=True),
-            Attribute("Gender", "categorical"),
-            Attribute("Age", integer=True),
-        ),
-        sensitive=("Disease",),
-    )
-
-
-def aggarwal_table() -> Microdata:
-    """Return the 4 records of the introduction of Aggarwal et al. (2005)."""
-    frame = pd.DataFrame(
-        {
-            "Age": [47, 35, 27, 27],
-            "Race": ["White", "White", "Hispanic", "White"],
-            "Gender": ["Male", "Female", "Female", "Female"],
-            "Zip Code": [21004, 21004, 92010, 92010],
-            "Disease": ["Common Cold", "Flu", "Flu", "Hypertension"],
-        }
-    )
-    return Microdata(
-        frame,
-        (
-            Attribute("Age", integer=True),
-            Attribute("Race", "categorical"),
-            Attribute("Gender", "categorical"),
-            Attribute("Zip Code", integer=True),
-        ),
-        sensitive=("Disease",),
-    )
-
-
-def quality_grades() -> Microdata:
-    """Return one record for each value of the attribute Quality of Aggarwal et al. (2005).
-
-    Its hierarchy is that of their Figure 1, whose nodes bear no names there.
-    """
-    above = {"A": "A- to A+", "B": "B- to B+"}
-    grades = ("A+", "A", "A-", "B+", "B", "B-")
-    hierarchy = Hierarchy([(grade, above[grade[0]], "*") for grade in grades])
-    return Microdata(
-        pd.DataFrame({"Quality": list(grades)}),
-        (Attribute("Quality", "hierarchical", hierarchy=hierarchy),),
-    )
-
-
-def clinic_table() -> Microdata:
-    """Return 12 invented patients: two hierarchies, whole numbers, a sensitive diagnosis.
-
-    The root of the towns is a star, as usual, and the diagnoses lie so that the cheapest classes
-    of three need not be diverse.
-    """
-    towns = Hierarchy(
-        [
-            ("Arden", "Northshire", "North", "*"),
-            ("Brock", "Northshire", "North", "*"),
-            ("Corby", "Lakeside", "North", "*"),
-            ("Dunmere", "Lakeside", "North", "*"),
-            ("Elmfield", "Southvale", "South", "*"),
-            ("Farrow", "Southvale", "South", "*"),
-            ("Gorse", "Harbour", "South", "*"),
-        ]
-    )
-    jobs = Hierarchy(
-        [
-            ("nurse", "health", "services", "any job"),
-            ("dentist", "health", "services", "any job"),
-            ("teacher", "schools", "services", "any job"),
-            ("welder", "metal", "crafts", "any job"),
-            ("fitter", "metal", "crafts", "any job"),
-            ("farmer", "farmer", "crafts", "any job"),
-        ]
-    )
-    records = [
-        (29, "Arden", "nurse", "asthma"),
-        (31, "Arden", "dentist", "asthma"),
-        (34, "Brock", "nurse", "asthma"),
-        (38, "Corby", "teacher", "flu"),
-        (41, "Dunmere", "teacher", "gout"),
-        (44, "Corby", "nurse", "flu"),
-        (52, "Elmfield", "welder", "gout"),
-        (55, "Farrow", "fitter", "gout"),
-        (57, "Elmfield", "farmer", "asthma"),
-        (63, "Gorse", "welder", "flu"),
-        (66, "Gorse", "farmer", "flu"),
-        (71, "Farrow", "farmer", "gout"),
-    ]
-    return Microdata(
-        pd.DataFrame(records, columns=["Age", "Town", "Job", "Diagnosis"]),
-        (
-            Attribute("Age", integer=True, domain=(18, 99)),
-            Attribute("Town", "hierarchical", hierarchy=towns),
-            Attribute("Job", "hierarchical", hierarchy=jobs),
-        ),
-        sensitive=("Diagnosis",),
-    )
-
-
-def data_directory() -> Path | None:
-    """Return the folder of the benchmark data, or None.
-
-    It is the one that ``ANONYMIP_DATA`` names, else ``../shared/data`` beside the working
-    directory if the data lie there.
-    """
-    named = os.environ.get("ANONYMIP_DATA")
-    if named:
-        return Path(named)
-    nearby = Path("..") / "shared" / "data"
-    return nearby if (nearby / "census_ipums" / "person20_4attr.csv").is_file() else None
-
-
-def _data_file(name: str) -> Path:
-    folder = data_directory()
-    if folder is None:
-        raise InputError(
-            f"the benchmark data are not here ({name} is needed)",
-            remedy="Set ANONYMIP_DATA to the folder that holds them; they are not distributed "
-            "with the package",
-        )
-    if not (folder / name).is_file():
-        raise InputError(
-            f"the benchmark file {name} is not in {folder}",
-            remedy="Set ANONYMIP_DATA to the folder that holds it",
-        )
-    return folder / name
-
-
-def read_domain_file(path: Path) -> dict[str, dict[str, object]]:
-    """Read the domain file of a CENSUS or FARS extract.
-
-    Four lines: names; types (Integer, Numerical, Categorical); lower and upper ends; weights.
-    The ends of a categorical attribute are those of its codes, not its values: its domain is
-    what is observed.
-    """
-    names, types, lows, highs, weights = (
-        line.split(",") for line in path.read_text(encoding="utf-8").split()
-    )
-    attributes: dict[str, dict[str, object]] = {}
-    for name, kind, low, high, weight in zip(names, types, lows, highs, weights, strict=True):
-        attributes[name] = {"weight": float(weight)}
-        if kind == "Categorical":
-            attributes[name] |= {"kind": "categorical"}
-        else:
-            attributes[name] |= {
-                "kind": "numeric",
-                "integer": kind == "Integer",
-                "domain": (float(low), float(high)),
-            }
-    return attributes
+        return tuple(data_file(name) for name in self.files)
 
 
 def _extract(table: str, domains: str) -> Callable[[], Microdata]:
-    def load() -> Microdata:
-        attributes = read_domain_file(_data_file(domains))
-        return Schema(attributes).read(_data_file(table))
-
-    return load
+    return lambda: read_extract(table, domains)
 
 
 def _file(name: str, schema: Schema) -> Callable[[], Microdata]:
-    return lambda: schema.read(_data_file(name))
+    return lambda: schema.read(data_file(name))
 
 
 _ADULT = "sex,race,marital-status,education,native-country,workclass,occupation"
@@ -268,9 +73,9 @@ _ADULT_HIERARCHIES = {
 
 def _adult_with_hierarchies() -> Microdata:
     """Return the complete records of Adult, all attributes with the hierarchies of the data."""
-    table = _data_file("adult/adult_arx_30162.csv")
+    table = data_file("adult/adult_arx_30162.csv")
     attributes = {
-        name: {"hierarchy": read_hierarchy(_data_file(file))}
+        name: {"hierarchy": read_hierarchy(data_file(file))}
         for name, file in _ADULT_HIERARCHIES.items()
     }
     schema = Schema(attributes, sensitive=("salary-class",), table=TableFormat(separator=";"))
@@ -491,25 +296,20 @@ _INSTANCES = (
         "tarragona",
         "834 companies, 13 numeric attributes",
         "CASC project, Tarragona",
-        lambda: _all_numeric("casc/tarragona_834x13.csv"),
+        lambda: read_numbers("casc/tarragona_834x13.csv"),
         ("casc/tarragona_834x13.csv",),
     ),
     NamedInstance(
         "casc",
         "1,080 tax records, 13 numeric attributes",
         "CASC project, Census",
-        lambda: _all_numeric("casc/census_casc_1080x13.csv"),
+        lambda: read_numbers("casc/census_casc_1080x13.csv"),
         ("casc/census_casc_1080x13.csv",),
     ),
 )
 
 #: All named instances.
 INSTANCES = MappingProxyType({instance.name: instance for instance in _INSTANCES})
-
-
-def _all_numeric(name: str) -> Microdata:
-    frame = read_table(_data_file(name))
-    return Schema({str(column): {"kind": "numeric"} for column in frame.columns}).apply(frame)
 
 
 def load_instance(name: str, schema: Schema | None = None) -> Microdata:

@@ -70,7 +70,7 @@ FORMULATIONS = MappingProxyType(
             Formulation(
                 "set-partition",
                 "classes",
-                "anonymip.models.set_partition:set_partition_size",
+                "anonymip.models.set_columns:set_partition_size",
                 "anonymip.models.set_partition:build_set_partition",
                 "anonymip.models.set_partition:set_start_set_partition",
                 "anonymip.models.set_partition:read_set_partition",

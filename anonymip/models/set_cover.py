@@ -33,7 +33,7 @@ from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.models.cover_start import handed_over, of_degree
 from anonymip.models.equivalence_context import linear
-from anonymip.models.set_partition import MAX_COLUMNS
+from anonymip.models.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, cast
 
 import pandas as pd
 
 from anonymip.errors import InputError
-from anonymip.privacy.masks import MASK_KEYS, Mask, read_levels, read_mask
+from anonymip.privacy.fields import (
+    REMEDY,
+    is_number,
+    number_of,
+    one_of,
+    refuse,
+    value_of,
+    value_or_none,
+)
+from anonymip.privacy.known_keys import foreign_keys
+from anonymip.privacy.masks import Mask, read_levels, read_mask
 
 FORMAT = "anonymip-release/1"
 #: Recodings in which every record has a published set of its own, not that of its class.
@@ -24,7 +33,6 @@ SUFFIX = ".manifest.json"
 #: Forms of a generalized cell by the kind of its column.
 _FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
 ROLES = ("quasi-identifier", "sensitive", "keep")
-_REMEDY = "Write the release again, or repair its manifest; docs/format.md describes it"
 
 
 @dataclass(frozen=True)
@@ -193,40 +201,6 @@ class Manifest:
         return (column.name,)
 
 
-#: All keys that a manifest may have.
-_KEYS = frozenset(
-    (
-        "format",
-        "recoding",
-        "k",
-        "n",
-        "m",
-        "objective",
-        "ncp",
-        "gcp",
-        "bound",
-        "gap",
-        "status",
-        "method",
-        "options",
-        "solver",
-        "versions",
-        "columns",
-        "table",
-        "order",
-        "suppressed",
-        "stars",
-        "mask",
-        "levels",
-        "diversity",
-        "limits",
-        "checked",
-        "assumed",
-        "seed",
-    )
-)
-
-
 def read_manifest(
     manifest: Mapping[str, Any] | str | Path | None, release: str | Path | pd.DataFrame
 ) -> Manifest:
@@ -262,9 +236,9 @@ def read_manifest(
     try:
         document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"the manifest {path} is not JSON", remedy=_REMEDY) from error
+        raise InputError(f"the manifest {path} is not JSON", remedy=REMEDY) from error
     if not isinstance(document, dict):
-        raise InputError(f"the manifest {path} is not a JSON object", remedy=_REMEDY)
+        raise InputError(f"the manifest {path} is not a JSON object", remedy=REMEDY)
     return _manifest(document)
 
 
@@ -288,117 +262,68 @@ def read_domain(
         raise wrong
     if kind != "numeric":
         return tuple(dict.fromkeys(str(value) for value in given))
-    if len(given) != 2 or not all(_is_number(end) for end in given) or given[0] > given[1]:
+    if len(given) != 2 or not all(is_number(end) for end in given) or given[0] > given[1]:
         raise wrong
     return (float(given[0]), float(given[1]))
 
 
 def _manifest(document: Mapping[str, Any]) -> Manifest:
-    if _get(document, "format", str) != FORMAT:
+    if value_of(document, "format", str) != FORMAT:
         raise InputError(
             "the manifest is of an unknown format", remedy=f"This version reads {FORMAT}"
         )
     known = ("classes", *COVERS, *STARRED)
-    recoding = _get(document, "recoding", str)
+    recoding = value_of(document, "recoding", str)
     if recoding not in known:
         raise InputError(
             "the release is of a recoding that cannot be verified",
             remedy=f"Known: {', '.join(known)}",
         )
-    table = _get(document, "table", dict)
-    missing = _get(table, "missing", dict, "table.")
-    objective = _get(document, "objective", dict)
-    bound = _optional(document, "bound", dict)
-    columns = tuple(_column(entry) for entry in _get(document, "columns", list))
+    table = value_of(document, "table", dict)
+    missing = value_of(table, "missing", dict, "table.")
+    objective = value_of(document, "objective", dict)
+    bound = value_or_none(document, "bound", dict)
+    columns = tuple(_column(entry) for entry in value_of(document, "columns", list))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
-        _refuse("columns", "names a column twice")
+        refuse("columns", "names a column twice")
     identifying = [column.name for column in columns if column.role == "quasi-identifier"]
     if not identifying:
-        _refuse("columns", "names no quasi-identifier")
+        refuse("columns", "names no quasi-identifier")
     return Manifest(
         recoding=recoding,
-        k=_get(document, "k", int),
-        n=_get(document, "n", int),
-        m=_get(document, "m", int),
+        k=value_of(document, "k", int),
+        n=value_of(document, "n", int),
+        m=value_of(document, "m", int),
         columns=columns,
-        objective_name=_get(objective, "name", str, "objective."),
-        objective=_number(objective, "value", "objective."),
-        ncp=_number(document, "ncp"),
-        gcp=_number(document, "gcp"),
-        bound=None if bound is None else _number(bound, "value", "bound."),
-        proof=None if bound is None else _optional(bound, "proof", str, "bound."),
-        gap=None if _get(document, "gap") is None else _number(document, "gap"),
-        status=_get(document, "status", str),
-        suppressed=_get(document, "suppressed", int),
-        order=_one_of(document, "order", ("shuffled", "kept")),
-        layout=_one_of(table, "layout", ("cells", "columns"), "table."),
+        objective_name=value_of(objective, "name", str, "objective."),
+        objective=number_of(objective, "value", "objective."),
+        ncp=number_of(document, "ncp"),
+        gcp=number_of(document, "gcp"),
+        bound=None if bound is None else number_of(bound, "value", "bound."),
+        proof=None if bound is None else value_or_none(bound, "proof", str, "bound."),
+        gap=None if value_of(document, "gap") is None else number_of(document, "gap"),
+        status=value_of(document, "status", str),
+        suppressed=value_of(document, "suppressed", int),
+        order=one_of(document, "order", ("shuffled", "kept")),
+        layout=one_of(table, "layout", ("cells", "columns"), "table."),
         separator=_one_character(table),
-        encoding=_get(table, "encoding", str, "table."),
-        policy=_one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
+        encoding=value_of(table, "encoding", str, "table."),
+        policy=one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
         tokens=_token_list(missing),
-        label=_get(missing, "label", str, "table.missing."),
+        label=value_of(missing, "label", str, "table.missing."),
         diversity=_diversity(document.get("diversity")),
         limits=_limits(document.get("limits"), identifying),
         has_seed=_names_seed(document) or _names_seed(document.get("options")),
-        unknown_keys=_foreign_keys(document),
-        mask=read_mask(_get(document, "mask"), identifying) if recoding == "pattern" else None,
-        levels=read_levels(_get(document, "levels"), identifying)
+        unknown_keys=foreign_keys(document),
+        mask=read_mask(value_of(document, "mask"), identifying) if recoding == "pattern" else None,
+        levels=read_levels(value_of(document, "levels"), identifying)
         if recoding == "full-domain"
         else None,
         stars_are_class=recoding in STARRED
-        and _one_of(document, "stars", ("class", "suppressed")) == "class",
+        and one_of(document, "stars", ("class", "suppressed")) == "class",
         star_costs=_star_costs(objective, identifying),
     )
-
-
-#: Keys of the objects in a manifest, by where they stand.
-_INNER = {
-    "objective": {"name", "value", "costs", "pattern_costs"},
-    "bound": {"value", "method", "proof"},
-    "table": {"separator", "encoding", "layout", "missing"},
-    "diversity": {"l", "distinct", "matches", "t", "ordered"},
-}
-_COLUMN_KEYS = {"name", "role"}
-_IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain"}
-_LIMIT_KEYS = {"cap": {"attribute", "rule", "most"}, "apart": {"attribute", "rule"}}
-
-
-def _foreign_keys(document: Mapping[str, Any]) -> int:
-    """Return how many keys, at any level, have no meaning: they may carry anything.
-
-    Raises
-    ------
-    InputError
-        If what was checked or assumed is no list of texts, or versions are no texts.
-    """
-    for key in ("checked", "assumed"):
-        said = document.get(key, [])
-        if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
-            _refuse(key, "is not a list of texts")
-    versions = document.get("versions", {})
-    if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
-        _refuse("versions", "is not an object of texts")
-    foreign = set(document) - _KEYS
-    recoding = document["recoding"]
-    # What a recoding does not declare nobody reads.
-    foreign |= {"mask"} & set(document) if recoding != "pattern" else set()
-    foreign |= {"levels"} & set(document) if recoding != "full-domain" else set()
-    foreign |= {"stars"} & set(document) if recoding not in STARRED else set()
-    count = len(foreign)
-    if recoding == "pattern" and isinstance(document.get("mask"), Mapping):
-        count += len(set(document["mask"]) - MASK_KEYS)
-    for key, known in _INNER.items():
-        count += len(set(document.get(key) or ()) - known)
-    if document["objective"]["name"] != "suppressions":
-        count += len(set(document["objective"]) & {"costs", "pattern_costs"})
-    count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})
-    for column in document["columns"]:
-        identifies = column["role"] == "quasi-identifier"
-        count += len(set(column) - (_IDENTIFIER_KEYS if identifies else _COLUMN_KEYS))
-    for limit in document.get("limits") or ():
-        count += len(set(limit) - _LIMIT_KEYS[limit["rule"]])
-    return count
 
 
 def _names_seed(given: object) -> bool:
@@ -407,18 +332,18 @@ def _names_seed(given: object) -> bool:
 
 def _column(entry: object) -> Column:
     if not isinstance(entry, Mapping):
-        _refuse("columns", "holds something that is not an object")
-    name = _get(entry, "name", str, "columns.")
-    role = _one_of(entry, "role", ROLES, "columns.")
+        refuse("columns", "holds something that is not an object")
+    name = value_of(entry, "name", str, "columns.")
+    role = one_of(entry, "role", ROLES, "columns.")
     if role != "quasi-identifier":
         return Column(name, role)
-    kind = _one_of(entry, "kind", tuple(_FORMS), "columns.")
-    publish = _one_of(entry, "publish", ("range", "set", "node"), "columns.")
+    kind = one_of(entry, "kind", tuple(_FORMS), "columns.")
+    publish = one_of(entry, "publish", ("range", "set", "node"), "columns.")
     if publish not in _FORMS[kind]:
-        _refuse("columns.publish", f"asks for a {publish} in the {kind} column {name!r}")
+        refuse("columns.publish", f"asks for a {publish} in the {kind} column {name!r}")
     if kind == "hierarchical" and entry.get("domain") is not None:
-        _refuse("columns.domain", f"is that of the hierarchy in column {name!r}: write null")
-    integer = _get(entry, "integer", bool, "columns.")
+        refuse("columns.domain", f"is that of the hierarchy in column {name!r}: write null")
+    integer = value_of(entry, "integer", bool, "columns.")
     return Column(name, role, kind, publish, integer, read_domain(name, kind, entry.get("domain")))
 
 
@@ -427,17 +352,17 @@ def _star_costs(objective: Mapping[str, Any], names: Sequence[str]) -> StarCosts
         return None
     costs = objective.get("costs", {})
     if not isinstance(costs, Mapping) or not set(costs) <= set(names):
-        _refuse("objective.costs", "is not an object of quasi-identifiers")
-    columns = {name: _number(costs, name, "objective.costs.") for name in costs}
+        refuse("objective.costs", "is not an object of quasi-identifiers")
+    columns = {name: number_of(costs, name, "objective.costs.") for name in costs}
     patterns: dict[frozenset[str], float] = {}
     listed = objective.get("pattern_costs", [])
     if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
-        _refuse("objective.pattern_costs", "is not a list of objects")
+        refuse("objective.pattern_costs", "is not a list of objects")
     for entry in listed:
-        named = _get(entry, "columns", list, "objective.pattern_costs.")
+        named = value_of(entry, "columns", list, "objective.pattern_costs.")
         if set(entry) != {"columns", "cost"} or not all(name in names for name in named):
-            _refuse("objective.pattern_costs", "holds something else than columns and their cost")
-        patterns[frozenset(named)] = _number(entry, "cost", "objective.pattern_costs.")
+            refuse("objective.pattern_costs", "holds something else than columns and their cost")
+        patterns[frozenset(named)] = number_of(entry, "cost", "objective.pattern_costs.")
     return StarCosts(columns, patterns)
 
 
@@ -445,20 +370,20 @@ def _diversity(given: object) -> Diversity | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        _refuse("diversity", "is not an object")
-    share = _number(given, "l", "diversity.")
-    distinct = cast(int, _get(given, "distinct", int, "diversity."))
+        refuse("diversity", "is not an object")
+    share = number_of(given, "l", "diversity.")
+    distinct = cast(int, value_of(given, "distinct", int, "diversity."))
     matches = None
     if given.get("matches") is not None:
-        matches = cast(int, _get(given, "matches", int, "diversity."))
+        matches = cast(int, value_of(given, "matches", int, "diversity."))
     if share < 1 or distinct < 1 or (matches is not None and matches < 1):
-        _refuse("diversity", "asks for less than nothing")
-    far = None if given.get("t") is None else _number(given, "t", "diversity.")
+        refuse("diversity", "asks for less than nothing")
+    far = None if given.get("t") is None else number_of(given, "t", "diversity.")
     if far is not None and (not 0 <= far < 1 or matches is not None):
-        _refuse("diversity", "has a t that is not from 0 to below 1, or not of classes")
+        refuse("diversity", "has a t that is not from 0 to below 1, or not of classes")
     ordered = given.get("ordered", False)
     if not isinstance(ordered, bool):
-        _refuse("diversity.ordered", "is neither true nor false")
+        refuse("diversity.ordered", "is neither true nor false")
     # The nearest fraction of ordinary size is what was meant: 3.3333333333333335 is 10/3.
     return Diversity(
         Fraction(share).limit_denominator(10**6),
@@ -473,73 +398,31 @@ def _limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:
     if given is None:
         return ()
     if not isinstance(given, list):
-        _refuse("limits", "is not a list")
+        refuse("limits", "is not a list")
     return tuple(_limit(entry, names) for entry in given)
 
 
 def _limit(entry: object, names: Sequence[str]) -> Limit:
     if not isinstance(entry, Mapping):
-        _refuse("limits", "holds something that is not an object")
-    attribute = _one_of(entry, "attribute", names, "limits.")
-    if _one_of(entry, "rule", ("cap", "apart"), "limits.") == "apart":
+        refuse("limits", "holds something that is not an object")
+    attribute = one_of(entry, "attribute", names, "limits.")
+    if one_of(entry, "rule", ("cap", "apart"), "limits.") == "apart":
         return Limit(attribute, None)
-    return Limit(attribute, _number(entry, "most", "limits."))
-
-
-def _get(given: Mapping[str, Any], key: str, kind: type | None = None, where: str = "") -> Any:
-    if key not in given:
-        _refuse(where + key, "is missing")
-    value = given[key]
-    if kind is not None and (
-        not isinstance(value, kind) or (kind is int and isinstance(value, bool))
-    ):
-        _refuse(where + key, f"is not of type {kind.__name__}")
-    return value
-
-
-def _optional(given: Mapping[str, Any], key: str, kind: type, where: str = "") -> Any:
-    return None if _get(given, key, None, where) is None else _get(given, key, kind, where)
-
-
-def _number(given: Mapping[str, Any], key: str, where: str = "") -> float:
-    value = _get(given, key, None, where)
-    if not _is_number(value):
-        _refuse(where + key, "is not a finite number")
-    return float(value)
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond all floats
-        return False
-
-
-def _one_of(given: Mapping[str, Any], key: str, known: Sequence[str], where: str = "") -> str:
-    value = _get(given, key, str, where)
-    if value not in known:
-        _refuse(where + key, f"is none of {', '.join(known)}")
-    return cast(str, value)
+    return Limit(attribute, number_of(entry, "most", "limits."))
 
 
 def _one_character(table: Mapping[str, Any]) -> str:
-    separator = cast(str, _get(table, "separator", str, "table."))
+    separator = cast(str, value_of(table, "separator", str, "table."))
     if len(separator) != 1:
-        _refuse("table.separator", "is not one character")
+        refuse("table.separator", "is not one character")
     return separator
 
 
 def _token_list(missing: Mapping[str, Any]) -> tuple[str, ...]:
-    tokens = _get(missing, "tokens", list, "table.missing.")
+    tokens = value_of(missing, "tokens", list, "table.missing.")
     if not all(isinstance(token, str) for token in tokens):
-        _refuse("table.missing.tokens", "is not a list of texts")
+        refuse("table.missing.tokens", "is not a list of texts")
     return tuple(tokens)
-
-
-def _refuse(key: str, reason: str) -> NoReturn:
-    raise InputError(f"the manifest's {key} {reason}", remedy=_REMEDY)
 
 
 def _refuse_constant(name: str) -> Literal[0]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from anonymip.errors import InputError
+from anonymip.privacy.fields import refuse
 
 #: Keys of a mask in a manifest.
 MASK_KEYS = frozenset(
@@ -84,13 +84,13 @@ def read_mask(given: object, names: Sequence[str]) -> Mask:
         If it is no mask of these columns.
     """
     if not isinstance(given, Mapping):
-        _refuse("mask", "is not an object")
+        refuse("mask", "is not an object")
     most = given.get("suppress_at_most")
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
-        _refuse("mask.suppress_at_most", "is not a whole number of at least 0")
+        refuse("mask.suppress_at_most", "is not a whole number of at least 0")
     patterns = given.get("patterns")
     if patterns is not None and any(rule in given for rule in _RULES):
-        _refuse("mask", "has patterns and rules")
+        refuse("mask", "has patterns and rules")
     return Mask(
         most,
         _columns("mask.never", given.get("never", []), names),
@@ -111,38 +111,31 @@ def read_levels(given: object, names: Sequence[str]) -> dict[str, int]:
         If it does not give a whole number of at least 0 for each of the columns.
     """
     if not isinstance(given, Mapping):
-        _refuse("levels", "is not an object")
+        refuse("levels", "is not an object")
     if set(given) != set(names):
-        _refuse("levels", "does not name each quasi-identifier once")
+        refuse("levels", "does not name each quasi-identifier once")
     for level in given.values():
         if isinstance(level, bool) or not isinstance(level, int) or level < 0:
-            _refuse("levels", "holds something else than whole numbers of at least 0")
+            refuse("levels", "holds something else than whole numbers of at least 0")
     return dict(given)
 
 
 def _columns(key: str, given: object, names: Sequence[str]) -> frozenset[str]:
     if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        _refuse(key, "is not a list of columns")
+        refuse(key, "is not a list of columns")
     if not set(given) <= set(names):
-        _refuse(key, "names a column that is no quasi-identifier")
+        refuse(key, "names a column that is no quasi-identifier")
     return frozenset(given)
 
 
 def _groups(key: str, given: object, names: Sequence[str]) -> tuple[frozenset[str], ...]:
     if not isinstance(given, list):
-        _refuse(key, "is not a list of lists of columns")
+        refuse(key, "is not a list of lists of columns")
     return tuple(_columns(key, group, names) for group in given)
 
 
 def _truth(given: Mapping[str, Any], key: str) -> bool:
     value = given.get(key)
     if not isinstance(value, bool):
-        _refuse(f"mask.{key}", "is missing" if value is None else "is not true or false")
+        refuse(f"mask.{key}", "is missing" if value is None else "is not true or false")
     return value
-
-
-def _refuse(key: str, reason: str) -> NoReturn:
-    raise InputError(
-        f"the manifest's {key} {reason}",
-        remedy="Write the release again, or repair its manifest; docs/format.md describes it",
-    )

@@ -118,7 +118,7 @@ def exchange_cycles(
     -----
     Complexity: O(c k^2) for each exchange along a cycle of c rows, of which there are up to 30 n k.
     """
-    given = matchings.astype(np.int64)
+    given = matchings.astype(np.int64, order="C")
     return _searched(diversity, sensitive, cover, given, rng, budget)
 
 

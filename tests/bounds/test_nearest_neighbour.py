@@ -42,7 +42,7 @@ from tests.random_problems import (
 )
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(cases(largest=8))
 def test_never_above_the_optimum(case: Case) -> None:
     """No release loses less than the bound, with and without suppression."""
@@ -166,7 +166,7 @@ def test_grows_with_k(suppression: bool) -> None:
     assert values[0] < values[-1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(ruled_cases(), st.booleans())
 def test_holds_under_rules_and_for_the_largest_loss(case: Case, general: bool) -> None:
     """Diversity and limits only raise the optimum; a maximum is bounded by the largest term."""

@@ -15,7 +15,7 @@ from tests.cover_brute_force import concealment_optimum, one_sided_optimum
 from tests.random_problems import FALLING, LOSSES, PRODUCT, Case, cases
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(case=cases(largest=5, suppression=False))
 def test_never_above_the_optimum_of_one_k(case: Case) -> None:
     """Summed, and the largest loss of a record."""
@@ -29,7 +29,7 @@ def test_never_above_the_optimum_of_one_k(case: Case) -> None:
         assert bound.value <= best
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(case=cases(largest=4, suppression=False, attributes=2))
 def test_never_above_the_optimum_of_concealment(case: Case) -> None:
     """Every published record covers another one."""

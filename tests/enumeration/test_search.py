@@ -111,7 +111,7 @@ def check_case(
     assert_same_sets(found, naive_sets(case, found, paid, min(largest, case.n)), threshold)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(cases(), PRICES, THRESHOLDS, st.booleans(), st.booleans())
 def test_sets_of_losses_with_tables(
     case: Case, prices: list[float], threshold: float, merge: bool, exact: bool
@@ -120,7 +120,7 @@ def test_sets_of_losses_with_tables(
     check_case(case, prices, threshold, merge, exact)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(ruled_cases(), PRICES, THRESHOLDS)
 def test_sets_under_rules(case: Case, prices: list[float], threshold: float) -> None:
     """Diversity, caps, values apart, and the loss of the record that loses most."""

@@ -188,7 +188,7 @@ def test_every_objective_on_every_formulation(
 
 
 @pytest.mark.parametrize("formulation", [*PAIRS, "set-partition"])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(case=ruled_cases(largest=7))
 def test_equals_brute_force(formulation: str, case: Case) -> None:
     """Random tables under random rules: what is allowed is found, and nothing else."""

@@ -79,7 +79,7 @@ def assert_proves(case: Case, problem: Problem, best: float, **choices: Any) -> 
     assert solution.bound.value <= best + 1e-6 * max(1.0, abs(best))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(case=cases(largest=6, suppression=False), choices=CHOICES)
 def test_equals_brute_force(case: Case, choices: dict[str, Any]) -> None:
     """All kinds of attributes and losses, k from 2 to n, every choice of the model."""
@@ -89,7 +89,7 @@ def test_equals_brute_force(case: Case, choices: dict[str, Any]) -> None:
     assert best <= case.optimum() + case.slack(best)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(case=ruled_cases(largest=6), choices=CHOICES)
 def test_equals_brute_force_under_rules(case: Case, choices: dict[str, Any]) -> None:
     """Diversity, limits, the largest loss: sets larger than k are found where they are needed."""
@@ -137,7 +137,7 @@ def test_equals_brute_force_on_seven_records(k: int, seed: int) -> None:
     assert_proves(case, problem, case.cover_optimum(), formulation="freeform")
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(case=cases(largest=6, suppression=False, attributes=2), data=st.data())
 def test_degrees_of_their_own(case: Case, data: st.DataObject) -> None:
     """Adaptive anonymity: every record its own degree; what no graph has is proven to be none."""
@@ -149,7 +149,7 @@ def test_degrees_of_their_own(case: Case, data: st.DataObject) -> None:
     assert_proves(case, problem, best, formulation="freeform", ranges=ranges)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(case=cases(largest=6, suppression=False, attributes=2), gaps=st.booleans())
 def test_reciprocal_sets(case: Case, gaps: bool) -> None:
     """Symmetric generalization; with n odd and k even the least sets have k + 1 records."""
@@ -181,7 +181,7 @@ def test_one_sided_notions(recoding: Any, case: Case, gaps: bool) -> None:
     assert_proves(case, problem, best, ranges="gaps" if gaps else "bounds")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(case=cases(largest=4, suppression=False, attributes=2))
 def test_concealment(case: Case) -> None:
     """The flow counts exactly the matches that lie in some assignment."""

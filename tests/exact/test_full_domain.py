@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from anonymip import (
     GCP,
@@ -34,6 +34,7 @@ from anonymip.exact.levels.lattice import LevelLattice
 from tests.full_domain_brute_force import FullDomainCase, full_domain_cases
 
 
+@settings(max_examples=40)
 @given(full_domain_cases())
 def test_the_best_levels_are_those_of_full_enumeration(drawn: FullDomainCase) -> None:
     """The best levels are those of full enumeration, and are proven to be."""
@@ -49,6 +50,7 @@ def test_the_best_levels_are_those_of_full_enumeration(drawn: FullDomainCase) ->
     assert found.bound.proof == "argument"
 
 
+@settings(max_examples=40)
 @given(full_domain_cases())
 def test_every_bound_is_below_the_loss_of_its_levels(drawn: FullDomainCase) -> None:
     """Whatever is judged, no bound of other levels exceeds their loss."""
@@ -63,6 +65,7 @@ def test_every_bound_is_below_the_loss_of_its_levels(drawn: FullDomainCase) -> N
             assert lattice.bounds[other] <= loss + drawn.case.slack(loss if loss < 1e300 else 0.0)
 
 
+@settings(max_examples=40)
 @given(full_domain_cases())
 def test_levels_left_out_publish_what_others_do(drawn: FullDomainCase) -> None:
     """Each combination of levels shows what one of the lattice does."""
@@ -73,6 +76,7 @@ def test_levels_left_out_publish_what_others_do(drawn: FullDomainCase) -> None:
     assert {tuple(drawn.labels(levels)) for levels in drawn.everything()} == kept
 
 
+@settings(max_examples=40)
 @given(full_domain_cases())
 def test_an_interrupted_search_holds_what_it_found(drawn: FullDomainCase) -> None:
     """Only the highest levels are judged; the bound stays below the optimum."""

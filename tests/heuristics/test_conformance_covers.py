@@ -35,7 +35,7 @@ def test_the_methods_of_the_papers_are_registered() -> None:
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(cases(suppression=False))
 def test_feasible_and_never_below_optimum_and_bound(case: Case) -> None:
     """Each cover is allowed, its loss is true, and neither optimum nor bound is above it."""

@@ -69,21 +69,21 @@ def check_all(case: Case) -> None:
             assert solution.objective >= bound.value - case.slack(bound.value)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(ruled_cases())
 def test_rules_and_the_largest_loss(case: Case) -> None:
     """Classes keep diversity and limits, and no loss is below the optimum or the bound."""
     check_all(case)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(cases(losses=["gcp"]), st.sampled_from([PRODUCT, SWINGING]), st.booleans())
 def test_losses_without_tables(case: Case, loss: Any, worst: bool) -> None:
     """Losses that combine attributes, monotone or not, as sums and as maxima."""
     check_all(replace(case, loss=loss, worst=worst))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(ruled_cases(), st.sampled_from([PRODUCT, SWINGING]))
 def test_losses_without_tables_under_rules(case: Case, loss: Any) -> None:
     """Both at once."""

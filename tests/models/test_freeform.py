@@ -70,7 +70,7 @@ def test_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         build(problem)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(case=cases(largest=6, suppression=False))
 def test_relaxations_are_ordered(case: Case) -> None:
     """Free own records <= fixed, bounds <= gaps, plain <= strengthened, all <= optimum."""

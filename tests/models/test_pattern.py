@@ -66,7 +66,7 @@ def test_equals_brute_force(case: PatternCase, form: str) -> None:
     assert (None if solution is None else solution.objective) == case.optimum()
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(case=pattern_cases(ruled=True), form=st.sampled_from(FORMS))
 def test_equals_brute_force_under_rules(case: PatternCase, form: str) -> None:
     """Single use, suppression and diversity, alone and together."""
@@ -74,7 +74,7 @@ def test_equals_brute_force_under_rules(case: PatternCase, form: str) -> None:
     assert (None if solution is None else solution.objective) == case.optimum()
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(case=pattern_cases(ruled=True, close=True), form=st.sampled_from(FORMS))
 def test_equals_brute_force_under_closeness(case: PatternCase, form: str) -> None:
     """Shares of texts and of numbers, as near as t asks, by exact arithmetic."""
@@ -165,7 +165,7 @@ def with_releases(draw: st.DrawFn) -> tuple[PatternCase, Patterns]:
     return case, Patterns(np.array(index))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(drawn=with_releases(), form=st.sampled_from(FORMS), keep_equal=st.booleans())
 def test_round_trip_of_starts(
     drawn: tuple[PatternCase, Patterns], form: str, keep_equal: bool

@@ -21,7 +21,7 @@ from tests.models.pair_formulations import relaxation_bound, violations
 from tests.random_problems import FALLING, LOSSES, PRODUCT, Case, cases, ruled_cases
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(
     case=cases(largest=7, attributes=2, suppression=False), start=st.sampled_from(["best", "none"])
 )
@@ -37,7 +37,7 @@ def test_equals_brute_force(case: Case, start: str) -> None:
     assert solution.bound.value <= best + case.slack(best)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(case=ruled_cases(largest=6))
 def test_limits_are_kept(case: Case) -> None:
     """Sets beyond a limit are no columns; if too few are left there is no release."""

@@ -26,7 +26,7 @@ from anonymip import (
 )
 from anonymip.enumeration import enumerate_sets
 from anonymip.models import build, read, set_start
-from anonymip.models.set_partition import set_partition_size
+from anonymip.models.set_columns import set_partition_size
 from anonymip.solvers import solve_model
 from anonymip.status import Stopped
 from tests import brute_force

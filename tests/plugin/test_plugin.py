@@ -2,26 +2,82 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from anonymip import (
+    Classes,
+    InputError,
+    InvalidAssignment,
+    Problem,
+    Solution,
+    load_instance,
+    load_objective,
+)
+from anonymip.cli.app import run as run_command
+from anonymip.methods import registry as methods
+from anonymip.objectives import loading as objectives
+from anonymip.recodings import registry as recodings
+from anonymip.recodings.registry import find_recoding
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Ended = subprocess.CompletedProcess[str]
+Run = Callable[..., Ended]
+
+
+@contextmanager
+def installed(place: Path) -> Iterator[None]:
+    """Let the packages of a folder be installed in this process, none of them imported yet."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(place))
+        importlib.invalidate_caches()
+        for room in (methods, objectives, recodings):
+            outside = room._OUTSIDE
+            patch.setattr(outside, "_found", {})
+            patch.setitem(vars(outside), "_entries", None)
+            patch.delitem(vars(outside), "_entries")
+        patch.setattr(methods, "_methods", dict(methods._methods))
+        before = set(sys.modules)
+        try:
+            yield
+        finally:
+            for name in set(sys.modules) - before:
+                if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(place):
+                    del sys.modules[name]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Return a function that runs Python in a folder of its own, with packages "installed"."""
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs a command in a folder of its own, with packages "installed"."""
+    monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str, installed: Path = HERE) -> subprocess.CompletedProcess[str]:
+    def call(*arguments: str, place: Path = HERE) -> Ended:
+        capsys.readouterr()
+        with installed(place):
+            code = run_command(list(arguments))
+        written = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, written.out, written.err)
+
+    return call
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Run:
+    """Return a function that does the same in a process of its own, for any code."""
+
+    def call(*arguments: str, installed: Path = HERE) -> Ended:
         paths = os.pathsep.join((str(REPOSITORY), str(installed)))
         return subprocess.run(
             [sys.executable, *arguments],
@@ -35,7 +91,7 @@ def run(tmp_path: Path) -> Run:
     return call
 
 
-def records(ended: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+def records(ended: Ended) -> list[dict[str, Any]]:
     """Return the JSON that a command printed."""
     assert ended.returncode == 0, ended.stderr
     found: list[dict[str, Any]] = json.loads(ended.stdout)
@@ -53,9 +109,9 @@ def install(folder: Path, name: str, entry_points: str, **modules: str) -> Path:
     return folder
 
 
-def test_methods_are_listed(run: Run) -> None:
+def test_methods_are_listed(python: Run) -> None:
     """Both ways to register a method, a decorated function and a spec, are in the list."""
-    ended = run("-m", "anonymip", "methods")
+    ended = python("-m", "anonymip", "methods")
     assert ended.returncode == 0
     assert ended.stderr == ""
     lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
@@ -63,7 +119,7 @@ def test_methods_are_listed(run: Run) -> None:
     assert lines["fixed-size-cut"].split()[1:3] == ["fixed-size", "heuristic"]
 
 
-def test_a_built_in_method_imports_no_package(run: Run) -> None:
+def test_a_built_in_method_imports_no_package(python: Run) -> None:
     """Looking up what is built in leaves other packages alone; a spec imports no method."""
     code = (
         "import sys, anonymip\n"
@@ -75,13 +131,13 @@ def test_a_built_in_method_imports_no_package(run: Run) -> None:
         "find_method('fixed-size-cut')\n"
         "assert loaded() == ['anonymip_example', 'anonymip_example.specs'], loaded()\n"
     )
-    ended = run("-c", code)
+    ended = python("-c", code)
     assert ended.returncode == 0, ended.stderr
 
 
 def test_compare_takes_part(run: Run) -> None:
     """A method from outside is among the heuristics that are compared by default."""
-    found = records(run("-m", "anonymip", "compare", "health-records", "-k", "3", "--json", "-"))
+    found = records(run("compare", "health-records", "-k", "3", "--json", "-"))
     methods = [record["method"] for record in found]
     assert "lexicographic" in methods
     assert "mondrian" in methods
@@ -93,7 +149,7 @@ def test_solve_with_options_and_objective(run: Run) -> None:
     """Options of a method from outside are read, and an objective is found by its name."""
     (found,) = records(
         run(
-            *("-m", "anonymip", "solve", "health-records", "-k", "3", "--json", "-"),
+            *("solve", "health-records", "-k", "3", "--json", "-"),
             *("--method", "lexicographic", "--option", "lexicographic.reverse=yes"),
             *("--objective", "squared_spread"),
         )
@@ -111,13 +167,13 @@ def test_anonymize_with_a_recoding(run: Run, tmp_path: Path, named: tuple[str, .
     table.write_text("age,sex\n" + "".join(f"{20 + i * i},{'FM'[i % 2]}\n" for i in range(8)))
     (found,) = records(
         run(
-            *("-m", "anonymip", "anonymize", "people.csv", "-q", "age", "-q", "sex", "-k", "3"),
+            *("anonymize", "people.csv", "-q", "age", "-q", "sex", "-k", "3"),
             *("--method", "fixed-size-cut", *named, "-o", "release.csv", "--json", "-"),
         )
     )
     assert found["recoding"] == "fixed-size"
     assert found["groups"] == [0, 0, 0, 1, 1, 1, 1, 1]
-    verified = run("-m", "anonymip", "verify", "people.csv", "release.csv", "-k", "3")
+    verified = run("verify", "people.csv", "release.csv", "-k", "3")
     assert verified.returncode == 0, verified.stderr
     manifest = json.loads((tmp_path / "release.csv.manifest.json").read_text())
     assert manifest["recoding"] == "classes"
@@ -126,30 +182,22 @@ def test_anonymize_with_a_recoding(run: Run, tmp_path: Path, named: tuple[str, .
 
 def test_the_rules_of_the_recoding_are_checked(run: Run) -> None:
     """What breaks the recoding's own rule is no solution of it, and others refuse it."""
-    code = (
-        "import anonymip, numpy as np\n"
-        "from anonymip.recodings.registry import find_recoding\n"
-        "data = anonymip.load_instance('census:8,2,1')\n"
-        "problem = anonymip.Problem(data, 2, recoding=find_recoding('fixed-size'))\n"
-        "good = anonymip.Classes(np.array([0, 0, 1, 1, 2, 2, 2, 2]))\n"
-        "bad = anonymip.Classes(np.array([0, 0, 0, 1, 1, 1, 2, 2]))\n"
-        "anonymip.Solution.of(problem, good, method='hand')\n"
-        "try:\n"
-        "    anonymip.Solution.of(problem, bad, method='hand')\n"
-        "except anonymip.InvalidAssignment as error:\n"
-        "    print(error)\n"
-    )
-    ended = run("-c", code)
-    assert ended.returncode == 0, ended.stderr
-    assert "second class of other than 2" in ended.stdout
+    with installed(HERE):
+        fixed = find_recoding("fixed-size")
+        problem = Problem(load_instance("census:8,2,1"), 2, recoding=fixed)
+        good = Classes(np.array([0, 0, 1, 1, 2, 2, 2, 2]))
+        Solution.of(problem, good, method="hand")
+        bad = Classes(np.array([0, 0, 0, 1, 1, 1, 2, 2]))
+        with pytest.raises(InvalidAssignment, match="second class of other than 2"):
+            Solution.of(problem, bad, method="hand")
     other = run(
-        *("-m", "anonymip", "solve", "health-records", "-k", "3"),
+        *("solve", "health-records", "-k", "3"),
         *("--recoding", "fixed-size", "--method", "mondrian"),
     )
     assert other.returncode == 2
     assert "Use fixed-size-cut" in other.stderr
     starred = run(
-        *("-m", "anonymip", "solve", "health-records", "-k", "3", "--suppression"),
+        *("solve", "health-records", "-k", "3", "--suppression"),
         *("--method", "fixed-size-cut"),
     )
     assert starred.returncode == 2
@@ -158,7 +206,7 @@ def test_the_rules_of_the_recoding_are_checked(run: Run) -> None:
 
 def test_a_bound_on_a_recoding_from_outside(run: Run) -> None:
     """The bound on any release holds for the recoding, since it publishes classes."""
-    outside = ("-m", "anonymip", "bound", "health-records", "-k", "3", "--json", "-")
+    outside = ("bound", "health-records", "-k", "3", "--json", "-")
     (found,) = records(run(*outside, "--recoding", "fixed-size"))
     (plain,) = records(run(*outside))
     assert found["bound"] == plain["bound"] > 0
@@ -192,7 +240,7 @@ def broken_methods(tmp_path: Path) -> Path:
 
 def test_broken_methods_are_left_out(run: Run, broken_methods: Path) -> None:
     """One line for each names package and reason, and all else works."""
-    listed = run("-m", "anonymip", "methods", installed=broken_methods)
+    listed = run("methods", place=broken_methods)
     assert listed.returncode == 0
     names = {line.split()[0] for line in listed.stdout.splitlines()}
     assert "mondrian" in names
@@ -208,8 +256,8 @@ def test_broken_methods_are_left_out(run: Run, broken_methods: Path) -> None:
 def test_asking_for_a_broken_method(run: Run, broken_methods: Path) -> None:
     """By name it is bad input with the reason; packages not asked for are not imported."""
     asked = run(
-        *("-m", "anonymip", "solve", "health-records", "-k", "3", "--method", "late"),
-        installed=broken_methods,
+        *("solve", "health-records", "-k", "3", "--method", "late"),
+        place=broken_methods,
     )
     assert asked.returncode == 2
     warning, error = asked.stderr.splitlines()
@@ -228,37 +276,32 @@ def test_built_in_names_win(run: Run, tmp_path: Path) -> None:
         "[anonymip.recodings]\nclasses = grabbing:it\n",
         grabbing="raise RuntimeError('imported')\n",
     )
-    listed = run("-m", "anonymip", "methods", installed=place)
+    listed = run("methods", place=place)
     assert listed.returncode == 0
     assert listed.stdout.count("\nmondrian") == 1
     assert "greedy-package is left out: the name is that of a built-in one" in listed.stderr
     assert "imported" not in listed.stderr
     solved = run(
-        *("-m", "anonymip", "solve", "health-records", "-k", "3", "--method", "mondrian"),
+        *("solve", "health-records", "-k", "3", "--method", "mondrian"),
         *("--objective", "gcp", "--recoding", "classes"),
-        installed=place,
+        place=place,
     )
     assert solved.returncode == 0
     assert solved.stderr == ""
 
 
-LOOK_UP = """
-import anonymip, warnings
-from anonymip.recodings.registry import find_recoding
-
-def look_up(find, name):
+def look_up(find: Callable[[str], Any], name: str) -> tuple[str, list[str]]:
+    """Return the module of what is found, or why it is not, and the warnings."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            print(name, find(name).function.__module__)
-        except anonymip.InputError as error:
-            print(name, error)
-    print(*[warning.message for warning in told], sep="\\n")
-
-"""
+            found = find(name).function.__module__
+        except InputError as error:
+            found = str(error)
+    return found, [str(warning.message) for warning in told]
 
 
-def test_of_two_packages_one_has_the_name(run: Run, tmp_path: Path) -> None:
+def test_of_two_packages_one_has_the_name(tmp_path: Path) -> None:
     """The first in the alphabet has it; the other is named in a warning."""
     place = tmp_path / "site"
     for name in ("b", "a"):
@@ -268,14 +311,15 @@ def test_of_two_packages_one_has_the_name(run: Run, tmp_path: Path) -> None:
             f"[anonymip.objectives]\nmine = from_{name}:mine\n",
             **{f"from_{name}": f"def mine(record):\n    return {ord(name)}\n"},
         )
-    ended = run("-c", f"{LOOK_UP}look_up(anonymip.load_objective, 'mine')", installed=place)
-    assert ended.stdout.splitlines() == [
-        "mine from_a",
+    with installed(place):
+        found, told = look_up(load_objective, "mine")
+    assert found == "from_a"
+    assert told == [
         (
             "objective 'mine' of the package b-package is left out: "
             "the package a-package registers the same name"
-        ),
-    ], ended.stderr
+        )
+    ]
 
 
 #: Modules that register no usable objective or recoding, and the reason given.
@@ -296,31 +340,27 @@ BROKEN_OTHERS = {
 }
 
 
-def test_broken_objectives_and_recodings(run: Run, tmp_path: Path) -> None:
+def test_broken_objectives_and_recodings(tmp_path: Path) -> None:
     """What is no objective or no recoding is refused by name, package and reason."""
-    place, script = tmp_path / "site", [LOOK_UP]
+    place = tmp_path / "site"
     for name, (group, content, _) in BROKEN_OTHERS.items():
         entry = f"[anonymip.{group}]\n{name} = module_{name}:it\n"
         install(place, f"package-of-{name}", entry, **{f"module_{name}": content})
-        find = "anonymip.load_objective" if group == "objectives" else "find_recoding"
-        script.append(f"look_up({find}, '{name}')")
-    ended = run("-c", "\n".join(script), installed=place)
-    assert ended.returncode == 0, ended.stderr
-    lines = ended.stdout.splitlines()
-    for error, warning, (name, (group, _, reason)) in zip(
-        lines[::2], lines[1::2], BROKEN_OTHERS.items(), strict=True
-    ):
-        said = f"{group[:-1]} '{name}' of the package package-of-{name} is left out: "
-        assert error.startswith(f"{name} {said}")
-        assert warning.startswith(said)
-        assert reason in error
-        assert reason in warning
+    with installed(place):
+        for name, (group, _, reason) in BROKEN_OTHERS.items():
+            error, told = look_up(load_objective if group == "objectives" else find_recoding, name)
+            said = f"{group[:-1]} '{name}' of the package package-of-{name} is left out: "
+            assert error.startswith(said)
+            assert reason in error
+            (warning,) = told
+            assert warning.startswith(said)
+            assert reason in warning
 
 
 def test_metadata_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
     """A malformed file of entry points costs a warning, not the command."""
     place = install(tmp_path / "site", "bad-package", "[anonymip.methods]\nno equals sign\n")
-    ended = run("-m", "anonymip", "methods", installed=place)
+    ended = run("methods", place=place)
     assert ended.returncode == 0
     assert "mondrian" in ended.stdout
     assert ended.stderr.count("warning: ") == 1

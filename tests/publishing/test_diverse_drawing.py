@@ -168,7 +168,7 @@ def test_rings_are_always_published(
     assert again == drawn
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     st.lists(st.sets(st.integers(0, 5), max_size=3), min_size=6, max_size=6),
     st.lists(st.integers(0, 2), min_size=6, max_size=6),

@@ -60,7 +60,7 @@ def covered(column: Column, records: Sequence[int]) -> frozenset[object]:
     return frozenset(values)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     cases(smallest=4, largest=7, suppression=False),
     st.sampled_from([0.1, 0.3]),
@@ -103,7 +103,7 @@ def test_table_3_dominates_table_2() -> None:
     assert not dominates(homogeneous, better)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data(), cases(smallest=4, largest=7, suppression=False))
 def test_a_ring_dominates_or_equals_its_class(data: st.DataObject, case: Case) -> None:
     """Wong et al., Lemma 2, on any partition and in any order."""

@@ -47,7 +47,7 @@ def drawn_levels(draw: st.DrawFn) -> Solution:
     return Solution.of(problem, recoding.assignment(problem, levels), method="drawn")
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(drawn_levels(), st.booleans(), st.sampled_from(["cells", "columns"]))
 def test_drawn_levels_are_published_truly(drawn: Solution, keep_order: bool, layout: str) -> None:
     """Whatever levels, the release verifies and loses what the solution does."""
@@ -64,7 +64,7 @@ def test_drawn_levels_are_published_truly(drawn: Solution, keep_order: bool, lay
     assert loss_of_table(drawn.problem, table) == pytest.approx(drawn.objective, rel=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(drawn_levels(), st.data())
 def test_another_level_is_found(drawn: Solution, data: st.DataObject) -> None:
     """A manifest that claims another level of a column fails, unless both show the same cells."""

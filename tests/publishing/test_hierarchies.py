@@ -52,7 +52,7 @@ def hierarchies(draw: st.DrawFn) -> list[list[str]]:
     return lines
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_hierarchy_is_published_truly(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

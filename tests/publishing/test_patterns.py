@@ -128,7 +128,7 @@ def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
     json.dumps(shared, allow_nan=False)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(pattern_solutions(), st.booleans(), st.sampled_from(["cells", "columns"]))
 def test_drawn_patterns_are_published_truly(drawn: Solution, keep_order: bool, layout: str) -> None:
     """Whatever patterns, the release verifies, and shows and loses what the solution does."""

@@ -66,7 +66,7 @@ def clinic(**asked: Any) -> Solution:
     return Solution.of(problem, Classes(np.arange(12) // 3), method="by hand")
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(ruled_cases(), st.data())
 def test_every_release_under_rules_verifies(case: Case, data: st.DataObject) -> None:
     """Any allowed release of any table, under any rules and losses, is published and holds."""

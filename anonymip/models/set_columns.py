@@ -1,0 +1,94 @@
+"""The columns of set partitioning: which sets a model needs, and how many there may be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
+from anonymip.enumeration import ClusterSets, enumerate_sets
+from anonymip.errors import InputError
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
+
+#: Sets beyond which the model is not built.
+MAX_COLUMNS = 500_000
+
+
+def set_partition_size(problem: Problem) -> int:
+    """Return about how many sets the model has without an upper bound, at most 10**18.
+
+    The number of multisets of row types of k to the largest size needed; diversity and limits
+    may leave fewer.
+
+    Raises
+    ------
+    InputError
+        If the recoding is another one.
+    """
+    refuse_other_recodings(problem)
+    counts = np.ones(problem.n, np.int64)
+    if problem.compiled.tier != "members":
+        counts = problem.microdata.row_types().counts
+    limit = problem.recoding.max_size(problem).size
+    largest = problem.n if limit is None else min(limit, problem.n)
+    # Coefficients of the product of 1 + x + ... + x^m over the types. From far more sets than any
+    # model holds, more need not be counted.
+    largest = min(largest, problem.k + 40)
+    multisets = np.zeros(largest + 1)
+    multisets[0] = 1.0
+    for count in counts:
+        shifted = multisets.copy()
+        for copies in range(1, min(int(count), largest) + 1):
+            shifted[copies:] += multisets[: largest + 1 - copies]
+        multisets = np.minimum(shifted, 1e18)
+    return int(min(multisets[problem.k :].sum(), 1e18))
+
+
+def refuse_other_recodings(problem: Problem) -> None:
+    """Raise the error of a recoding that publishes no classes."""
+    if not isinstance(problem.recoding, EquivalenceClasses):
+        raise InputError(
+            f"the set-partition model does not model the recoding {problem.recoding.name}",
+            remedy="Use EquivalenceClasses",
+        )
+
+
+def priced_columns(
+    problem: Problem, upper_bound: float | None, max_sets: int, merge: bool
+) -> ClusterSets:
+    """Return the sets that a release as good as `upper_bound` may need as classes.
+
+    Raises
+    ------
+    InputError
+        If there are more than `max_sets`, or the bound is no finite number.
+    """
+    compiled = problem.compiled
+    prices, threshold = None, np.inf
+    if upper_bound is not None:
+        if not np.isfinite(upper_bound):
+            raise InputError(
+                f"upper_bound is {upper_bound!r}", remedy="Give the loss of a release, or None"
+            )
+        if compiled.monotone and compiled.aggregate == "sum":
+            # Every record pays its price in every release; a set that costs more beyond its
+            # records' prices than the known release does in all is in no better one.
+            prices = nearest_neighbour_terms(problem)
+            threshold = upper_bound - prices.sum()
+            scale = abs(upper_bound) + np.abs(prices).sum()
+            threshold += LOSS_ABSOLUTE + LOSS_RELATIVE * scale
+    sets = enumerate_sets(problem, prices, threshold, max_sets=max_sets, merge=merge)
+    if not sets.complete:
+        raise too_many_sets(problem, max_sets)
+    return sets
+
+
+def too_many_sets(problem: Problem, max_sets: int) -> InputError:
+    """Return the refusal of a model with too many columns."""
+    return InputError(
+        f"the set-partition model has more than the {max_sets:,} sets that are allowed; "
+        f"about {set_partition_size(problem):,} are possible",
+        remedy="Use another formulation; build(problem, 'set-partition') also takes upper_bound, "
+        "the loss of a release that is known, and max_sets",
+    )
