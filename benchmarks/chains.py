@@ -90,11 +90,20 @@ def local_search() -> Iterator[dict[str, Any]]:
     """Improve what greedy search found; its loss is the reference."""
     warm = Problem(load_instance("census:300,8,1"), 5)
     solve(warm, "local-search", bound=False)
-    for n, k in ((5_000, 5), (5_000, 10), (20_000, 5), (100_000, 5)):
+    for n, k, limit in (
+        (5_000, 5, None),
+        (5_000, 10, None),
+        (20_000, 5, None),
+        (100_000, 5, 240.0),
+    ):
         problem = Problem(load_instance(f"census:{n},8,1"), k)
         begun = solve(problem, "greedy-search", bound=False)
         found = solve(
-            problem, "local-search", options={"from_method": "greedy-search"}, bound=False
+            problem,
+            "local-search",
+            options={"from_method": "greedy-search"},
+            bound=False,
+            time_limit=limit,
         )
         reference = "ncp of greedy search"
         yield _row(begun, begun, variant="start", reference=reference)
@@ -147,7 +156,7 @@ def seams() -> Iterator[dict[str, Any]]:
     for k in (3, 5):
         problem = Problem(_census(20_000), k)
         reference = None
-        for chains in (1, 2, 8):
+        for chains in (1, 2, 8, 50, 200):
             run = run_chain(problem, ChainOptions(chains=chains))
             problem.recoding.check(problem, run.solution.assignment)
             assert isinstance(run.solution.assignment, Classes)
