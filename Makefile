@@ -10,21 +10,15 @@ BIN := $(VENV)/bin
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)
 
-# numba does not notice that a helper in another file changed, and then answers with the old
-# code: every state of the sources gets a cache folder of its own (as in tests/conftest.py).
-SOURCES := $(sort $(shell find anonymip -name '*.py'))
-SOURCES_HASH := $(shell sha256sum $(SOURCES) | sha256sum | cut -c1-16)
-export NUMBA_CACHE_DIR := $(CURDIR)/.numba-cache/$(SOURCES_HASH)
-
-.PHONY: help demo test lint benchmarks environment numba-cache clean
+.PHONY: help demo test lint benchmarks environment clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-demo: $(INSTALLED) numba-cache  ## anonymize a built-in table, compare with the optimum; files in out/
+demo: $(INSTALLED)  ## anonymize a built-in table, compare with the optimum; files in out/
 	$(BIN)/anonymip demo
 
-test: $(INSTALLED) numba-cache  ## run the tests; more options by PYTEST_ARGS="-k bounds"
+test: $(INSTALLED)  ## run the tests; more options by PYTEST_ARGS="-k bounds"
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 lint: $(INSTALLED)  ## ruff and mypy
@@ -32,7 +26,7 @@ lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy --strict
 
-benchmarks: $(INSTALLED) numba-cache  ## run the benchmarks
+benchmarks: $(INSTALLED)  ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
 environment: $(INSTALLED)  ## install into .venv what the other targets need
@@ -49,10 +43,6 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PACKAGE)
 	@touch $@
 
-numba-cache:
-	@mkdir -p .numba-cache
-	@find .numba-cache -mindepth 1 -maxdepth 1 ! -name $(SOURCES_HASH) -exec rm -rf {} +
-
 clean:  ## remove the environment, caches and outputs
-	rm -rf .venv .numba-cache .pytest_cache .mypy_cache .ruff_cache .hypothesis out build dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis out build dist
 	find anonymip tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,47 +1,22 @@
 """The one decorator of all compiled kernels, and what compiling them costs.
 
-Kernels are cached on disk where that is possible. In a read-only installation without a
-writable home numba refuses at import time; there the kernel is compiled in each process.
+Kernels are kept on disk where that is possible; elsewhere they are compiled in each process.
 Compilation is timed so that reported seconds can leave it out.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
 
 from anonymip.budget import add_compilation, compilation_seconds
-
-
-def _separate_cache() -> None:
-    """Give every state of a checkout's sources a cache of its own.
-
-    numba notices a change in a kernel's own file, but not in the file of a helper that the kernel
-    calls, and would answer with the old code. An installed package changes as a whole.
-    """
-    package = Path(__file__).resolve().parent
-    checkout = package.parent
-    if os.environ.get("NUMBA_CACHE_DIR") or not (checkout / "pyproject.toml").is_file():
-        return
-    if not os.access(checkout, os.W_OK):
-        return
-    digest = hashlib.sha256()
-    for source in sorted(package.rglob("*.py")):
-        digest.update(source.read_bytes())
-    folder = checkout / ".numba-cache" / digest.hexdigest()[:16]
-    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-
-
-_separate_cache()
+from anonymip.kernel_cache import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,12 +27,8 @@ def kernel(function: Function) -> Function:
     Neither fast-math nor parallel reductions: the same input gives the same bits. Other threads of
     Python go on while a kernel runs.
     """
-    try:
-        compiled = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError as error:
-        if "cannot cache" not in str(error):
-            raise
-        compiled = numba.njit(nogil=True)(function)
+    compiled: Any = numba.njit(nogil=True)(function)
+    compiled._cache = KernelCache(compiled.py_func)
     _never_for_one_value(compiled)
     return cast(Function, compiled)
 

@@ -1,27 +1,17 @@
-"""Settings of all tests: kernel cache, Hypothesis profiles, and the benchmark data files."""
+"""Settings of all tests: Hypothesis profiles, and the benchmark data files."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from anonymip.instances import data_directory
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED_FILES = ("adult/adult_arx_30162.csv", "census_ipums/person20_4attr.csv")
-
-
-def sources_hash() -> str:
-    """Return the hash that names the state of the package's sources, as the Makefile does."""
-    paths = (REPOSITORY / "anonymip").rglob("*.py")
-    names = sorted(path.relative_to(REPOSITORY).as_posix() for path in paths)
-    lines = (
-        f"{hashlib.sha256((REPOSITORY / name).read_bytes()).hexdigest()}  {name}\n"
-        for name in names
-    )
-    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
 
 
 def holds_shared_data(folder: Path) -> bool:
@@ -31,16 +21,9 @@ def holds_shared_data(folder: Path) -> bool:
 
 def shared_data_directory() -> Path | None:
     """Return the folder that the loaders read, or None if the files are not in it."""
-    # Not at the top: numba must not be imported before its cache folder is named.
-    from anonymip.instances import data_directory
-
     folder = data_directory()
     return folder if folder is not None and holds_shared_data(folder) else None
 
-
-# numba reads the variable when it is first imported, so this stands at the top level. Without a
-# folder of its own, a changed helper in another file would be answered by its old compiled code.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(REPOSITORY / ".numba-cache" / sources_hash()))
 
 # The loaders' default depends on the working directory, which commands under test change.
 BESIDE_REPOSITORY = REPOSITORY.parent / "shared" / "data"

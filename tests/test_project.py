@@ -42,7 +42,17 @@ HEAVY = {
 
 # From the ground up; the modules of one entry may import each other.
 ROOMS = (
-    ("errors", "tolerances", "status", "budget", "kernels", "stepping", "files", "extensions"),
+    (
+        "errors",
+        "tolerances",
+        "status",
+        "budget",
+        "kernel_cache",
+        "kernels",
+        "stepping",
+        "files",
+        "extensions",
+    ),
     ("instances",),
     ("assignments",),
     ("graphs",),

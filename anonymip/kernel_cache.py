@@ -1,0 +1,251 @@
+"""Compiled kernels on disk, each found by all that its code depends on.
+
+numba's own cache looks at the time stamp of a kernel's file: a change anywhere in the file throws
+its kernels away, and a change in the file of a helper that they call goes unnoticed. Here the name
+of an entry is a digest of the kernel's byte code and constants, of all kernels that it calls, of
+the named tuples that it takes, and of the versions that compile it. So an edit costs only what
+depends on it, a stale entry cannot be met, and all checkouts and environments of a user share one
+folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import caching, compiler, serialize
+
+#: Raised when entries of before must not be read any more.
+_FORMAT = "1"
+#: Days after which an entry that nobody has loaded is removed.
+_KEPT_DAYS = 60
+_DAY = 86400.0
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
+
+
+def folder() -> Path | None:
+    """Return where kernels are kept: NUMBA_CACHE_DIR, else the user's cache; None for nowhere."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    return home / "anonymip" / "kernels"
+
+
+class KernelCache(caching._Cache):
+    """The entries of one kernel, one file for each signature.
+
+    Parameters
+    ----------
+    function
+        The kernel as Python has it.
+
+    Notes
+    -----
+    A place that cannot be read or written is no error: the kernel is compiled instead. Files are
+    written aside and renamed, so that processes do not disturb each other.
+    """
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self._function = function
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder of the entries."""
+        place = folder()
+        return None if place is None else str(place)
+
+    def enable(self) -> None:
+        """Use the cache."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Leave the cache alone."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Do nothing: an entry is never stale."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled kernel for a signature, or None."""
+        file = self._file(sig, target_context.codegen())
+        if file is None:
+            return None
+        # numba needs it refreshed before anything is rebuilt in it.
+        target_context.refresh()
+        try:
+            content = file.read_bytes()
+            if time.time() - file.stat().st_mtime > _DAY:
+                os.utime(file)
+        except OSError:
+            return None
+        seal, content = content[:32], content[32:]
+        if seal != hashlib.sha256(content).digest():
+            return None
+        return compiler.CompileResult._rebuild(target_context, *pickle.loads(content))  # type: ignore[no-untyped-call]
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, where that is possible."""
+        file = self._file(sig, data.codegen)
+        if file is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        content: bytes = serialize.dumps(data._reduce())  # type: ignore[no-untyped-call]
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, aside = tempfile.mkstemp(dir=file.parent)
+            with open(handle, "wb") as stream:
+                stream.write(hashlib.sha256(content).digest() + content)
+            os.replace(aside, file)
+        except OSError:
+            return
+        _remove_forgotten(file.parent)
+
+    def _file(self, sig: Any, codegen: Any) -> Path | None:
+        place = folder()
+        if place is None or not self._enabled:
+            return None
+        parts = (
+            _digest(self._function),
+            *_type_parts(sig),
+            *map(str, codegen.magic_tuple()),
+            *(_FORMAT, sys.version, numba.__version__, llvmlite.__version__, np.__version__),
+            *(str(numba.config.OPT), str(numba.config.BOUNDSCHECK)),  # type: ignore[attr-defined]
+        )
+        return place / f"{self._function.__name__}-{_hash(parts)}"
+
+
+def _hash(parts: Any) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        text = part.encode()
+        digest.update(b"%d:" % len(text) + text)
+    return digest.hexdigest()[:40]
+
+
+def _type_parts(kind: Any) -> Iterator[str]:
+    """Yield what tells one signature from another: a named tuple's text lacks its fields' names."""
+    named: Any = numba.types.BaseNamedTuple
+    several: Any = numba.types.BaseTuple
+    if isinstance(kind, tuple | list):
+        for part in kind:
+            yield from _type_parts(part)
+    elif isinstance(kind, numba.types.Dispatcher):
+        yield _digest(kind.dispatcher.py_func)
+    else:
+        yield str(kind)
+        if isinstance(kind, named):
+            yield from _class_parts(kind.instance_class)
+        if isinstance(kind, several):
+            yield from _type_parts(list(kind.types))
+
+
+def _class_parts(named: type) -> Iterator[str]:
+    yield f"{named.__module__}.{named.__qualname__}"
+    yield from getattr(named, "_fields", ())
+
+
+@cache
+def _digest(function: types.FunctionType) -> str:
+    """Return the digest of a kernel's code and of all that the code refers to."""
+    return _hash(_function_parts(function, []))
+
+
+def _function_parts(function: types.FunctionType, within: list[Any]) -> Iterator[str]:
+    yield f"{function.__module__}.{function.__qualname__}"
+    if function in within:
+        return
+    within = [*within, function]
+    yield from _code_parts(function.__code__)
+    for value in (function.__defaults__, sorted((function.__kwdefaults__ or {}).items())):
+        yield from _value_parts(value, within)
+    for cell in function.__closure__ or ():
+        yield from _value_parts(cell.cell_contents, within)
+    known = function.__globals__
+    for name in sorted(set(_names(function.__code__))):
+        if name in known:
+            yield name
+            yield from _value_parts(known[name], within)
+
+
+def _code_parts(code: types.CodeType) -> Iterator[str]:
+    yield code.co_code.hex()
+    for names in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars):
+        yield ",".join(names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _code_parts(constant)
+        else:
+            yield f"{type(constant).__name__} {constant!r}"
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _value_parts(value: Any, within: list[Any]) -> Iterator[str]:
+    """Yield what tells one value that a kernel refers to from another.
+
+    Raises
+    ------
+    TypeError
+        If the kind of the value is not known here: its changes would go unnoticed.
+    """
+    if isinstance(value, numba.core.dispatcher.Dispatcher):
+        yield from _function_parts(value.py_func, within)
+    elif isinstance(value, _PLAIN):
+        yield f"{type(value).__name__} {value!r}"
+    elif isinstance(value, tuple | list):
+        yield f"{type(value).__name__} {len(value)}"
+        if hasattr(value, "_fields"):
+            yield from _class_parts(type(value))
+        for part in value:
+            yield from _value_parts(part, within)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype.str} {value.shape}"
+        yield value.tobytes().hex()
+    elif isinstance(value, type):
+        yield from _class_parts(value)
+    elif isinstance(value, types.ModuleType) and not value.__name__.startswith("anonymip"):
+        yield value.__name__
+    elif callable(value) and getattr(value, "__module__", None) in _FOREIGN:
+        yield f"{value.__module__}.{getattr(value, '__name__', value)}"
+    else:
+        raise TypeError(
+            f"a kernel refers to {value!r}, of which the cache of kernels knows nothing"
+        )
+
+
+#: Modules whose functions change with a version that the name of every entry holds.
+_FOREIGN = frozenset({"builtins", "math", "numba", "numba.misc.special", "numpy", None})
+
+
+@cache
+def _remove_forgotten(place: Path) -> None:
+    """Remove, once a process, entries that nobody has loaded for long, and what a kill left."""
+    oldest = time.time() - _KEPT_DAYS * _DAY
+    try:
+        for file in place.iterdir():
+            if file.stat().st_mtime < oldest:
+                file.unlink()
+    except OSError:
+        return
