@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date, time, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
@@ -20,14 +21,27 @@ from anonymip.instances.attribute import Attribute
 _FIRST_INEXACT = 2.0**53
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _CODE = re.compile(r"[+-]?0\d", re.ASCII)
+#: A datetime is a date.
+_MOMENTS = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
 
 
-def unknown_column(name: str, role: str, columns: Sequence[str]) -> InputError:
+def unknown_column(
+    name: str, role: str, columns: Sequence[str], declared: Collection[str] | None = None
+) -> InputError:
     """Return the error for a column that a table does not have.
 
-    Names that are not alike are shown on request only: without a header line they are values.
+    Parameters
+    ----------
+    name, role
+        What was asked for.
+    columns
+        Names that the table has, shown on request only: without a header line they are values.
+    declared
+        Those of them that the caller wrote down, such as in a schema: they may be shown. None
+        for all.
     """
-    alike = get_close_matches(name, columns, n=3)
+    shown = columns if declared is None else [one for one in columns if one in declared]
+    alike = get_close_matches(name, shown, n=3)
     remedy = f"Did you mean {', '.join(map(repr, alike))}?" if alike else "Check its name"
     if len(columns) == 1:
         remedy = "The table has one column only: is its separator declared ([table] separator)?"
@@ -35,6 +49,70 @@ def unknown_column(name: str, role: str, columns: Sequence[str]) -> InputError:
         f"unknown column {name!r} ({role}) of a table with {len(columns)} columns",
         remedy=remedy,
         value=", ".join(columns),
+    )
+
+
+def refuse_foreign_cells(series: pd.Series, name: str, role: str) -> None:
+    """Refuse a column whose cells no release can show: lists and the like; dates to generalize.
+
+    Parameters
+    ----------
+    series
+        The column.
+    name, role
+        Its name, and ``"quasi-identifier"``, ``"sensitive"`` or ``"keep"``.
+
+    Raises
+    ------
+    InputError
+        Naming the first offending data row (from 1).
+    """
+    generalized = role == "quasi-identifier"
+    if isinstance(series.dtype, pd.SparseDtype):
+        raise InputError(
+            f"column {name!r} ({role}) is sparse", remedy="Make it dense with .sparse.to_dense()"
+        )
+    if _is_real_dtype(series) or isinstance(series.dtype, pd.StringDtype):
+        return
+    if generalized and (
+        pd.api.types.is_datetime64_any_dtype(series)
+        or isinstance(series.dtype, pd.PeriodDtype)
+        or pd.api.types.is_timedelta64_dtype(series)
+    ):
+        raise _no_dates(name)
+    # Bytes are published untouched as well as any value, but are nothing to generalize.
+    whole: tuple[type, ...] = (str,) if generalized else (str, bytes)
+    for row, value in enumerate(series.astype(object), start=1):
+        if generalized and isinstance(value, _MOMENTS) and not pd.isna(value):  # type: ignore[arg-type]
+            raise _no_dates(name)
+        if isinstance(value, Iterable) and not isinstance(value, whole):
+            raise InputError(
+                f"column {name!r} ({role}) holds a {type(value).__name__}, which is no single "
+                f"value, first in data row {row}",
+                remedy="Write it as text, or spread it over several columns",
+            )
+        if isinstance(value, str) and not _is_unicode(value):
+            raise InputError(
+                f"column {name!r} ({role}) holds a text that is no Unicode, first in data row "
+                f"{row}",
+                remedy="Read the table with the encoding that it was written in",
+            )
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text has no half of a surrogate pair, which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_dates(name: str) -> InputError:
+    return InputError(
+        f"column {name!r} holds dates or times, which are no kind of quasi-identifier",
+        remedy="Give numbers instead, such as the year or the days since a fixed date, or texts "
+        "such as 2024-05 with a hierarchy of months and years",
     )
 
 

@@ -18,6 +18,7 @@ from anonymip.instances.columns import (
     is_number_text,
     missing_rows,
     numeric_column,
+    refuse_foreign_cells,
     text_column,
     unknown_column,
 )
@@ -338,20 +339,24 @@ def _check_columns(data: Microdata) -> None:
                 remedy="Give Attribute(name, ...) for each quasi-identifier",
             )
     roles: dict[str, str] = {}
-    for role, names in (
+    named = (
         ("quasi-identifier", data.names),
         ("sensitive", data.sensitive),
         ("keep", data.keep),
         ("drop", data.drop),
-    ):
+    )
+    declared = {name for _, names in named for name in names} | set(data.table.columns)
+    for role, names in named:
         for name in names:
             if name not in present:
-                raise unknown_column(name, role, present)
+                raise unknown_column(name, role, present, declared)
             if name in roles:
                 raise InputError(
                     f"column {name!r} is {roles[name]} and {role}", remedy="Give it one role"
                 )
             roles[name] = role
+            if role != "drop":
+                refuse_foreign_cells(data.frame.iloc[:, present.index(name)], name, role)
 
 
 def _check_undeclared(data: Microdata) -> None:
@@ -367,7 +372,7 @@ def _check_undeclared(data: Microdata) -> None:
 def _distinct_values(series: pd.Series) -> int:
     try:
         return series.nunique()
-    except TypeError:  # lists and other values that have no hash
+    except (TypeError, NotImplementedError):  # lists and other values that have no hash
         return series.map(str).nunique()
 
 

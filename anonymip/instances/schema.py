@@ -12,7 +12,12 @@ import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
-from anonymip.instances.columns import all_whole, looks_numeric, unknown_column
+from anonymip.instances.columns import (
+    all_whole,
+    looks_numeric,
+    refuse_foreign_cells,
+    unknown_column,
+)
 from anonymip.instances.declared_hierarchy import declared_hierarchy
 from anonymip.instances.hierarchy import Hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
@@ -75,6 +80,8 @@ class Schema:
     mask
         Which cells may be suppressed together, by the keys of the section ``[mask]``; see
         :func:`anonymip.recodings.mask_sections.read_mask_section`.
+    replaced
+        Quasi-identifiers that it declared before others took their place.
     """
 
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -83,6 +90,7 @@ class Schema:
     drop: tuple[str, ...] = ()
     table: TableFormat = field(default_factory=TableFormat)
     mask: Mapping[str, Any] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
 
     def with_roles(
         self,
@@ -119,7 +127,14 @@ class Schema:
             (*self.drop, *(name for name in drop if name not in self.drop)),
             table,
             self.mask,
+            (*self.replaced, *self.attributes) if quasi_identifiers else self.replaced,
         )
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """All names of columns that are written down in it."""
+        roles = (self.attributes, self.sensitive, self.keep, self.drop, self.replaced)
+        return frozenset(name for names in (*roles, self.table.columns) for name in names)
 
     def apply(self, frame: pd.DataFrame) -> Microdata:
         """Return the microdata of `frame` under this schema.
@@ -133,9 +148,10 @@ class Schema:
         attributes = []
         for name, known in self.attributes.items():
             if name not in frame.columns:
-                raise unknown_column(name, "quasi-identifier", list(frame.columns))
+                raise unknown_column(name, "quasi-identifier", list(frame.columns), self.declared)
             # Of columns with one name the first: Microdata refuses them with a message of its own.
             column = frame.iloc[:, list(frame.columns).index(name)]
+            refuse_foreign_cells(column, name, "quasi-identifier")
             attributes.append(_resolve(name, known, column, self.table.missing))
         return Microdata(frame, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
 
@@ -199,7 +215,11 @@ def read_schema(path: str | Path) -> Schema:
         raise InputError(
             f"cannot read the schema {file}: {error.strerror}", remedy="Check the path"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InputError(
+            f"the schema {file} is nested too deep", remedy="Nest fewer lists and tables"
+        ) from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise InputError(f"the schema {file} is not TOML: {error}", remedy="Correct it") from None
     _check_keys(file, "", document, _DOCUMENT_KEYS)
     attributes: dict[str, dict[str, Any]] = {}

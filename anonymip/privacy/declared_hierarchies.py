@@ -40,7 +40,10 @@ def declared_paths(given: object, name: str, file: Path) -> Path | list[list[str
         )
     root = str(given.get("root", "*"))
     if "groups" in given:
-        return [[*path, root] for path in _members(given["groups"], where)]
+        try:
+            return [[*path, root] for path in _members(given["groups"], where)]
+        except RecursionError:
+            raise InputError(f"{where} is nested too deep", remedy="Nest fewer groups") from None
     return list(_banded(given, root, where))
 
 

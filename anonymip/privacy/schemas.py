@@ -50,7 +50,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the schema {file} cannot be read", remedy="Check the path") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"the schema {file} is not TOML", remedy="Correct it") from error
     attributes, table = document.get("attributes", {}), document.get("table", {})
     if not (_is_table_of_tables(attributes) and isinstance(table, dict)):

@@ -28,6 +28,7 @@ from anonymip.publishing.manifest import (
     manifest_path,
 )
 from anonymip.publishing.star_claims import telling_columns
+from anonymip.publishing.untouched import untouched_column
 from anonymip.solution import Solution
 
 
@@ -124,7 +125,7 @@ class Release:
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
     try:
         frame.to_parquet(path, index=False)
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
         # The error's own text quotes values.
         raise InputError(
             f"the table cannot be written as Parquet ({type(error).__name__}): a column mixes "
@@ -218,7 +219,7 @@ def publish(
             columns.update(published_columns(solution, a, layout))
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
-            column = _without_unused_categories(microdata.frame[name])
+            column = untouched_column(microdata.frame[name])
             # Without its labels, by which pandas lays columns side by side.
             columns[name] = (
                 column if matching is None else column.iloc[matching].reset_index(drop=True)
@@ -232,20 +233,6 @@ def publish(
         solution,
         _matching=matching,
     )
-
-
-def _without_unused_categories(column: pd.Series) -> pd.Series:
-    """Forget what a categorical column knows beyond its values.
-
-    pandas and Parquet would keep the categories of records that were left out, and their order,
-    which may be that of the original's rows.
-    """
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return column
-    used = column.cat.remove_unused_categories()
-    if used.cat.ordered:
-        return used
-    return used.cat.reorder_categories(sorted(used.cat.categories, key=str))
 
 
 def _refuse_telling_domains(solution: Solution) -> None:

@@ -38,6 +38,19 @@ SOLVING = ("solve", "compare", "anonymize")
 K = ("-k", "2")
 CASES = (
     Case("unknown column", ("'nope'", "quasi-identifier", "Check its name"), ("-q", "nope", *K)),
+    Case(
+        "near miss in a file without header",
+        ("unknown column", "Check its name"),
+        ("-q", SECRET[:-1], *K),
+        table=PEOPLE.replace("age", SECRET),
+        secret=SECRET,
+    ),
+    Case(
+        "near miss of a name in the schema",
+        ("'agee'", "Did you mean 'age'?"),
+        ("-q", "agee", *K),
+        files=schema("[attributes.age]"),
+    ),
     Case("unknown sensitive", ("'nope'", "sensitive"), (*AGE_SEX, "--sensitive", "nope", *K)),
     Case("unknown kept column", ("'nope'", "keep"), (*AGE_SEX, "--keep", "nope", *K)),
     Case("unknown dropped column", ("'nope'", "drop"), (*AGE_SEX, "--drop", "nope", *K)),
@@ -155,6 +168,18 @@ CASES = (
     Case("no such schema", ("nowhere.toml",), (*K, "--schema", "nowhere.toml")),
     Case(
         "schema is no TOML", ("people.toml", "TOML", "line 1"), K, files=schema("[attributes.age")
+    ),
+    Case(
+        "schema nested too deep",
+        ("people.toml", "nested too deep"),
+        K,
+        files=schema(f"deep = {'{a=' * 400}1{'}' * 400}"),
+    ),
+    Case(
+        "schema with an endless number",
+        ("people.toml", "TOML"),
+        K,
+        files=schema("[attributes.age]", f"weight = {'9' * 5000}"),
     ),
     Case(
         "schema with an unknown key",

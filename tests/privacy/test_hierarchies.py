@@ -96,3 +96,19 @@ def test_hierarchies_that_cannot_be_read(tmp_path: Path) -> None:
     schema.write_text("[attributes.town]\nhierarchy = 3\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"town\.hierarchy"):
         read_schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"deep = {'{a=' * 400}1{'}' * 400}", "is not TOML"),
+        (f"[attributes.town.hierarchy.groups{'.a' * 2000}]\n", "nested too deep"),
+        (f"[attributes.town]\nweight = {'9' * 5000}", "is not TOML"),
+    ],
+    ids=["tables", "dotted names", "digits"],
+)
+def test_schemas_beyond_measure(text: str, words: str, tmp_path: Path) -> None:
+    """A schema that Python's own limits stop is bad input, not an internal error."""
+    (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        read_schema(tmp_path / "schema.toml")

@@ -1,0 +1,126 @@
+"""Tests of columns of every type that pandas knows: published truthfully, or refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from anonymip import InputError, anonymize, verify
+
+N = 6
+
+
+def with_column(column: Any) -> pd.DataFrame:
+    """Return six persons with another column ``x``."""
+    return pd.DataFrame({"age": [30, 31, 40, 41, 50, 51], "x": column})
+
+
+def arrow(kind: pa.DataType, values: list[Any]) -> pd.Series:
+    """Return a column of an Arrow type."""
+    return pd.Series(pd.array(values, dtype=pd.ArrowDtype(kind)))
+
+
+#: Columns whose values are nothing to publish.
+STRUCTURED: dict[str, tuple[Callable[[], Any], str]] = {
+    "lists": (lambda: pd.Series([[1, 2]] * N), "list"),
+    "arrays": (lambda: pd.Series([np.arange(2)] * N), "ndarray"),
+    "tuples": (lambda: pd.Series([(1, 2)] * N), "tuple"),
+    "mappings": (lambda: pd.Series([{"a": 1}] * N), "dict"),
+    "lists of Arrow": (lambda: arrow(pa.list_(pa.int64()), [[1, 2]] * N), "list|ndarray"),
+}
+DATES: dict[str, Callable[[], Any]] = {
+    "moments": lambda: pd.Series(pd.date_range("2020-01-01", periods=N)),
+    "moments of a zone": lambda: pd.Series(pd.date_range("2020-01-01", periods=N, tz="UTC")),
+    "dates": lambda: pd.Series([dt.date(2020, 1, 1)] * N),
+    "dates of Arrow": lambda: arrow(pa.date32(), [dt.date(2020, 1, 1)] * N),
+    "times": lambda: pd.Series([dt.time(3)] * N),
+    "durations": lambda: pd.Series(pd.to_timedelta(range(N), unit="D")),
+    "periods": lambda: pd.Series(pd.period_range("2020-01", periods=N, freq="M")),
+    "categories": lambda: pd.Series(pd.date_range("2020-01-01", periods=N)).astype("category"),
+}
+#: Columns that are published untouched.
+VALUES: dict[str, Callable[[], Any]] = {
+    **DATES,
+    "dictionary of Arrow": lambda: pd.Series(
+        pd.arrays.ArrowExtensionArray(
+            pa.array(["a", "b"] * 3 + ["left out"]).dictionary_encode().slice(0, N)
+        )
+    ),
+    "intervals": lambda: pd.cut(pd.Series(range(N)), 3),
+    "complex numbers": lambda: pd.Series([1j, 2j] * 3),
+    "decimals of two scales": lambda: pd.Series([Decimal("1.5"), Decimal("2")] * 3),
+    "bytes": lambda: pd.Series([b"a", b"b"] * 3),
+    "infinite numbers": lambda: pd.Series([float("inf"), -float("inf")] * 3),
+}
+
+
+@pytest.mark.parametrize("role", ["quasi-identifier", "sensitive", "keep"])
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_columns_of_lists_are_refused(name: str, role: str) -> None:
+    """A cell that holds several values is refused by column, role, type and row."""
+    make, kind = STRUCTURED[name]
+    named = {} if role == "quasi-identifier" else {role: ["x"]}
+    identifiers = ["age"] if named else ["age", "x"]
+    message = rf"column 'x' \({role}\) holds a ({kind}), .* data row 1\. Write it as text"
+    with pytest.raises(InputError, match=message):
+        anonymize(with_column(make()), identifiers, 3, **named)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_dates_are_no_quasi_identifiers(name: str) -> None:
+    """Dates and times are refused with what to give instead, rather than published as sets."""
+    with pytest.raises(InputError, match=re.escape("column 'x' holds dates or times")) as told:
+        anonymize(with_column(DATES[name]()), ["age", "x:categorical"], 3)
+    assert "the year or the days since" in str(told.value.remedy)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("name", VALUES)
+def test_untouched_columns_of_any_type(name: str, ending: str, tmp_path: Path) -> None:
+    """What is published untouched survives both kinds of file, whatever its type."""
+    frame = with_column(VALUES[name]())
+    release = anonymize(frame, ["age"], 3, method="ordered-cut", keep=["x"])
+    table, _ = release.write(tmp_path / f"release{ending}")
+    assert verify(frame, table).ok
+    assert release.verify().ok
+
+
+def test_a_dictionary_tells_nothing_of_values_left_out(tmp_path: Path) -> None:
+    """The dictionary of an Arrow column may hold values of no row: no file shows them."""
+    frame = with_column(VALUES["dictionary of Arrow"]())
+    release = anonymize(frame, ["age"], 3, method="ordered-cut", sensitive=["x"])
+    table, _ = release.write(tmp_path / "release.parquet")
+    assert parquet.read_table(table).column("x").to_pylist() == release.frame["x"].tolist()
+    assert b"left out" not in table.read_bytes()
+
+
+def test_lists_without_a_role(tmp_path: Path) -> None:
+    """A column of lists that has no role is left out like any other."""
+    frame = with_column(arrow(pa.list_(pa.int64()), [[1, 2]] * N))
+    assert "x" not in anonymize(frame, ["age"], 3, method="ordered-cut").frame
+
+
+@pytest.mark.parametrize("column", ["quasi-identifier", "sensitive"])
+def test_half_surrogates_are_refused(column: str) -> None:
+    """A text that no encoding can write is refused before anything is solved."""
+    frame = with_column(pd.Series(["\ud800", "b"] * 3, dtype=object))
+    named = ["age", "x"] if column == "quasi-identifier" else ["age"]
+    with pytest.raises(InputError, match="no Unicode, first in data row 1"):
+        anonymize(frame, named, 3, sensitive=[] if column == "quasi-identifier" else ["x"])
+
+
+def test_sparse_columns_are_refused() -> None:
+    """A sparse column is refused with the way to make it dense."""
+    frame = with_column(pd.arrays.SparseArray([0, 0, 0, 0, 1, 1]))
+    with pytest.raises(InputError, match=re.escape("sparse.to_dense()")):
+        anonymize(frame, ["age", "x"], 3)
