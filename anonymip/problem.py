@@ -16,6 +16,8 @@ from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Object
 from anonymip.objectives.class_cells import cells_of_sets
 from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
 from anonymip.recodings.limits import refuse_unfit
+from anonymip.recodings.registry import published_form
+from anonymip.recodings.weaker import WITHOUT_DIVERSITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Problem:
     ------
     InputError
         If k does not fit the table, the objective cannot be used on it, no release can have the
-        diversity, or a limit names what the table does not have.
+        diversity, the recoding does not keep it, or a limit names what the table does not have.
     """
 
     microdata: Microdata
@@ -111,6 +113,13 @@ class Problem:
             raise InputError(
                 f"recoding {self.recoding.name} does not keep the {diversity}",
                 remedy="Use PatternGuided, or a diversity without t",
+            )
+        reason = WITHOUT_DIVERSITY.get(published_form(self.recoding))
+        if reason is not None:
+            raise InputError(
+                f"recoding {self.recoding.name} does not keep the {diversity}: {reason}",
+                remedy="Use freeform, whose releases keep what the weaker notions promise as well, "
+                "or k-concealment",
             )
         if getattr(self.recoding, "suppression", False):
             return

@@ -430,6 +430,13 @@ def ruled_cases(
     return ruled
 
 
+def without_diversity(case: Case) -> Case:
+    """Return the case with its limits alone, for recodings that keep no diversity."""
+    if case.rules is None:
+        return case
+    return replace(case, rules=Rules(caps=case.rules.caps, apart=case.rules.apart))
+
+
 def _table_is_diverse(case: Case) -> bool:
     """Return whether a problem is accepted: what the whole table lacks, no release can have."""
     if case.rules is None or case.suppression:

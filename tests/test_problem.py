@@ -10,18 +10,23 @@ import pytest
 
 from anonymip import (
     GCP,
+    KK,
     Attribute,
     Classes,
+    Diversity,
     EquivalenceClasses,
     Hierarchy,
     InputError,
+    KOne,
     Microdata,
+    OneK,
     Problem,
     SetGCP,
     UnsupportedObjective,
     WeightedLoss,
     load_instance,
 )
+from anonymip.recodings import Recoding
 
 DATA = load_instance("health-records")
 
@@ -105,6 +110,27 @@ def test_domains_beyond_double_precision_are_refused(values: list[float]) -> Non
     with pytest.raises(InputError, match="column 'pay' is too wide or too narrow") as caught:
         Problem(data, 2)
     assert "Change the unit" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("recoding", "reason"),
+    [
+        (OneK(), "left one row that can be its own"),
+        (KK(), "left one row that can be its own"),
+        (KOne(), "promises nothing of the rows"),
+    ],
+)
+@pytest.mark.parametrize("diversity", [Diversity(l=1.5), Diversity(distinct=2)])
+def test_a_diversity_that_a_weaker_notion_does_not_keep_is_refused(
+    recoding: Recoding, reason: str, diversity: Diversity
+) -> None:
+    """Before anything is solved, with the reason and what keeps both; without it all is well."""
+    frame = pd.DataFrame({"a": [2, 4, 1, 4, 9], "s": list("yzzyx")})
+    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
+    assert Problem(data, 3, recoding).diversity is None
+    with pytest.raises(InputError, match=reason) as caught:
+        Problem(data, 3, recoding, diversity=diversity)
+    assert "Use freeform" in (caught.value.remedy or "")
 
 
 def test_replacing_parts_validates_anew() -> None:

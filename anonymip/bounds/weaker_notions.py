@@ -42,7 +42,8 @@ def weaker_notion_bound(problem: Problem, *, budget: Budget | None = None) -> Bo
     if not compiled.monotone:
         return None
     if isinstance(problem.recoding, KConcealment):
-        pairs = problem.replace(k=2, recoding=KOne())
+        # A bound without the diversity holds with it.
+        pairs = problem.replace(k=2, recoding=KOne(), diversity=None)
         found = nearest_neighbour_bound(pairs, budget=budget)
         return None if found is None else replace(found, method=f"{found.method} of one other")
     if not isinstance(problem.recoding, OneK):

@@ -1,6 +1,7 @@
 """Notions weaker than k-anonymity: covers of which only one side, or only matches, count.
 
-They are surveyed in Section 5 of [1]_; none of them gives k disjoint assignments.
+They are surveyed in Section 5 of [1]_; none of them gives k disjoint assignments. A diversity
+counts the rows that can be a person's own, and goes with k-concealment alone.
 
 References
 ----------
@@ -14,6 +15,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +26,20 @@ from anonymip.errors import InvalidAssignment
 from anonymip.graphs import effective_sizes
 from anonymip.recodings.covering import checked_cover, describe_sets_of
 from anonymip.recodings.recoding import ProblemView, SizeLimit
+
+_RULED_OUT = (
+    "its k counts matches that no assignment of records to rows contains, so that a record may be "
+    "left one row that can be its own, whose sensitive value is then certain"
+)
+#: Why a release of some form has no diversity; ``docs/diversity.md`` says it at length.
+WITHOUT_DIVERSITY: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "one-k": _RULED_OUT,
+        "k-k": _RULED_OUT,
+        "k-one": "it promises nothing of the rows that can be a record's own, which a diversity "
+        "counts",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -83,9 +99,9 @@ class KOne(_Weaker):
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return k: with a monotone loss larger sets are never cheaper."""
-        if problem.compiled.monotone and problem.diversity is None:
+        if problem.compiled.monotone:
             return SizeLimit(problem.k, "records can be taken out of a set without loss")
-        return SizeLimit(None, "the record loss is not monotone, or a diversity is asked for")
+        return SizeLimit(None, f"the record loss is not monotone: {problem.compiled.obstacle}")
 
 
 @dataclass(frozen=True)

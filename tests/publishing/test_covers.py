@@ -20,11 +20,14 @@ from anonymip import (
     Attribute,
     Classes,
     Cover,
+    Diversity,
     Freeform,
+    InputError,
     InvalidAssignment,
     KConcealment,
     KOne,
     Microdata,
+    NoSolution,
     OneK,
     Problem,
     Release,
@@ -177,6 +180,30 @@ def test_every_release_of_a_weaker_notion_verifies(
     assert release.manifest["recoding"] == name
     assert any("equally likely" in text for text in release.manifest["assumed"])
     assert release.verify().problems == ()
+
+
+def test_weaker_notions_with_a_diversity_hold_or_are_refused() -> None:
+    """No release that its own verifier refuses: k-concealment keeps it, the others do not try."""
+    rng = np.random.default_rng(6)
+    ends: Counter[str] = Counter()
+    for _ in range(400):
+        n = int(rng.integers(4, 9))
+        frame = pd.DataFrame({"a": rng.integers(0, 12, n), "ill": rng.choice(list("xyz"), n)})
+        data = Microdata(frame, (Attribute("a"),), sensitive=("ill",))
+        diversity = Diversity(l=float(rng.choice([1.5, 2, 3])), distinct=int(rng.choice([1, 2, 3])))
+        name = str(rng.choice(sorted(WEAKER)))
+        cover = any_cover(n, float(rng.choice([0.5, 0.8])), rng)
+        try:
+            problem = Problem(data, int(rng.integers(2, 4)), WEAKER[name](), diversity=diversity)
+            solution = Solution.of(problem, cover, method="test")
+            release = seeded(solution, int(rng.integers(1000)))
+        except (InputError, InvalidAssignment, NoSolution) as refusal:
+            ends[type(refusal).__name__] += 1
+            continue
+        read_back(solution, release.frame, release.manifest, None)
+        ends[name] += 1
+    assert set(ends) == {"InputError", "InvalidAssignment", "NoSolution", "k-concealment"}
+    assert ends["k-concealment"] >= 5
 
 
 def test_weaker_examples_of_the_papers() -> None:
