@@ -41,10 +41,9 @@ DATA_ABSENT = "benchmark data files absent: set ANONYMIP_DATA to their folder"
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Return the folder of the benchmark data files; tests that ask for it skip without them."""
+    """Return the folder of the benchmark data files, for tests that are marked `shared_data`."""
     folder = shared_data_directory()
-    if folder is None:
-        pytest.skip(DATA_ABSENT)
+    assert folder is not None, DATA_ABSENT
     return folder
 
 

@@ -52,9 +52,8 @@ def test_liang_table_1_health_records(solver: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def person20(request: pytest.FixtureRequest) -> Microdata:
+def person20() -> Microdata:
     """Return the 20 records of Table 4a."""
-    request.getfixturevalue("shared_data")
     return load_instance("person20")
 
 

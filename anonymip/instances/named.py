@@ -14,6 +14,7 @@ from anonymip.instances.hierarchy import read_hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
 from anonymip.instances.schema import Schema, read_schema
 from anonymip.instances.small_tables import (
+    accident_records,
     aggarwal_table,
     clinic_table,
     health_records,
@@ -121,6 +122,12 @@ _INSTANCES = (
         health_records,
     ),
     NamedInstance(
+        "person20",
+        "20 traffic accident records, 4 attributes",
+        "Liang & Samavi 2020, Table 2 (FARS)",
+        accident_records,
+    ),
+    NamedInstance(
         "wong-5",
         "5 patients: zip code, gender, age",
         "Wong, Mamoulis & Cheung 2010, Table 1",
@@ -143,13 +150,6 @@ _INSTANCES = (
         "12 invented patients: age, town and job with hierarchies, sensitive diagnosis",
         "written for this package",
         clinic_table,
-    ),
-    NamedInstance(
-        "person20",
-        "20 traffic accident records, 4 attributes",
-        "Liang & Samavi 2020, Table 2 (FARS)",
-        _extract("census_ipums/person20_4attr.csv", "census_ipums/person20_4attr_domain.txt"),
-        ("census_ipums/person20_4attr.csv", "census_ipums/person20_4attr_domain.txt"),
     ),
     NamedInstance(
         "adult",

@@ -40,6 +40,25 @@ def health_records() -> Microdata:
     )
 
 
+def accident_records() -> Microdata:
+    """Return the 20 accident records of Liang & Samavi (2020), Table 2, with their domains.
+
+    They are the field's smallest real example: a sample of the Fatality Analysis Reporting System
+    of the US Department of Transportation, whose works are in the public domain.
+    """
+    records = [
+        *[(64, 2, 4, 0), (29, 1, 0, 0), (42, 2, 0, 0), (41, 2, 4, 1), (53, 1, 2, 1)],
+        *[(59, 1, 4, 0), (49, 1, 4, 0), (59, 1, 2, 0), (80, 1, 4, 0), (50, 1, 4, 0)],
+        *[(64, 1, 3, 0), (55, 1, 0, 0), (25, 1, 0, 0), (42, 1, 4, 0), (33, 1, 2, 0)],
+        *[(31, 2, 2, 0), (68, 1, 3, 0), (20, 2, 4, 0), (40, 1, 4, 1), (18, 1, 4, 0)],
+    ]
+    domains = {"AGE": (1, 100), "SEX": (1, 2), "INJ_SEV": (0, 6), "DRINKING": (0, 1)}
+    return Microdata(
+        pd.DataFrame(records, columns=list(domains)),
+        tuple(Attribute(name, integer=True, domain=domain) for name, domain in domains.items()),
+    )
+
+
 def wong_table() -> Microdata:
     """Return the 5 records of Wong, Mamoulis & Cheung (2010), Table 1."""
     frame = pd.DataFrame(

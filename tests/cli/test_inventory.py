@@ -86,9 +86,9 @@ def test_absent_data_are_told(shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("ANONYMIP_DATA", str(tmp_path / "nowhere"))
     told = shell("instances")
     assert told.code == 0
-    (line,) = [line for line in told.out.splitlines() if line.startswith("person20 ")]
+    (line,) = [line for line in told.out.splitlines() if line.startswith("census-1k ")]
     assert "no (ANONYMIP_DATA)" in line
-    refused = shell("solve", "person20", "-k", 3)
+    refused = shell("solve", "census-1k", "-k", 3)
     assert refused.code == 2
     assert "ANONYMIP_DATA" in refused.err
 

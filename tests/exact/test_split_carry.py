@@ -57,7 +57,6 @@ APPENDIX_C = [
 ]
 
 
-@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("subsolver", "solver"),
     [("exact", "highs"), ("bigm", "highs"), ("set-partition", "highs"), ("set-partition", "cbc")],

@@ -154,6 +154,7 @@ def test_missing_files_and_folders_are_refused(tmp_path: Path, name: str) -> Non
         read_hierarchy(tmp_path / name)
 
 
+@pytest.mark.shared_data
 def test_all_hierarchies_of_the_benchmark_data_are_trees(shared_data: Path) -> None:
     """Every real hierarchy and taxonomy file is read, with the star as root."""
     files = sorted(path for name in DATA_FOLDERS for path in (shared_data / name).iterdir())

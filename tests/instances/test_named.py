@@ -20,12 +20,11 @@ from anonymip import (
     load_instance,
 )
 from anonymip.instances import data_directory
-from anonymip.instances.benchmark_data import read_domain_file
+from anonymip.instances.benchmark_data import read_domain_file, read_extract
 
 #: Records, quasi-identifiers, distinct records. Records and attributes as the sources state them
 #: (Adult: 32,561 records, 2,399 of them incomplete), distinct ones of the two CENSUS extracts too.
 BENCHMARKS = {
-    "person20": (20, 4, 20),
     "adult": (30_162, 8, 18_109),
     "adult-hierarchies": (30_162, 8, 18_109),
     "adult-raw": (32_561 - 2_399, 8, 18_109),
@@ -41,7 +40,10 @@ BENCHMARKS = {
 }
 
 #: Instances that need no data folder.
-BUILT_IN = ("health-records", "wong-5", "aggarwal-4", "aggarwal-quality", "clinic-12")
+BUILT_IN = (
+    *("health-records", "person20", "wong-5", "aggarwal-4", "aggarwal-quality"),
+    "clinic-12",
+)
 
 
 def rows(name: str) -> list[tuple[object, ...]]:
@@ -150,14 +152,23 @@ def test_benchmark_data_load_as_documented(name: str) -> None:
     assert all(path.is_file() for path in INSTANCES[name].paths())
 
 
-@pytest.mark.shared_data
 def test_person20_is_liang_and_samavi_table_2() -> None:
-    """Twenty accident records with the domains of the domain file beside them."""
+    """Twenty accident records with their domains, here without any data folder."""
     data = load_instance("person20")
     assert data.names == ("AGE", "SEX", "INJ_SEV", "DRINKING")
-    assert data.frame.iloc[0].tolist() == ["64", "2", "4", "0"]
+    assert (data.n, len(data.row_types().counts)) == (20, 20)
+    assert data.frame.iloc[0].tolist() == [64, 2, 4, 0]
     assert [a.domain for a in data.attributes] == [(1, 100), (1, 2), (0, 6), (0, 1)]
     assert all(a.integer and a.weight == 1.0 for a in data.attributes)
+
+
+@pytest.mark.shared_data
+def test_person20_is_the_sample_of_the_benchmark_data() -> None:
+    """The built-in records and domains are those of the files that are handed round."""
+    stem = "census_ipums/person20_4attr"
+    data, other = load_instance("person20"), read_extract(f"{stem}.csv", f"{stem}_domain.txt")
+    assert data.values.tolist() == other.values.tolist()
+    assert [a.domain for a in data.attributes] == [a.domain for a in other.attributes]
 
 
 @pytest.mark.shared_data
