@@ -1,52 +1,159 @@
-"""Outputs appear whole or not at all."""
+"""Outputs appear whole or not at all, and those of one command together."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
+import stat
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from anonymip.errors import InputError
 
 #: What the system says when a disk or a quota is full.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: Temporary files bear names that are nobody else's, and that fit where the file's own fits.
+_PREFIX = ".anonymip-tmp-"
+_TEMPORARY = re.compile(r"\.anonymip-tmp-[a-z0-9_]{8}(\.\w{1,12})?", re.ASCII)
+#: The ending of a file tells writers its format; a longer one tells nothing.
+_ENDING = re.compile(r"\.\w{1,12}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class _Output:
+    """One file: the name that was given, where it goes, and what is written until then."""
+
+    target: Path
+    place: Path
+    temporary: Path
+    handle: int
+    last: bool
+
+
+class Outputs:
+    """Files that are written aside and put in their places together; see :func:`writing`."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._outputs: list[_Output] = []
+        self._then: list[Callable[[], object]] = []
+
+    def aside(self, target: Path, *, private: bool = False, last: bool = False) -> Path:
+        """Return a new file beside the place of an output, to write the output to.
+
+        Parameters
+        ----------
+        target
+            The file meant. A link is written through: what it points to is replaced, and the link
+            stays.
+        private
+            Whether nobody but its owner may ever open it.
+        last
+            Whether it is put in place after the others, which otherwise keep their order.
+
+        Raises
+        ------
+        InputError
+            If the folder is missing or may not be written to, the name is too long, or a folder, a
+            device, a pipe or a socket lies there.
+        """
+        place = _place_of(target)
+        temporary, handle = _temporary(target, place, self._stack, private)
+        self._outputs.append(_Output(target, place, temporary, handle, last))
+        return temporary
+
+    def write_text(self, text: str, target: Path) -> None:
+        """Write a text aside, in UTF-8."""
+        self.aside(target).write_text(text, encoding="utf-8")
+
+    def then(self, action: Callable[[], object]) -> None:
+        """Do something when all files are in their places."""
+        self._then.append(action)
+
+    def sync(self) -> None:
+        """Wait until the disk has what was written, so that no rename comes before it."""
+        for output in self._outputs:
+            os.fsync(output.handle)
+
+    def put_in_place(self) -> None:
+        """Rename all files, each rename atomic and on disk before the next; do what is due then.
+
+        Raises
+        ------
+        InputError
+            If one cannot be replaced; the message names those that were.
+        """
+        done: list[str] = []
+        for output in sorted(self._outputs, key=lambda output: output.last):
+            try:
+                os.replace(output.temporary, output.place)
+            except OSError as error:
+                before = f"; {', '.join(done)} had been replaced before" if done else ""
+                raise InputError(
+                    f"cannot put {output.target} in place: {error.strerror}{before}",
+                    remedy="Write elsewhere",
+                ) from error
+            done.append(str(output.target))
+            _sync_folder(output.place.parent)
+        for action in self._then:
+            action()
+
+    def refusal(self, error: OSError) -> InputError:
+        """Return the error of a disk without room for these files."""
+        names = ", ".join(str(output.target) for output in self._outputs)
+        return InputError(
+            f"cannot write {names}: {error.strerror}",
+            remedy="Free some space, or write elsewhere; none of it was put in place",
+        )
+
+
+@contextmanager
+def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
+    """Give a place for files to be written aside; put all in place when the block succeeds.
+
+    If the block fails, none is. If the program is killed, those that it had not yet put in place
+    are what they were; its temporary files are removed by the next one that writes into their
+    folders.
+
+    Parameters
+    ----------
+    outputs
+        Of a block around this one, which then puts these files in place with its own; None for a
+        block that stands alone.
+
+    Raises
+    ------
+    InputError
+        If the disk is full, or a file cannot be replaced.
+    """
+    if outputs is not None:
+        yield outputs
+        return
+    with ExitStack() as stack:
+        outputs = Outputs(stack)
+        try:
+            yield outputs
+            outputs.sync()
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise outputs.refusal(error) from error
+        outputs.put_in_place()
 
 
 @contextmanager
 def replacing(*targets: Path, private: bool = False) -> Iterator[tuple[Path, ...]]:
     """Give temporary files beside the targets; put them in place when the block succeeds.
 
-    Each rename is atomic, so that a crash leaves the old file or the new one, never half. If the
-    block fails, nothing is changed.
-
-    Parameters
-    ----------
-    *targets
-        The files.
-    private
-        Whether nobody but their owner may ever open them.
-
-    Raises
-    ------
-    InputError
-        If a folder is missing or may not be written to, or the disk is full.
+    As :func:`writing`, for files that are known beforehand.
     """
-    with ExitStack() as stack:
-        temporary = tuple(_temporary(target, stack, private) for target in targets)
-        try:
-            yield temporary
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            raise InputError(
-                f"cannot write {targets[0]}: {error.strerror}",
-                remedy="Free some space, or write elsewhere; nothing was changed",
-            ) from error
-        for source, target in zip(temporary, targets, strict=True):
-            os.replace(source, target)
+    with writing() as outputs:
+        yield tuple(outputs.aside(target, private=private) for target in targets)
 
 
 def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
@@ -62,17 +169,17 @@ def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
     Raises
     ------
     InputError
-        If a folder is missing or may not be written to, or if an output would overwrite an input
-        or another output.
+        If a file could not be written, see :meth:`Outputs.aside`, or if an output would overwrite
+        an input or another output.
     """
     with ExitStack() as stack:
-        for place, target in enumerate(targets):
-            _temporary(target, stack)
-            if any(other.exists() and _same_file(target, other) for other in inputs):
+        for number, target in enumerate(targets):
+            _temporary(target, _place_of(target), stack)
+            if any(os.path.exists(other) and _same_file(target, other) for other in inputs):
                 raise InputError(
                     f"the output {target} would overwrite an input", remedy="Name another file"
                 )
-            if any(_same_file(target, other) for other in targets[:place]):
+            if any(_same_file(target, other) for other in targets[:number]):
                 raise InputError(
                     f"two outputs go to {target}", remedy="Name a file of its own for each"
                 )
@@ -84,23 +191,84 @@ def _same_file(first: Path, second: Path) -> bool:
     return first.resolve() == second.resolve()
 
 
-def _temporary(target: Path, stack: ExitStack, private: bool = False) -> Path:
-    if target.is_dir():
-        raise InputError(f"{target} is a folder", remedy="Name a file")
+def _place_of(target: Path) -> Path:
+    """Return where an output goes, links followed; refuse what a rename would destroy there."""
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent
-        )
-    except OSError as error:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return Path(os.path.realpath(target))
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from None
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{target} is a folder", remedy="Name a file")
+    place = Path(os.path.realpath(target))
+    # The links of /proc to open files name no place in any folder.
+    if not stat.S_ISREG(mode) or not (place.exists() and place.samefile(target)):
         raise InputError(
-            f"cannot write {target}: {error.strerror}",
-            remedy="Name a file in an existing folder that you may write to",
-        ) from None
-    os.close(handle)
-    path = Path(name)
-    stack.callback(path.unlink, missing_ok=True)
+            f"{target} is a device, a pipe or a socket, and would be replaced by a file",
+            remedy="Name a regular file, or one that is not there yet",
+        )
+    return place
+
+
+def _temporary(
+    target: Path, place: Path, stack: ExitStack, private: bool = False
+) -> tuple[Path, int]:
+    """Return a new file in the folder of `place`, open and locked until the stack is left."""
+    _sweep(place.parent)
+    ending = target.suffix if _ENDING.fullmatch(target.suffix) else ""
+    while True:
+        try:
+            handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=ending, dir=place.parent)
+        except OSError as error:
+            raise _unwritable(target, error) from None
+        stack.callback(os.close, handle)
+        path = Path(name)
+        stack.callback(path.unlink, missing_ok=True)
+        # Where there are no locks nobody sweeps.
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            break
+        # Another run took it, not yet locked, for one that was left.
     if not private:
         mask = os.umask(0)
         os.umask(mask)
-        path.chmod(0o666 & ~mask)
-    return path
+        os.fchmod(handle, 0o666 & ~mask)
+    return path, handle
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the temporary files that killed runs of this user left in a folder.
+
+    A run keeps its own locked as long as it lives.
+    """
+    try:
+        names = [name for name in os.listdir(folder) if _TEMPORARY.fullmatch(name)]
+    except OSError:
+        return
+    for name in names:
+        # Gone meanwhile, somebody else's, locked: not ours to remove.
+        with suppress(OSError), ExitStack() as stack:
+            handle = os.open(folder / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            stack.callback(os.close, handle)
+            found = os.fstat(handle)
+            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(folder / name)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the disk has the names of a folder; not all file systems can tell."""
+    with suppress(OSError), ExitStack() as stack:
+        handle = os.open(folder, os.O_RDONLY)
+        stack.callback(os.close, handle)
+        os.fsync(handle)
+
+
+def _unwritable(target: Path, error: Exception) -> InputError:
+    remedy = "Name a file in an existing folder that you may write to"
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        remedy = "Shorten it; a manifest and a checkpoint have the name of the release in theirs"
+    reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+    return InputError(f"cannot write {target}: {reason}", remedy=remedy)

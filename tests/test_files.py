@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from anonymip import InputError
-from anonymip.files import refuse_outputs, replacing
+from anonymip.files import refuse_outputs, replacing, writing
 
 
 def names(folder: Path) -> list[str]:
@@ -139,3 +144,185 @@ def test_a_full_disk_is_the_users_to_mend(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@contextmanager
+def special_file(folder: Path, kind: str) -> Iterator[Path]:
+    """Make something in a folder that is neither a file nor a folder."""
+    if kind == "device":
+        yield Path(os.devnull)
+        return
+    path = folder / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+        yield path
+        return
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        yield path
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "socket"])
+def test_what_is_no_file_is_no_target(tmp_path: Path, kind: str) -> None:
+    """A rename would put a file in the place of a device, a pipe or a socket, also by a link."""
+    with special_file(tmp_path, kind) as path:
+        before = path.lstat()
+        link = tmp_path / "link"
+        link.symlink_to(path)
+        for target in (path, link):
+            with pytest.raises(InputError, match="is a device, a pipe or a socket") as caught:
+                refuse_outputs([target], [])
+            assert "regular file" in (caught.value.remedy or "")
+        after = path.lstat()
+        assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+        if kind != "device":
+            with pytest.raises(InputError, match="a pipe or a socket"), replacing(link):
+                pass
+            assert path.lstat().st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_links_are_written_through(tmp_path: Path, is_there: bool) -> None:
+    """What a link points to is replaced or made, in its folder; the link stays."""
+    far, near = tmp_path / "far", tmp_path / "near"
+    far.mkdir()
+    near.mkdir()
+    if is_there:
+        (far / "a.csv").write_text("old", encoding="utf-8")
+    link = near / "b.txt"
+    link.symlink_to(Path("..", "far", "a.csv"))
+    with replacing(link) as (new,):
+        new.write_text("new", encoding="utf-8")
+        assert new.suffix == ".txt"
+        assert names(near) == ["b.txt"]
+    assert link.is_symlink()
+    assert (far / "a.csv").read_text(encoding="utf-8") == "new"
+    assert (names(far), names(near)) == (["a.csv"], ["b.txt"])
+
+
+def test_circles_of_links_are_refused(tmp_path: Path) -> None:
+    """A link that leads to itself is bad input."""
+    link = tmp_path / "a"
+    link.symlink_to(link)
+    with pytest.raises(InputError, match="symbolic links"):
+        refuse_outputs([link], [])
+
+
+@pytest.mark.parametrize("name", ["a" * 256 + ".csv", "a\0b"])
+def test_names_that_no_file_can_have_are_refused(tmp_path: Path, name: str) -> None:
+    """A name longer than the system takes is bad input, found before the work."""
+    with pytest.raises(InputError, match="cannot write"):
+        refuse_outputs([tmp_path / name], [])
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["a" * 255, "a" * 251 + ".csv", "a." + "b" * 253])
+def test_the_longest_names_are_written(tmp_path: Path, name: str) -> None:
+    """The temporary file's name is no longer than a file's name may be."""
+    refuse_outputs([tmp_path / name], [])
+    with replacing(tmp_path / name) as (new,):
+        new.write_text("new", encoding="utf-8")
+    assert names(tmp_path) == [name]
+
+
+def test_files_of_one_block_are_put_in_place_together(tmp_path: Path) -> None:
+    """Until the block ends no file of it changes, and those of a block inside belong to it."""
+    with writing() as outputs:
+        outputs.write_text("one", tmp_path / "a")
+        with writing(outputs) as others:
+            others.write_text("two", tmp_path / "b")
+        assert not (tmp_path / "b").exists()
+        outputs.then(lambda: (tmp_path / "c").write_text(" ".join(names(tmp_path))))
+    assert names(tmp_path) == ["a", "b", "c"]
+    assert (tmp_path / "c").read_text() == "a b"
+
+
+def test_what_is_last_comes_last_and_disks_know_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All contents are on disk before the first rename, and each rename before the next."""
+    done: list[str] = []
+    replace, sync = os.replace, os.fsync
+
+    def note_replace(source: Path, target: Path) -> None:
+        done.append(f"replace {target.name}")
+        replace(source, target)
+
+    def note_sync(handle: int) -> None:
+        is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        done.append("sync folder" if is_folder else "sync file")
+        sync(handle)
+
+    monkeypatch.setattr("anonymip.files.os.replace", note_replace)
+    monkeypatch.setattr("anonymip.files.os.fsync", note_sync)
+    with writing() as outputs:
+        outputs.aside(tmp_path / "table", last=True)
+        outputs.aside(tmp_path / "manifest")
+        outputs.aside(tmp_path / "report")
+    renames = [
+        part
+        for name in ("manifest", "report", "table")
+        for part in (f"replace {name}", "sync folder")
+    ]
+    assert done == ["sync file"] * 3 + renames
+
+
+def test_a_rename_that_fails_tells_what_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a file cannot be replaced, the message does not claim that nothing was."""
+    replace = os.replace
+
+    def fail_at_b(source: Path, target: Path) -> None:
+        if target.name == "b":
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        replace(source, target)
+
+    monkeypatch.setattr("anonymip.files.os.replace", fail_at_b)
+    with (
+        pytest.raises(InputError, match=r"cannot put .*b in place.*a had been replaced"),
+        replacing(tmp_path / "a", tmp_path / "b", tmp_path / "c"),
+    ):
+        pass
+    assert names(tmp_path) == ["a"]
+
+
+#: Writes half of a file, says so, and waits.
+_WRITER = """
+import sys
+from pathlib import Path
+from anonymip.files import replacing
+with replacing(Path(sys.argv[1])) as (new,):
+    new.write_text("half", encoding="utf-8")
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_temporary_files_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    """What a kill left goes with the next output in that folder; runs that live keep theirs."""
+    foreign = (".a.csv.abcd1234.csv", ".anonymip-tmp-x", ".anonymip-tmp-folder12")
+    for name in foreign[:-1]:
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    (tmp_path / foreign[-1]).mkdir()
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(tmp_path / "a.csv")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    killed, alive = runs
+    for run in runs:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "written\n"
+    assert len(names(tmp_path)) == len(foreign) + 2
+    killed.kill()
+    killed.communicate()
+    refuse_outputs([tmp_path / "other.csv"], [])
+    assert len(names(tmp_path)) == len(foreign) + 1
+    assert alive.communicate("")[0] == ""
+    assert names(tmp_path) == sorted([*foreign, "a.csv"])
+    assert (tmp_path / "a.csv").read_text(encoding="utf-8") == "half"

@@ -17,12 +17,12 @@ from anonymip.cli.console import (
     say,
     showing_progress,
     write_json,
-    write_text,
 )
 from anonymip.experiments import bound_record, solution_record
 from anonymip.experiments import compare as compare_methods
 from anonymip.experiments.comparison import COLUMNS
 from anonymip.experiments.thermometer import refuse_format, save_figure, thermometer
+from anonymip.files import writing
 from anonymip.problem import Problem
 from anonymip.solution import bound_text
 from anonymip.solving import lower_bound
@@ -74,7 +74,9 @@ def solve(
     show_values: given.ShowValues = False,
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
-    given.refuse_targets(given.sources_of(instance, schema, objective), json, log, checkpoint)
+    keeping = Keeping.of(method, checkpoint, resume, None)
+    sources = given.sources_of(instance, schema, objective)
+    given.refuse_targets(sources, json, log, *keeping.files)
     asked = stars.StarRules(
         suppress_at_most,
         never,
@@ -86,7 +88,6 @@ def solve(
         most_suppressed,
     ).beside(given.mask_section(instance, schema))
     chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
-    keeping = Keeping.of(method, checkpoint, resume, None)
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     problem = given.make_problem(
         data,
@@ -206,13 +207,15 @@ def compare(
             seed=seed,
             progress=progress,
         )
-    if plot is not None:
-        save_figure(thermometer(comparison), plot)
-    if csv is not None:
-        write_text(comparison.to_frame().to_csv(index=False), csv)
-    if markdown is not None:
-        write_text(comparison.to_markdown(), markdown)
-    write_json([solution_record(row.solution, instance) for row in comparison.rows], json)
+    records = [solution_record(row.solution, instance) for row in comparison.rows]
+    with writing() as outputs:
+        if plot is not None:
+            save_figure(thermometer(comparison), plot, outputs)
+        if csv is not None:
+            outputs.write_text(comparison.to_frame().to_csv(index=False), csv)
+        if markdown is not None:
+            outputs.write_text(comparison.to_markdown(), markdown)
+        write_json(records, json, outputs)
     print_table(human(json), COLUMNS, comparison.texts())
     for size, name, reason in comparison.failures:
         say(err, f"k = {size}, {name}: no solution: {reason}")

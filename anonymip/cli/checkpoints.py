@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from anonymip.methods import find_method
 from anonymip.solution import Solution
 from anonymip.status import Stopped
+
+#: No computation has more parts.
+_LAST_PART = 999_999
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,15 @@ class Keeping:
         return cls(beside if keeps else None, False, resume, _written(beside))
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that may be written: the checkpoint, and the longest name of a part of it."""
+        if self.path is None:
+            return ()
+        from anonymip.exact.chain.checkpoint import part_path
+
+        return self.path, part_path(self.path, _LAST_PART)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What :func:`anonymip.solve` is told."""
         return {"checkpoint": self.path, "resume": self.resume}
@@ -86,4 +99,4 @@ class Keeping:
 
 
 def _written(path: Path | None) -> int | None:
-    return path.stat().st_mtime_ns if path is not None and path.exists() else None
+    return path.stat().st_mtime_ns if path is not None and os.path.exists(path) else None

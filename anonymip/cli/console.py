@@ -24,7 +24,7 @@ from rich.text import Text
 
 from anonymip.budget import Progress as Message
 from anonymip.extensions import ExtensionWarning
-from anonymip.files import replacing
+from anonymip.files import Outputs, writing
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
@@ -56,21 +56,29 @@ def print_table(console: Console, names: Sequence[str], rows: Sequence[Sequence[
         Console(file=console.file, width=_WIDEST, emoji=False).print(table)
 
 
-def write_json(records: Sequence[dict[str, Any]], target: str | None) -> None:
-    """Write a list of records to a file, or to standard output for ``-``."""
+def write_json(
+    records: Sequence[dict[str, Any]], target: str | None, outputs: Outputs | None = None
+) -> None:
+    """Write a list of records to a file, or to standard output for ``-``.
+
+    Parameters
+    ----------
+    records
+        What to write.
+    target
+        File, ``-``, or None for nowhere.
+    outputs
+        Others that a file is put in place with; None puts it there at once. Standard output gets
+        the records when all are.
+    """
     if target is None:
         return
-    text = json.dumps(list(records), indent=2, allow_nan=False, ensure_ascii=False)
-    if target == "-":
-        sys.stdout.write(text + "\n")
-        return
-    write_text(text + "\n", Path(target))
-
-
-def write_text(text: str, path: Path) -> None:
-    """Write a file, whole or not at all."""
-    with replacing(path) as (temporary,):
-        temporary.write_text(text, encoding="utf-8")
+    text = json.dumps(list(records), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    with writing(outputs) as files:
+        if target == "-":
+            files.then(lambda: sys.stdout.write(text))
+        else:
+            files.write_text(text, Path(target))
 
 
 @contextmanager

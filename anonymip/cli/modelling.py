@@ -12,6 +12,7 @@ from anonymip.cli import stars
 from anonymip.cli.answers import K
 from anonymip.cli.console import human, print_table, say, write_json
 from anonymip.experiments.records import model_record
+from anonymip.files import writing
 from anonymip.problem import Problem
 
 
@@ -79,8 +80,10 @@ def export(
     )
     options = given.options_of(method, given.parse_options(option))
     model = model_of(problem, method, options)
-    written = export_model(model, output)
-    write_json([model_record(problem, instance, method, model.formulation, written)], json)
+    with writing() as outputs:
+        written = export_model(model, output, outputs)
+        record = model_record(problem, instance, method, model.formulation, written)
+        write_json([record], json, outputs)
     console = human(json)
     say(
         console,

@@ -13,23 +13,24 @@ from anonymip.cli import stars
 from anonymip.cli.answers import K
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
+    err,
     human,
     out,
     print_table,
     say,
     showing_progress,
     write_json,
-    write_text,
 )
 from anonymip.errors import InputError
 from anonymip.experiments import compare, solution_record
 from anonymip.experiments.comparison import COLUMNS
 from anonymip.experiments.report import html_report
 from anonymip.experiments.thermometer import save_figure, thermometer
+from anonymip.files import Outputs, writing
 from anonymip.instances import load_instance
 from anonymip.privacy import verify as verify_release
 from anonymip.problem import Problem
-from anonymip.publishing import as_verified, manifest_path, publish, refuse_layout
+from anonymip.publishing import as_verified, cut_off, manifest_path, publish, refuse_layout
 from anonymip.solving import solve
 
 #: Methods that run in a moment where all kernels have to be compiled first.
@@ -104,7 +105,10 @@ def anonymize(
     ).beside(given.mask_section(instance, schema))
     chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
     keeping = Keeping.of(method, checkpoint, resume, output)
-    given.refuse_targets(sources, output, manifest, report, json, keeping.path)
+    given.refuse_targets(sources, output, manifest, report, json, *keeping.files)
+    unlike = cut_off(output)
+    if unlike is not None:
+        say(err, f"warning: {unlike}; both are replaced")
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     refuse_layout(data, layout)
     problem = given.make_problem(
@@ -129,11 +133,12 @@ def anonymize(
             **keeping.settings,
         )
     release = publish(solution, layout=layout, keep_order=keep_order)
-    release.write(output, original=given.table_file(instance))
-    release = replace(release, manifest=as_verified(release.manifest), verified=True)
-    if report is not None:
-        write_text(html_report(release, instance), report)
-    write_json([solution_record(solution, instance)], json)
+    with writing() as outputs:
+        release.write_aside(output, outputs, original=given.table_file(instance))
+        release = replace(release, manifest=as_verified(release.manifest), verified=True)
+        if report is not None:
+            outputs.write_text(html_report(release, instance), report)
+        write_json([solution_record(solution, instance)], json, outputs)
     remark = keeping.finish(solution)
     console = human(json)
     kinds = ", ".join(f"{attribute.name} {attribute.kind}" for attribute in data.attributes)
@@ -185,12 +190,13 @@ def demo(
         raise InputError(
             f"cannot make the folder {folder}: {error.strerror}", remedy="Name another with --out"
         ) from None
-    _demo_release(folder)
-    _demo_comparison(folder)
+    with writing() as outputs:
+        _demo_release(folder, outputs)
+        _demo_comparison(folder, outputs)
     say(out, f"\nFiles are in {folder}/: release, manifest, report, comparison, gap thermometer.")
 
 
-def _demo_release(folder: Path) -> None:
+def _demo_release(folder: Path, outputs: Outputs) -> None:
     data = load_instance("health-records")
     say(out, "1. Seven health records, k = 3, solved to proven optimality by two solvers\n")
     problem = Problem(data, k=3)
@@ -202,14 +208,14 @@ def _demo_release(folder: Path) -> None:
     for solution in solutions:
         say(out, f"{solution.solver}: {solution.sentence()} (ncp {solution.ncp:.6f})")
     release = publish(solutions[0])
-    table, manifest = release.write(folder / "release.csv")
-    write_text(html_report(release, "health-records"), folder / "report.html")
+    table, _ = release.write_aside(folder / "release.csv", outputs)
+    outputs.write_text(html_report(release, "health-records"), folder / "report.html")
     say(out, f"\n{table}:\n")
     print_table(out, list(release.frame.columns), release.frame.astype(str).values.tolist())
-    say(out, "\n" + verify_release(data.original, table, manifest).summary().splitlines()[0])
+    say(out, "\n" + release.verify().summary().splitlines()[0])
 
 
-def _demo_comparison(folder: Path) -> None:
+def _demo_comparison(folder: Path, outputs: Outputs) -> None:
     say(out, "\n2. Heuristics against the optimum (7 records), and against a proven bound\n")
     small_problem = Problem(load_instance("health-records"), k=2)
     name = "census:1000,8,1"
@@ -227,9 +233,9 @@ def _demo_comparison(folder: Path) -> None:
     print_table(out, COLUMNS, small.texts())
     say(out, f"\n{name}: 1,000 generated census records, 8 attributes\n")
     print_table(out, COLUMNS, large.texts())
-    write_text(
+    outputs.write_text(
         f"# health-records\n\n{small.to_markdown()}\n# {name}\n\n{large.to_markdown()}",
         folder / "comparison.md",
     )
-    write_text(large.to_frame().to_csv(index=False), folder / "comparison.csv")
-    save_figure(thermometer(large), folder / "gap.png")
+    outputs.write_text(large.to_frame().to_csv(index=False), folder / "comparison.csv")
+    save_figure(thermometer(large), folder / "gap.png", outputs)

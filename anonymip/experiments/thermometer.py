@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from anonymip.errors import InputError
 from anonymip.experiments.comparison import Comparison, ComparisonRow
-from anonymip.files import replacing
+from anonymip.files import Outputs, writing
 
 _MARKERS = "ovs^D<>pP*X"
 _FORMATS = (".png", ".svg", ".pdf")
@@ -106,8 +106,17 @@ def refuse_format(path: Path) -> None:
         )
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path, outputs: Outputs | None = None) -> None:
     """Write a figure; the ending says the format.
+
+    Parameters
+    ----------
+    figure
+        What to write.
+    path
+        Its file.
+    outputs
+        Others that it is put in place with; None puts it there at once.
 
     Raises
     ------
@@ -115,5 +124,5 @@ def save_figure(figure: Figure, path: Path) -> None:
         If the ending is no known format, or the folder may not be written to.
     """
     refuse_format(path)
-    with replacing(path) as (temporary,):
-        figure.savefig(temporary, dpi=150)
+    with writing(outputs) as files:
+        figure.savefig(files.aside(path), dpi=150)

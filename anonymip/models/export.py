@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonymip.errors import InputError
-from anonymip.files import replacing
+from anonymip.files import Outputs, writing
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -56,7 +56,9 @@ def export_files(path: Path) -> tuple[Path, ...]:
     return (path,)
 
 
-def export_model(model: ConcreteModel, path: Path | str) -> ExportedModel:
+def export_model(
+    model: ConcreteModel, path: Path | str, outputs: Outputs | None = None
+) -> ExportedModel:
     """Write a linear model with symbolic names; the file's ending says the format.
 
     Parameters
@@ -66,6 +68,8 @@ def export_model(model: ConcreteModel, path: Path | str) -> ExportedModel:
     path
         ``.lp``, ``.mps``, or ``.nl``. Names have no place in an NL file: ``.row`` and ``.col``
         files beside it hold them.
+    outputs
+        Other files that these are put in place with; None puts them there at once.
 
     Raises
     ------
@@ -90,8 +94,8 @@ def export_model(model: ConcreteModel, path: Path | str) -> ExportedModel:
     files = export_files(path)
     _refuse_parts(model, path.suffix)
     size = _size(model)
-    with replacing(*files) as temporary:
-        _WRITERS[path.suffix.lower()](model, temporary)
+    with writing(outputs) as others:
+        _WRITERS[path.suffix.lower()](model, tuple(map(others.aside, files)))
     return ExportedModel(files, *size, _components(model))
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         identities_left,
         measure_corruption,
     )
+    from anonymip.privacy.digests import is_table_of
     from anonymip.privacy.probabilities import MatchProbabilities, match_probabilities
     from anonymip.privacy.published import PublishedTable, read_release
     from anonymip.privacy.verification import Verification, verify
@@ -29,6 +30,7 @@ __all__ = [
     "Verification",
     "consistency_graph",
     "identities_left",
+    "is_table_of",
     "match_probabilities",
     "measure_corruption",
     "read_release",
@@ -44,6 +46,7 @@ _HOMES = {
     "Verification": "anonymip.privacy.verification",
     "consistency_graph": "anonymip.privacy.attacks",
     "identities_left": "anonymip.privacy.corruption",
+    "is_table_of": "anonymip.privacy.digests",
     "match_probabilities": "anonymip.privacy.probabilities",
     "measure_corruption": "anonymip.privacy.corruption",
     "read_release": "anonymip.privacy.published",

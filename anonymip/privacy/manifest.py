@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +32,8 @@ COVERS = ("freeform", "one-k", "k-one", "k-k", "k-concealment")
 #: Recodings that say of stars what they mean.
 STARRED = ("pattern", "full-domain")
 SUFFIX = ".manifest.json"
+#: Keys that say how a release was made, and what of it was not proven.
+CAVEATS = ("assumed", "checked", "method", "options", "solver", "versions")
 #: Forms of a generalized cell by the kind of its column.
 _FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
 ROLES = ("quasi-identifier", "sensitive", "keep")
@@ -165,6 +169,8 @@ class Manifest:
     levels: Mapping[str, int] | None = None
     stars_are_class: bool = False
     star_costs: StarCosts | None = None
+    sha256: str | None = None
+    missing_caveats: tuple[str, ...] = ()
 
     @property
     def is_cover(self) -> bool:
@@ -216,7 +222,7 @@ def read_manifest(
     Raises
     ------
     InputError
-        If there is no manifest, it is no JSON object, or lacks or misuses a key.
+        If there is no manifest, it is no JSON object, or lacks, repeats or misuses a key.
     """
     if manifest is None:
         if isinstance(release, pd.DataFrame):
@@ -228,13 +234,19 @@ def read_manifest(
     if isinstance(manifest, Mapping):
         return _manifest(manifest)
     path = Path(manifest)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(
             f"there is no manifest {path}",
             remedy="It lies beside the release; name it if it lies elsewhere",
         )
     try:
-        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        document = json.loads(
+            path.read_text(encoding="utf-8"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_object,
+        )
+    except _RepeatedKey as repeated:
+        refuse(repeated.args[0], "stands there twice")
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"the manifest {path} is not JSON", remedy=REMEDY) from error
     if not isinstance(document, dict):
@@ -323,6 +335,8 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         stars_are_class=recoding in STARRED
         and one_of(document, "stars", ("class", "suppressed")) == "class",
         star_costs=_star_costs(objective, identifying),
+        sha256=_digest(table),
+        missing_caveats=tuple(key for key in CAVEATS if key not in document),
     )
 
 
@@ -423,6 +437,28 @@ def _token_list(missing: Mapping[str, Any]) -> tuple[str, ...]:
     if not all(isinstance(token, str) for token in tokens):
         refuse("table.missing.tokens", "is not a list of texts")
     return tuple(tokens)
+
+
+def _digest(table: Mapping[str, Any]) -> str | None:
+    digest = table.get("sha256")
+    if digest is None:
+        return None
+    if not isinstance(digest, str) or re.fullmatch("[0-9a-f]{64}", digest) is None:
+        refuse("table.sha256", "is not 64 hexadecimal digits")
+    return digest
+
+
+class _RepeatedKey(Exception):
+    """An object of a JSON text has a key twice, and readers differ in which of the two counts."""
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    read: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in read:
+            raise _RepeatedKey(key)
+        read[key] = value
+    return read
 
 
 def _refuse_constant(name: str) -> Literal[0]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -97,7 +98,7 @@ def read_table(
     if isinstance(source, pd.DataFrame):
         return _from_frame(source)
     path = Path(source)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"there is no file {path}", remedy="Check the path")
     if path.suffix.lower() in _PARQUET:
         try:

@@ -26,6 +26,7 @@ from anonymip.privacy.claims import (
 )
 from anonymip.privacy.consistency import PublishedMatches
 from anonymip.privacy.covers import check_cover, promise
+from anonymip.privacy.digests import digest_finding
 from anonymip.privacy.diverse_matches import cover_diversity_problems
 from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
 from anonymip.privacy.manifest import COVERS, STARRED, Manifest, read_manifest
@@ -170,7 +171,8 @@ def verify(
 ) -> Verification:
     """Check a release against the original and against its manifest.
 
-    Checked are: the columns; the number of rows; the grammar and the domain of every cell; the
+    Checked are: that the table is the file that the manifest was written for; the columns; the
+    number of rows; the grammar and the domain of every cell; the
     size of every class, or the matches that every record keeps in a cover (k disjoint assignments
     in a freeform release); the mask of its stars, or the levels of its columns; the diversity and
     the caps that are promised; that the original records
@@ -229,6 +231,7 @@ def verify(
     records = encode_original(source, claims, given, trees)
     findings = _Findings(claims, trees)
     _check_declarations(findings, given)
+    findings.note(*digest_finding(release, claims.sha256))
     try:
         table = read_table(release, separator=claims.separator, encoding=claims.encoding)
     except MalformedTable as error:
@@ -262,6 +265,11 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
     if manifest.unknown_keys:
         problems.append(f"The manifest has {manifest.unknown_keys} keys of no known meaning.")
     findings.note("The manifest claims a k of at least 2 and reveals no seed.", problems)
+    missing = " and no ".join(manifest.missing_caveats)
+    findings.note(
+        "The manifest says how the release was made, and what was checked and assumed.",
+        [f"Caveats are missing: the manifest has no {missing}."] if missing else (),
+    )
     if schema is None:
         findings.note("Not checked: the roles of the columns, since no schema was given.")
         return

@@ -4,6 +4,7 @@ from anonymip.publishing.anonymization import anonymize
 from anonymip.publishing.checking import loss_of_table
 from anonymip.publishing.dominance import dominates
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
+from anonymip.publishing.previous import cut_off
 from anonymip.publishing.release import Release, publish, refuse_layout
 from anonymip.publishing.star_claims import describe_mask
 
@@ -11,6 +12,7 @@ __all__ = [
     "Release",
     "anonymize",
     "as_verified",
+    "cut_off",
     "describe_mask",
     "dominates",
     "loss_of_table",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from dataclasses import replace
 from importlib import metadata
@@ -211,3 +212,10 @@ def as_verified(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the manifest of the same release once it has been read back and verified."""
     checked = "the release was read back and verified by separate code"
     return {**manifest, "checked": [*manifest["checked"], checked]}
+
+
+def of_file(manifest: dict[str, Any], table: Path) -> dict[str, Any]:
+    """Return the manifest of a release whose table has been written, with the file's digest."""
+    with table.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {**manifest, "table": {**manifest["table"], "sha256": digest}}

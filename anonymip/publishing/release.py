@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.errors import InputError
-from anonymip.files import replacing
+from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
 from anonymip.privacy import Verification, verify
 from anonymip.publishing.cells import end_names, published_columns
@@ -26,7 +26,9 @@ from anonymip.publishing.manifest import (
     describe_attribute,
     make_manifest,
     manifest_path,
+    of_file,
 )
+from anonymip.publishing.previous import cut_off
 from anonymip.publishing.star_claims import telling_columns
 from anonymip.publishing.untouched import untouched_column
 from anonymip.solution import Solution
@@ -63,7 +65,8 @@ class Release:
     ) -> tuple[Path, Path]:
         """Write table and manifest, read both back, verify them; return their paths.
 
-        They appear whole and verified or not at all; the table is CSV, or Parquet by its ending.
+        They appear whole and verified or not at all; the table is CSV, or Parquet by its ending. A
+        warning says so if what lies there is a table with the manifest of another.
 
         Parameters
         ----------
@@ -79,28 +82,62 @@ class Release:
         VerificationFailed
             If what was written does not survive its verification.
         """
+        unlike = cut_off(path)
+        if unlike is not None:
+            warnings.warn(unlike, stacklevel=2)
+        with writing() as outputs:
+            return self.write_aside(path, outputs, original=original)
+
+    def write_aside(
+        self,
+        path: str | Path,
+        outputs: Outputs,
+        *,
+        original: str | Path | pd.DataFrame | None = None,
+    ) -> tuple[Path, Path]:
+        """Do the same with files that are put in place together with others.
+
+        The manifest comes before the others and the table after them: whenever that is cut off, the
+        table is not the one whose digest the manifest holds.
+
+        Parameters
+        ----------
+        path, original
+            As in :meth:`write`.
+        outputs
+            No other file may be among them yet.
+        """
         table = Path(path)
         manifest = manifest_path(table)
-        with replacing(table, manifest) as (new_table, new_manifest):
-            if table.suffix.lower() in (".parquet", ".pq"):
-                _write_parquet(self.frame, new_table)
-            else:
-                form = self.manifest["table"]
-                self.frame.to_csv(
-                    new_table,
-                    index=False,
-                    sep=form["separator"],
-                    encoding=form["encoding"],
-                    lineterminator="\n",
-                    quoting=_quoting(self.frame),
-                )
-            new_manifest.write_text(
-                _json(self.manifest if self.verified else as_verified(self.manifest)),
-                encoding="utf-8",
-            )
-            # Promised before it is done: without it nothing is put in place.
-            read_back(self.solution, new_table, new_manifest, original)
+        new_manifest = outputs.aside(manifest)
+        new_table = outputs.aside(table, last=True)
+        if table.suffix.lower() in (".parquet", ".pq"):
+            _write_parquet(self.frame, new_table)
+        else:
+            self._write_csv(new_table)
+        promised = self.manifest if self.verified else as_verified(self.manifest)
+        new_manifest.write_text(_json(of_file(promised, new_table)), encoding="utf-8")
+        # Promised before it is done: without it nothing is put in place.
+        read_back(self.solution, new_table, new_manifest, original)
         return table, manifest
+
+    def _write_csv(self, path: Path) -> None:
+        form = self.manifest["table"]
+        try:
+            self.frame.to_csv(
+                path,
+                index=False,
+                sep=form["separator"],
+                encoding=form["encoding"],
+                lineterminator="\n",
+                quoting=_quoting(self.frame),
+            )
+        except UnicodeError as error:
+            # The error's own text quotes values.
+            raise InputError(
+                f"the release holds signs that the encoding {form['encoding']} has none for",
+                remedy="Name another encoding in the schema, or write Parquet",
+            ) from error
 
     def verify(self) -> Verification:
         """Read the release back and check it by code that had no part in making it."""

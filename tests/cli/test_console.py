@@ -61,7 +61,7 @@ def test_json_knows_no_nan(tmp_path: Path) -> None:
 def test_a_missing_folder_is_bad_input(tmp_path: Path) -> None:
     """A file in a folder that does not exist is refused with a remedy."""
     with pytest.raises(InputError, match="existing folder"):
-        console.write_text("text", tmp_path / "nowhere" / "file.txt")
+        console.write_json([], str(tmp_path / "nowhere" / "file.json"))
 
 
 def test_people_read_standard_error_when_json_takes_the_output() -> None:

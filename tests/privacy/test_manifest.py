@@ -167,3 +167,32 @@ def test_broken_schemas_are_input_errors(tmp_path: Path, text: str) -> None:
         read_schema(path)
     with pytest.raises(InputError):
         read_schema(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize(
+    ("once", "twice", "key"),
+    [
+        ('"k": 3', '"k": 3, "k": 2', "k"),
+        ('"k": 3', '"k": 3, "k": 3', "k"),
+        ('"policy"', '"policy": "drop", "policy"', "policy"),
+    ],
+)
+def test_repeated_keys_are_refused(
+    patients: Any, tmp_path: Path, once: str, twice: str, key: str
+) -> None:
+    """An object with a key twice means one thing to one reader and another to the next."""
+    _, release = patients.save(tmp_path)
+    path = tmp_path / "release.csv.manifest.json"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(once) == 1
+    path.write_text(text.replace(once, twice), encoding="utf-8")
+    with pytest.raises(InputError, match=f"manifest's {key} stands there twice"):
+        read_manifest(None, release)
+
+
+@pytest.mark.parametrize("digest", ["", "A" * 64, "a" * 63, 5, ["a" * 64]])
+def test_digests_have_one_form(patients: Any, digest: object) -> None:
+    """What is no SHA-256 in small hexadecimal digits is refused."""
+    patients.manifest["table"]["sha256"] = digest
+    with pytest.raises(InputError, match=r"table\.sha256 is not 64"):
+        read_manifest(patients.manifest, patients.release)

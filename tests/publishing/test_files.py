@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,10 @@ def test_round_trip(tmp_path: Path, name: str, layout: str) -> None:
         else pd.read_csv(table, dtype=str, keep_default_na=False)
     )
     assert read.to_dict("list") == published.frame.to_dict("list")
-    assert json.loads(manifest.read_text(encoding="utf-8")) == published.manifest
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    form = {**published.manifest["table"], "sha256": digest}
+    told = json.loads(manifest.read_text(encoding="utf-8"))
+    assert told == {**published.manifest, "table": form}
     assert verify(people(), table).ok
     assert sorted(path.name for path in tmp_path.iterdir()) == [table.name, manifest.name]
 

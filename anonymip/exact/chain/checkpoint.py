@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import json
-import os
 import struct
 import time
 import zipfile
@@ -109,16 +108,13 @@ class Checkpoint:
         header = {"program": _PROGRAM, "format": FORMAT, **self._fingerprint._asdict()}
         with (
             replacing(self.path, private=True) as (temporary,),
-            temporary.open("wb") as file,
-        ):
             # One after the other: savez would keep the names of its own arguments from us.
-            with zipfile.ZipFile(file, "w") as archive:
-                archive.writestr(_HEADER, json.dumps(header))
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                        np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
+            zipfile.ZipFile(temporary, "w") as archive,
+        ):
+            archive.writestr(_HEADER, json.dumps(header))
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
         self._written = time.monotonic()
         self._pause = min(_LONGEST, _SHARE * (self._written - start))
 
@@ -169,7 +165,7 @@ class Checkpoint:
         """
         options = f"{self._fingerprint.options}, part {number}"
         return Checkpoint(
-            self.path.with_name(f"{self.path.name}{_PART}{number}"),
+            part_path(self.path, number),
             self._fingerprint._replace(options=options),
             resume=True,
         )
@@ -192,6 +188,11 @@ class Checkpoint:
                 f"the checkpoint {self.path} belongs to {' and '.join(differing)}",
                 remedy="Give what the interrupted run was given, or name another file",
             )
+
+
+def part_path(path: Path, number: int) -> Path:
+    """Return the file of a part of the computation that a checkpoint belongs to."""
+    return path.with_name(f"{path.name}{_PART}{number}")
 
 
 def remove_parts(path: Path) -> None:
