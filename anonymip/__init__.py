@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from anonymip._version import __version__
+
 if TYPE_CHECKING:
     from anonymip.assignments import Classes, Cover, Description, Levels, Patterns
     from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
@@ -76,8 +78,6 @@ if TYPE_CHECKING:
     from anonymip.solvers import SolverOptions, solve_model, solver_names
     from anonymip.solving import lower_bound, solve
     from anonymip.status import Status, Stopped
-
-__version__ = "0.6.0"
 
 # Where each name lives; it is imported on first use, so that "import anonymip" stays light.
 _HOMES = {

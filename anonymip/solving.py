@@ -10,7 +10,7 @@ from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
 from anonymip.errors import AnonymipError, InputError
 from anonymip.kernels import announcing_compilation
-from anonymip.methods import METHODS, MethodSpec, find_method
+from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solver_names
@@ -91,7 +91,7 @@ def solve(
     (True, [0, 0, 0, 1, 1, 1, 1])
     """
     spec = find_method(method)
-    spec.refuse_unfit(problem)
+    refuse_unfit(spec, problem)
     own = spec.parse_options(options or {})
     settings: dict[str, Any] = {
         "solver": solver,
@@ -144,7 +144,7 @@ def _run(spec: MethodSpec, problem: Problem, **settings: Any) -> Solution:
     except AnonymipError:
         raise
     except (Exception, SystemExit) as error:
-        if spec.is_built_in:
+        if is_built_in(spec):
             raise
         raise AnonymipError(
             f"method {spec.name} ({spec.source}) fails with {type(error).__name__}",

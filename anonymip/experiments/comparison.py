@@ -11,7 +11,7 @@ import pandas as pd
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, NoSolution, UnsupportedObjective
-from anonymip.methods import METHODS, MethodSpec, find_method
+from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solving import solve
@@ -146,7 +146,7 @@ def compare(
     problems = [problem.replace(k=k) for k in ks]
     for name in names:
         for asked in problems or [problem]:
-            find_method(name).refuse_unfit(asked)
+            refuse_unfit(find_method(name), asked)
     rows: list[ComparisonRow] = []
     failures: list[tuple[int, str, str]] = []
     limit = settings.pop("time_limit", None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from anonymip.errors import InputError
-from anonymip.methods.registry import METHODS, find_method
+from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec
 from anonymip.models import build
 from anonymip.models.formulations import choices_of, plain_formulation
@@ -45,7 +45,7 @@ def model_of(
     'bigm'
     """
     spec = find_method(method)
-    spec.refuse_unfit(problem)
+    refuse_unfit(spec, problem)
     if not _solves_model(spec):
         modelling = [known.name for known in METHODS.values() if _solves_model(known)]
         raise InputError(f"method {method} solves no model", remedy=f"Use {', '.join(modelling)}")

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.extensions import Extensions
 from anonymip.methods.built_in import BUILT_IN
 from anonymip.methods.spec import Method, MethodOption, MethodSpec
+from anonymip.problem import Problem
 
 Registered = TypeVar("Registered", bound=Method)
 
@@ -92,6 +93,63 @@ def find_method(name: str) -> MethodSpec:
     if spec is None:
         raise InputError(f"unknown method {name!r}", remedy=f"Use {', '.join(METHODS)}")
     return spec
+
+
+def is_built_in(spec: MethodSpec) -> bool:
+    """Return whether a method comes with this package."""
+    return BUILT_IN.get(spec.name) is spec
+
+
+def refuse_unfit(spec: MethodSpec, problem: Problem) -> None:
+    """Refuse problems that a method cannot solve, with the methods that can.
+
+    Raises
+    ------
+    InputError
+        If the problem has another recoding, or another k than the method is for.
+    UnsupportedObjective
+        If the objective lacks what the method needs.
+    """
+    if not spec.solves(problem.recoding.name):
+        solved = ", ".join((spec.recoding, *spec.also))
+        raise InputError(
+            f"method {spec.name} solves {solved}, the problem asks for {problem.recoding.name}",
+            remedy=f"Use {_names(problem.recoding.name)}",
+        )
+    if not spec.solves_for(problem.k):
+        only = ", ".join(need.removeprefix("k=") for need in spec.needs if "k=" in need)
+        raise InputError(
+            f"method {spec.name} is for k = {only}, and k is {problem.k}",
+            remedy=f"Use {_names(problem.recoding.name, problem.k)}",
+        )
+    obstacle = spec.obstacle(problem)
+    if obstacle is not None:
+        raise UnsupportedObjective(
+            f"method {spec.name} {obstacle}",
+            remedy=f"Methods that accept it: {_accepting(problem)}",
+        )
+
+
+def _accepting(problem: Problem) -> str:
+    """Return the names of the methods of the problem's recoding that accept its objective."""
+    recoding = problem.recoding.name
+    fitting = [spec for spec in METHODS.values() if spec.solves(recoding)]
+    names = [
+        spec.name
+        for spec in fitting
+        if spec.solves_for(problem.k) and spec.obstacle(problem) is None
+    ]
+    return ", ".join(names) or "none of this version"
+
+
+def _names(recoding: str, k: int | None = None) -> str:
+    """Return the names of the methods of a recoding, of those that solve for k if it is given."""
+    fitting = [
+        spec.name
+        for spec in METHODS.values()
+        if spec.solves(recoding) and (k is None or spec.solves_for(k))
+    ]
+    return ", ".join(fitting) or "none of this version"
 
 
 def _refuse_role(role: str) -> None:

@@ -112,13 +112,6 @@ class MethodSpec:
         asked = [need for need in self.needs if need.startswith("k=")]
         return not asked or f"k={k}" in asked
 
-    @property
-    def is_built_in(self) -> bool:
-        """Whether it comes with this package."""
-        from anonymip.methods.built_in import BUILT_IN
-
-        return BUILT_IN.get(self.name) is self
-
     def load(self) -> Method:
         """Return the method's function, importing it."""
         if callable(self.target):
@@ -143,35 +136,6 @@ class MethodSpec:
                     f"method {self.name} has no option {name!r}", remedy=f"Its options: {has}"
                 )
         return {name: known[name].parse(self.name, value) for name, value in given.items()}
-
-    def refuse_unfit(self, problem: Problem) -> None:
-        """Refuse problems that the method cannot solve, with the methods that can.
-
-        Raises
-        ------
-        InputError
-            If the problem has another recoding, or another k than the method is for.
-        UnsupportedObjective
-            If the objective lacks what the method needs.
-        """
-        if not self.solves(problem.recoding.name):
-            solved = ", ".join((self.recoding, *self.also))
-            raise InputError(
-                f"method {self.name} solves {solved}, the problem asks for {problem.recoding.name}",
-                remedy=f"Use {_names(problem.recoding.name)}",
-            )
-        if not self.solves_for(problem.k):
-            only = ", ".join(need.removeprefix("k=") for need in self.needs if "k=" in need)
-            raise InputError(
-                f"method {self.name} is for k = {only}, and k is {problem.k}",
-                remedy=f"Use {_names(problem.recoding.name, problem.k)}",
-            )
-        obstacle = self.obstacle(problem)
-        if obstacle is not None:
-            raise UnsupportedObjective(
-                f"method {self.name} {obstacle}",
-                remedy=f"Methods that accept it: {_accepting(problem)}",
-            )
 
     def obstacle(self, problem: Problem) -> str | None:
         """Return what the objective lacks that the method needs; None if it accepts it."""
@@ -198,31 +162,3 @@ class MethodSpec:
         if "monotone" in self.needs and not compiled.monotone:
             return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
         return None
-
-
-def _accepting(problem: Problem) -> str:
-    """Return the names of the methods of the problem's recoding that accept its objective."""
-    recoding = problem.recoding.name
-    fitting = [spec for spec in _all_methods().values() if spec.solves(recoding)]
-    names = [
-        spec.name
-        for spec in fitting
-        if spec.solves_for(problem.k) and spec.obstacle(problem) is None
-    ]
-    return ", ".join(names) or "none of this version"
-
-
-def _names(recoding: str, k: int | None = None) -> str:
-    """Return the names of the methods of a recoding, of those that solve for k if it is given."""
-    fitting = [
-        spec.name
-        for spec in _all_methods().values()
-        if spec.solves(recoding) and (k is None or spec.solves_for(k))
-    ]
-    return ", ".join(fitting) or "none of this version"
-
-
-def _all_methods() -> Mapping[str, MethodSpec]:
-    from anonymip.methods.registry import METHODS  # it holds specs, and so comes after them
-
-    return METHODS

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from anonymip import __version__
+from anonymip._version import __version__
 from anonymip.assignments import Assignment, Cover
 from anonymip.graphs import degree_of
 from anonymip.instances import Attribute

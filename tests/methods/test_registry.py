@@ -26,7 +26,7 @@ from anonymip import (
     register_method,
     solve,
 )
-from anonymip.methods import find_method, registry
+from anonymip.methods import find_method, refuse_unfit, registry
 from anonymip.recodings.registry import RECODINGS, find_recoding
 from tests.brute_force import Column
 from tests.random_problems import FALLING, LOSSES, PRODUCT, Case
@@ -186,7 +186,7 @@ def test_methods_that_need_more_of_an_objective_refuse_others(need: str) -> None
     problem = Case(columns, 2, loss, worst=worst).problem()
     spec = replace(find_method("initial"), name="picky", needs=(need,))
     with pytest.raises(UnsupportedObjective, match=f"method picky needs a .*{message}") as caught:
-        spec.refuse_unfit(problem)
+        refuse_unfit(spec, problem)
     accepting = str(caught.value).partition("Methods that accept it: ")[2].split(", ")
     assert accepting == [
         name

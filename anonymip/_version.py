@@ -1,0 +1,3 @@
+"""The version of the package, told once in it."""
+
+__version__ = "0.6.0"
