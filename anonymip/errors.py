@@ -50,6 +50,10 @@ class SolverUnavailable(InputError):
     """The solver is not installed, has no licence, or is limited to smaller models."""
 
 
+class ReleaseWarning(UserWarning):
+    """Something that a person should know of a release before it is given away."""
+
+
 class InvalidAssignment(AnonymipError):
     """An assignment breaks the rules of its recoding.
 

@@ -23,12 +23,15 @@ from rich.table import Table
 from rich.text import Text
 
 from anonymip.budget import Progress as Message
+from anonymip.errors import ReleaseWarning
 from anonymip.extensions import ExtensionWarning
 from anonymip.files import Outputs, writing
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
 
+#: Warnings that are written for people.
+_OURS = (ExtensionWarning, ReleaseWarning)
 #: Width of tables that go to a file or a pipe.
 _WIDEST = 400
 
@@ -83,17 +86,18 @@ def write_json(
 
 @contextmanager
 def showing_warnings() -> Iterator[None]:
-    """Print in one line what is left out of installed packages, without Python's place of it."""
+    """Print warnings of ours in one line each, without Python's place of it."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, ExtensionWarning):
+        if issubclass(category, _OURS):
             say(err, f"warning: {message}")
         else:
             plain(message, category, *place, **more)
 
     with warnings.catch_warnings():
         plain = warnings.showwarning
-        warnings.simplefilter("always", ExtensionWarning)
+        for ours in _OURS:
+            warnings.simplefilter("always", ours)
         warnings.showwarning = show
         yield
 

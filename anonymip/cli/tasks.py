@@ -30,7 +30,14 @@ from anonymip.files import Outputs, writing
 from anonymip.instances import load_instance
 from anonymip.privacy import verify as verify_release
 from anonymip.problem import Problem
-from anonymip.publishing import as_verified, cut_off, manifest_path, publish, refuse_layout
+from anonymip.publishing import (
+    as_verified,
+    cut_off,
+    manifest_path,
+    publish,
+    refuse_ending,
+    refuse_layout,
+)
 from anonymip.solving import solve
 
 #: Methods that run in a moment where all kernels have to be compiled first.
@@ -78,6 +85,13 @@ def anonymize(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Do not shuffle the rows.")
     ] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="Put an apostrophe before what a spreadsheet would run as a formula.",
+        ),
+    ] = False,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a report as an HTML page.")
     ] = None,
@@ -111,6 +125,7 @@ def anonymize(
         say(err, f"warning: {unlike}; both are replaced")
     data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
     refuse_layout(data, layout)
+    refuse_ending(output, data)
     problem = given.make_problem(
         data,
         k,
@@ -132,7 +147,9 @@ def anonymize(
             progress=progress,
             **keeping.settings,
         )
-    release = publish(solution, layout=layout, keep_order=keep_order)
+    release = publish(
+        solution, layout=layout, keep_order=keep_order, escape_formulas=escape_formulas
+    )
     with writing() as outputs:
         release.write_aside(output, outputs, original=given.table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)

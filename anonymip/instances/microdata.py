@@ -361,7 +361,7 @@ def _check_columns(data: Microdata) -> None:
 
 def _check_undeclared(data: Microdata) -> None:
     for name in data.undeclared:
-        if _distinct_values(data.frame[name]) >= max(2.0, NEARLY_UNIQUE * data.n):
+        if distinct_values(data.frame[name]) >= max(2.0, NEARLY_UNIQUE * data.n):
             raise InputError(
                 f"column {name!r} has no role and is nearly unique",
                 remedy="Publish it with --keep, leave it out with --drop, or make it a "
@@ -369,7 +369,8 @@ def _check_undeclared(data: Microdata) -> None:
             )
 
 
-def _distinct_values(series: pd.Series) -> int:
+def distinct_values(series: pd.Series) -> int:
+    """Return the number of different values of a column, missing ones apart."""
     try:
         return series.nunique()
     except (TypeError, NotImplementedError):  # lists and other values that have no hash

@@ -44,7 +44,7 @@ _KEYS = frozenset(
 _INNER = {
     "objective": {"name", "value", "costs", "pattern_costs"},
     "bound": {"value", "method", "proof"},
-    "table": {"separator", "encoding", "layout", "missing", "sha256"},
+    "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas"},
     "diversity": {"l", "distinct", "matches", "t", "ordered"},
 }
 _COLUMN_KEYS = {"name", "role"}

@@ -161,6 +161,7 @@ class Manifest:
     policy: str
     tokens: tuple[str, ...]
     label: str
+    formulas_escaped: bool
     diversity: Diversity | None
     limits: tuple[Limit, ...]
     has_seed: bool
@@ -324,6 +325,8 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         policy=one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
         tokens=_token_list(missing),
         label=value_of(missing, "label", str, "table.missing."),
+        formulas_escaped="formulas" in table
+        and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
         diversity=_diversity(document.get("diversity")),
         limits=_limits(document.get("limits"), identifying),
         has_seed=_names_seed(document) or _names_seed(document.get("options")),

@@ -21,6 +21,7 @@ from anonymip.privacy.cells import (
     read_numeric_pair,
     read_text_cell,
 )
+from anonymip.privacy.formulas import formula_problems, without_marks
 from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
 from anonymip.privacy.manifest import Column, Manifest, read_manifest
 from anonymip.privacy.tables import MalformedTable, TextColumn, TextTable, distinct, read_table
@@ -143,7 +144,10 @@ def read_release(
     """
     read = read_manifest(manifest, release)
     table = read_table(release, separator=read.separator, encoding=read.encoding)
-    problems = header_problems(table, read)
+    problems = []
+    if read.formulas_escaped:
+        problems, table = formula_problems(table), without_marks(table)
+    problems += header_problems(table, read)
     if not problems:
         known = None
         if hierarchies is not None:
@@ -172,10 +176,20 @@ def header_problems(table: TextTable, manifest: Manifest, known: Collection[str]
     return problems
 
 
-def baggage_problems(table: TextTable) -> list[str]:
-    """Return what a release carries beside its table."""
+def baggage_problems(table: TextTable, order_kept: pd.Index | None = None) -> list[str]:
+    """Return what a release carries beside its table.
+
+    Parameters
+    ----------
+    table
+        The release.
+    order_kept
+        Labels of the original records, if both are data frames and the release keeps their order:
+        the same labels tell no more.
+    """
     problems = []
-    if table.has_labels:
+    same = order_kept is not None and table.labels is not None and table.labels.equals(order_kept)
+    if table.has_labels and not same:
         problems.append("The rows of the release carry labels beside its columns.")
     if table.has_notes:
         problems.append("The release carries notes beside its table.")

@@ -60,12 +60,15 @@ class TextTable:
         Whether a data frame has row labels other than 0, 1, ..., n - 1.
     has_notes
         Whether a data frame or a Parquet file carries notes of pandas beside the table.
+    labels
+        The row labels of a data frame.
     """
 
     columns: dict[str, TextColumn]
     rows: int
     has_labels: bool = False
     has_notes: bool = False
+    labels: pd.Index | None = None
 
 
 def read_table(
@@ -144,6 +147,7 @@ def _read_parquet(path: Path) -> TextTable:
     return replace(
         table,
         has_labels=table.has_labels or bool(named),
+        labels=None,
         has_notes=table.has_notes or bool(notes.get("attributes")),
     )
 
@@ -153,7 +157,13 @@ def _from_frame(frame: pd.DataFrame) -> TextTable:
     _refuse_repeated(names)
     columns = {name: _text_column(frame.iloc[:, place]) for place, name in enumerate(names)}
     plain = frame.index.equals(pd.RangeIndex(len(frame))) and frame.index.name is None
-    return TextTable(columns, len(frame), has_labels=not plain, has_notes=bool(frame.attrs))
+    return TextTable(
+        columns,
+        len(frame),
+        has_labels=not plain,
+        has_notes=bool(frame.attrs),
+        labels=frame.index,
+    )
 
 
 def _text_column(series: pd.Series) -> TextColumn:

@@ -28,6 +28,7 @@ from anonymip.privacy.consistency import PublishedMatches
 from anonymip.privacy.covers import check_cover, promise
 from anonymip.privacy.digests import digest_finding
 from anonymip.privacy.diverse_matches import cover_diversity_problems
+from anonymip.privacy.formulas import formula_problems, without_marks
 from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
 from anonymip.privacy.manifest import COVERS, STARRED, Manifest, read_manifest
 from anonymip.privacy.original import Original, domain_problems, encode_original
@@ -238,7 +239,13 @@ def verify(
         findings.note("The release is a table.", [f"The release is not a table: {error}."])
         return _result(findings)
     declared = {*source.columns, *known.kinds, *known.sensitive, *known.keep, *known.drop}
-    _check_release(findings, table, records, declared)
+    if claims.formulas_escaped:
+        findings.note("No cell and no name of a column is a formula.", formula_problems(table))
+        table = without_marks(table)
+    known_labels = None
+    if claims.order == "kept" and source.labels is not None:
+        known_labels = source.labels[records.rows]
+    _check_release(findings, table, records, declared, known_labels)
     if findings.published is not None:
         if not claims.is_cover:
             _check_classes(findings, findings.published, k)
@@ -286,7 +293,11 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
 
 
 def _check_release(
-    findings: _Findings, table: TextTable, records: Original, declared: set[str]
+    findings: _Findings,
+    table: TextTable,
+    records: Original,
+    declared: set[str],
+    known_labels: pd.Index | None,
 ) -> None:
     """Columns, number of rows, grammar; leaves the published table in the findings."""
     manifest = findings.manifest
@@ -295,7 +306,9 @@ def _check_release(
         header_problems(table, manifest, declared),
     ):
         return
-    findings.note("The release carries nothing beside its table.", baggage_problems(table))
+    findings.note(
+        "The release carries nothing beside its table.", baggage_problems(table, known_labels)
+    )
     problems = []
     if table.rows != manifest.n:
         problems.append(f"The manifest claims {manifest.n} rows; the release has {table.rows}.")

@@ -5,7 +5,7 @@ from anonymip.publishing.checking import loss_of_table
 from anonymip.publishing.dominance import dominates
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
 from anonymip.publishing.previous import cut_off
-from anonymip.publishing.release import Release, publish, refuse_layout
+from anonymip.publishing.release import Release, publish, refuse_ending, refuse_layout
 from anonymip.publishing.star_claims import describe_mask
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "loss_of_table",
     "manifest_path",
     "publish",
+    "refuse_ending",
     "refuse_layout",
     "versions",
 ]

@@ -36,6 +36,7 @@ def anonymize(
     method: str = "auto",
     layout: str = "cells",
     keep_order: bool = False,
+    escape_formulas: bool = False,
     progress: Callable[[Progress], None] | None = None,
     **settings: Any,
 ) -> Release:
@@ -67,7 +68,7 @@ def anonymize(
         Generalizations that are forbidden.
     method
         Name of a method.
-    layout, keep_order
+    layout, keep_order, escape_formulas
         See :func:`publish`.
     progress, **settings
         See :func:`solve`: ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``, ``options``.
@@ -102,7 +103,9 @@ def anonymize(
         tuple(limits),
     )
     solution = solve(problem, method, progress=progress, **settings)
-    release = publish(solution, layout=layout, keep_order=keep_order)
+    release = publish(
+        solution, layout=layout, keep_order=keep_order, escape_formulas=escape_formulas
+    )
     read_back(solution, release.frame, release.manifest, None)
     return replace(release, manifest=as_verified(release.manifest), verified=True)
 

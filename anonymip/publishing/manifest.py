@@ -60,6 +60,7 @@ def make_manifest(
     keep_order: bool,
     *,
     is_seeded: bool = False,
+    formulas_escaped: bool = False,
 ) -> dict[str, Any]:
     """Return the manifest of a release that is not yet verified.
 
@@ -73,6 +74,8 @@ def make_manifest(
         As in :func:`anonymip.publish`.
     is_seeded
         Whether the caller gave the source of randomness.
+    formulas_escaped
+        Whether cells that a spreadsheet would run have an apostrophe in front.
     """
     problem, table = solution.problem, solution.problem.microdata.table
     value, bound = _published_value(solution), _published_bound(solution)
@@ -108,6 +111,7 @@ def make_manifest(
                 "tokens": list(table.missing),
                 "label": table.label,
             },
+            **({"formulas": "escaped"} if formulas_escaped else {}),
         },
         "order": "kept" if keep_order else "shuffled",
         "suppressed": solution.suppressed,

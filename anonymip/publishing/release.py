@@ -14,13 +14,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover, Levels, Patterns
-from anonymip.errors import InputError
+from anonymip.errors import InputError, ReleaseWarning
 from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
 from anonymip.privacy import Verification, verify
+from anonymip.publishing.cautions import formula_cells, nearly_unique_columns
 from anonymip.publishing.cells import end_names, published_columns
 from anonymip.publishing.checking import hierarchy_paths, read_back
 from anonymip.publishing.drawing import draw_matching
+from anonymip.publishing.formulas import with_apostrophes
 from anonymip.publishing.manifest import (
     as_verified,
     describe_attribute,
@@ -32,6 +34,10 @@ from anonymip.publishing.previous import cut_off
 from anonymip.publishing.star_claims import telling_columns
 from anonymip.publishing.untouched import untouched_column
 from anonymip.solution import Solution
+
+#: Endings of files, by what is written. A name without ending is text.
+_TEXT = ("", ".csv", ".tsv", ".txt", ".data")
+_PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +114,11 @@ class Release:
             No other file may be among them yet.
         """
         table = Path(path)
+        refuse_ending(table, self.solution.problem.microdata)
         manifest = manifest_path(table)
         new_manifest = outputs.aside(manifest)
         new_table = outputs.aside(table, last=True)
-        if table.suffix.lower() in (".parquet", ".pq"):
+        if table.suffix.lower() in _PARQUET:
             _write_parquet(self.frame, new_table)
         else:
             self._write_csv(new_table)
@@ -188,6 +195,7 @@ def publish(
     *,
     layout: str = "cells",
     keep_order: bool = False,
+    escape_formulas: bool = False,
 ) -> Release:
     """Return the release of a solution.
 
@@ -206,7 +214,10 @@ def publish(
         Whether rows keep the order of the original. Then whoever knows that order knows which
         class each person is in. Of a cover only the quasi-identifiers keep it: row i shows what
         the set of record i is published with, but sensitive and kept values of any record of the
-        set. The order tells nothing of the assignment.
+        set. The order tells nothing of the assignment. The frame then keeps the labels of the
+        original's rows as well; files have none.
+    escape_formulas
+        Whether cells that a spreadsheet would run as formulas get an apostrophe in front.
 
     Raises
     ------
@@ -262,11 +273,27 @@ def publish(
                 column if matching is None else column.iloc[matching].reset_index(drop=True)
             )
     frame = pd.DataFrame(columns)
-    if not keep_order:
-        frame = frame.iloc[rng.permutation(len(frame))]
+    if keep_order:
+        frame.index = microdata.original.index[microdata.rows]
+    else:
+        frame = frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
+    cautions = nearly_unique_columns(microdata)
+    if escape_formulas:
+        frame = with_apostrophes(frame)
+    else:
+        cautions += formula_cells(frame)
+    for caution in cautions:
+        warnings.warn(caution, ReleaseWarning, stacklevel=2)
     return Release(
-        frame.reset_index(drop=True),
-        make_manifest(solution, described, layout, keep_order, is_seeded=is_seeded),
+        frame,
+        make_manifest(
+            solution,
+            described,
+            layout,
+            keep_order,
+            is_seeded=is_seeded,
+            formulas_escaped=escape_formulas,
+        ),
         solution,
         _matching=matching,
     )
@@ -284,6 +311,27 @@ def _refuse_telling_domains(solution: Solution) -> None:
             f"{hidden} are suppressed, and the loss would tell how far out they lie: the domain of "
             f"{', '.join(map(repr, observed))} is what was observed",
             remedy=f"Declare the domain in the schema, or {instead}",
+        )
+
+
+def refuse_ending(path: Path, microdata: Microdata) -> None:
+    """Refuse a file whose name says that it holds something else than what would be written.
+
+    Raises
+    ------
+    InputError
+        If the ending is not known, or tabs are promised where the table has another separator.
+    """
+    ending = path.suffix.lower()
+    if ending not in (*_TEXT, *_PARQUET):
+        raise InputError(
+            f"{path}: no release is written as {ending!r}",
+            remedy=f"Use {', '.join(_TEXT[1:])} for text, or {' or '.join(_PARQUET)} for Parquet",
+        )
+    if ending == ".tsv" and "\t" not in microdata.table.separator:
+        raise InputError(
+            f"{path}: the ending promises tabs, but the table has another separator",
+            remedy="Name it .csv: a release has the separator of its table",
         )
 
 

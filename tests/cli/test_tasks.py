@@ -19,7 +19,8 @@ def test_from_a_table_to_a_verified_release(shell: Any) -> None:
     """Release and manifest are written and hold; roles are kept; the summary says what was done."""
     told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
     assert told.code == 0
-    assert told.err == ""
+    assert told.err.startswith("warning: column 'visit' (kept) is nearly unique: 7 different")
+    assert told.err.count("\n") == 1
     assert "proven optimal" in told.out
     assert "verified and written: release.csv, release.csv.manifest.json" in told.out
     release = read(shell, "release.csv")
@@ -268,3 +269,27 @@ def test_the_demo_needs_a_folder(shell: Any) -> None:
     assert told.code == 2
     assert "--out" in told.err
     assert shell.files() == before
+
+
+def test_a_release_as_a_workbook_is_refused(shell: Any) -> None:
+    """CSV text is not written under the name of another kind of file, nor anything solved."""
+    before = shell.files()
+    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.xlsx")
+    assert told.code == 2
+    for word in ("release.xlsx", ".csv", ".parquet"):
+        assert word in told.err
+    assert shell.files() == before
+
+
+def test_formulas_are_told_and_escaped(shell: Any) -> None:
+    """A warning names the column and the option, which puts an apostrophe before the formulas."""
+    shell.write("sums.csv", "age,note\n1,=1+1\n2,-5\n3,=1+1\n4,-5\n")
+    call = ("anonymize", "sums.csv", "-q", "age", "--keep", "note", "-k", 2, "-o", "release.csv")
+    told = shell(*call)
+    assert told.code == 0
+    assert told.err.startswith("warning: column 'note' has 2 cells that a spreadsheet would run")
+    told = shell(*call, "--escape-formulas")
+    assert (told.code, told.err) == (0, "")
+    lines = (shell.folder / "release.csv").read_text().splitlines()
+    assert sorted(line.rpartition(",")[2] for line in lines[1:]) == ["'=1+1", "'=1+1", "-5", "-5"]
+    assert shell("verify", "sums.csv", "release.csv").code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from importlib import metadata
 from pathlib import Path
@@ -16,11 +17,13 @@ from anonymip import (
     GCP,
     Attribute,
     EquivalenceClasses,
+    Freeform,
     InputError,
     LiangGCP,
     Microdata,
     Problem,
     Solution,
+    TableFormat,
     VerificationFailed,
     anonymize,
     census,
@@ -371,3 +374,62 @@ def test_what_parquet_cannot_hold_is_a_clear_error(tmp_path: Path) -> None:
         release.write(tmp_path / "release.parquet")
     assert list(tmp_path.iterdir()) == []
     release.write(tmp_path / "release.csv")
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
+def test_kept_order_keeps_the_labels(missing: str, recoding: Any, tmp_path: Path) -> None:
+    """With the order a data frame keeps its labels; files have none, and both are verified."""
+    frame = pd.DataFrame(
+        {"age": [1, 2, None if missing == "drop" else 9, 4, 5], "sex": list("FFMMM")},
+        index=list("vwxyz"),
+    )
+    kept = list("vwyz") if missing == "drop" else list("vwxyz")
+    release = anonymize(
+        frame, ["age", "sex"], 2, recoding=recoding, missing=missing, keep_order=True
+    )
+    assert release.frame.index.tolist() == kept
+    assert release.verify().ok
+    assert verify(frame, release.frame, release.manifest).ok
+    table, _ = release.write(tmp_path / "release.parquet")
+    assert pd.read_parquet(table).index.equals(pd.RangeIndex(len(kept)))
+    assert verify(frame, table).ok
+    shuffled = anonymize(frame, ["age", "sex"], 2, recoding=recoding, missing=missing)
+    assert shuffled.frame.index.equals(pd.RangeIndex(len(kept)))
+
+
+def test_other_labels_than_the_original_are_refused() -> None:
+    """Labels that the original does not have, or has elsewhere, would tell something."""
+    frame = pd.DataFrame({"age": [1, 2, 3, 4]}, index=list("wxyz"))
+    release = anonymize(frame, ["age"], 2, keep_order=True)
+    turned = release.frame.set_axis(list("xwyz"), axis=0)
+    assert "labels" in " ".join(verify(frame, turned, release.manifest).problems)
+    told = release.manifest | {"order": "shuffled"}
+    assert "labels" in " ".join(verify(frame, release.frame, told).problems)
+
+
+@pytest.mark.parametrize("name", ["x.xlsx", "x.csv.gz", "x.json", "x.2024", "X.XLS"])
+def test_endings_that_are_not_written(name: str, tmp_path: Path) -> None:
+    """A name that promises another kind of file is refused, and nothing is written."""
+    release = anonymize(pd.DataFrame({"age": [1, 2]}), ["age"], 2)
+    with pytest.raises(InputError, match=re.escape("no release is written as") + r".*\.parquet"):
+        release.write(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["x", "x.csv", "x.CSV", "x.txt", "x.data", "x.pq", "x.Parquet"])
+def test_endings_that_are_written(name: str, tmp_path: Path) -> None:
+    """Text and Parquet files are written by their names and read back by them."""
+    frame = pd.DataFrame({"age": [1, 2]})
+    table, _ = anonymize(frame, ["age"], 2).write(tmp_path / name)
+    assert verify(frame, table).ok
+
+
+def test_tabs_only_where_they_are_written(tmp_path: Path) -> None:
+    """A release has the separator of its table, and ``.tsv`` promises tabs."""
+    people = pd.DataFrame({"age": [1, 2]})
+    with pytest.raises(InputError, match="promises tabs"):
+        anonymize(people, ["age"], 2).write(tmp_path / "x.tsv")
+    tabbed = Microdata(people, (Attribute("age"),), table=TableFormat(separator="\t"))
+    table, _ = publish(solve(Problem(tabbed, 2))).write(tmp_path / "x.tsv")
+    assert verify(people, table).ok
