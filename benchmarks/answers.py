@@ -1,0 +1,170 @@
+"""A fixed list of calls and what they answer, to hold two versions of the package together.
+
+``python -m benchmarks.answers write FILE`` keeps the answers of this version,
+``python -m benchmarks.answers compare FILE`` lists where this version answers otherwise. An answer
+is everything but seconds and versions: assignment, loss, bound, status, trace, the JSON record,
+and the release drawn with a given seed, each to the last bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonymip import (
+    EquivalenceClasses,
+    Freeform,
+    FullDomain,
+    KConcealment,
+    KOne,
+    Mask,
+    PatternGuided,
+    Problem,
+    load_instance,
+    publish,
+    solve,
+)
+from anonymip.errors import AnonymipError
+from anonymip.experiments import solution_record
+from anonymip.methods import METHODS
+from anonymip.objectives import load_objective
+from anonymip.recodings import Cap, Diversity
+
+#: What may differ between two runs of one version.
+_CHANGING = ("seconds", "versions")
+
+CLASSES, COVERS = EquivalenceClasses(), Freeform()
+STARS = PatternGuided(Mask(suppress_at_most=3, allow_all_stars=True))
+_BY_RECODING = {
+    "classes": (CLASSES, EquivalenceClasses(suppression=True)),
+    "freeform": (COVERS,),
+    "k-concealment": (KConcealment(),),
+    "pattern": (STARS, PatternGuided(Mask())),
+    "full-domain": (FullDomain(), FullDomain(most_suppressed=2)),
+}
+_TINY = ("health-records", "aggarwal-4", "wong-5")
+_SMALL = ("person20", "clinic-12", "census:18,4,1")
+_LARGE = ("census:300,6,2", "census:120,8,3")
+#: Options that change what a method does, beside its defaults.
+_OPTIONS: dict[str, tuple[dict[str, object], ...]] = {
+    "equivalence-mip": tuple(
+        {"formulation": name}
+        for name in ("set-partition", "bigm", "hull", "indicator", "strengthened")
+    ),
+    "ordered-cut": ({"order": "hilbert"}, {"order": "neighbour+2opt"}, {"order": "snake"}),
+    "mondrian": ({"strict": False},),
+    "split-carry": ({"S": 3}, {"S": 5}),
+    "ring": ({"order": "variance"},),
+    "greedy": ({"reciprocal": True},),
+}
+
+
+def _cases() -> Iterator[tuple[str, Problem, str, dict[str, object]]]:
+    """Yield instance, problem, method and options of every call."""
+    for method, spec in METHODS.items():
+        small = spec.role == "exact" or method in ("auto", "two-factor")
+        names = (*_TINY, *_SMALL) if small else (*_TINY[:1], *_SMALL, *_LARGE)
+        for recoding in _BY_RECODING[spec.recoding]:
+            for name in names:
+                k = 2 if "k=2" in spec.needs or name == "aggarwal-4" else 3
+                data = load_instance(name)
+                diverse = Diversity(l=1.5) if "diversity" in spec.needs else None
+                if diverse is None or data.sensitive:
+                    yield name, Problem(data, k, recoding, diversity=diverse), method, {}
+        for options in _OPTIONS.get(method, ()):
+            names = ("health-records",) if small else ("person20", "census:300,6,2")
+            for name in names:
+                recoding = _BY_RECODING[spec.recoding][0]
+                yield name, Problem(load_instance(name), 3, recoding), method, options
+    yield from _with_rules()
+
+
+def _with_rules() -> Iterator[tuple[str, Problem, str, dict[str, object]]]:
+    """Yield calls with diversity, limits, other losses and the weaker notions."""
+    clinic, person = load_instance("clinic-12"), load_instance("person20")
+    diverse = Problem(clinic, 3, diversity=Diversity(l=2))
+    capped = Problem(clinic, 3, limits=(Cap("Age", 20),))
+    for method in ("auto", "greedy-search", "k-member", "mondrian", "local-search"):
+        yield "clinic-12", diverse, method, {}
+        yield "clinic-12", capped, method, {}
+        for loss in ("set-gcp", "liang-gcp", "weighted-loss"):
+            yield "person20", Problem(person, 3, objective=load_objective(loss)), method, {}
+    for method in ("auto", "nh", "ring"):
+        yield "clinic-12", diverse.replace(recoding=COVERS), method, {}
+    for recoding in (KOne(), KConcealment()):
+        yield "person20", Problem(person, 3, recoding), "auto", {}
+
+
+def _answer(problem: Problem, instance: str, method: str, options: dict[str, object]) -> Any:
+    """Return what a call answers, or how it refuses."""
+    try:
+        solution = solve(problem, method, options=options, seed=1)
+    except AnonymipError as refusal:
+        return {"refused": f"{type(refusal).__name__}: {refusal}"}
+    record = solution_record(solution, instance)
+    answer: dict[str, Any] = {
+        name: value for name, value in record.items() if name not in _CHANGING
+    }
+    answer["trace"] = list(solution.trace)
+    try:
+        release = publish(solution, rng=np.random.default_rng(7))
+    except AnonymipError as refusal:
+        return {**answer, "release": f"{type(refusal).__name__}: {refusal}"}
+    text = release.frame.to_csv(index=False) + json.dumps(
+        {key: value for key, value in release.manifest.items() if key not in _CHANGING},
+        sort_keys=True,
+    )
+    return {**answer, "release": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def answers() -> dict[str, Any]:
+    """Return the answers of all calls, by what was asked."""
+    found: dict[str, Any] = {}
+    for instance, problem, method, options in _cases():
+        asked = (
+            f"{instance} k={problem.k} {problem.recoding} {problem.objective.name} "
+            f"{problem.diversity} {[str(limit) for limit in problem.limits]} {method} {options}"
+        )
+        found[asked] = _answer(problem, instance, method, options)
+    return found
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for each call, and each part of its answer, that differs."""
+    for asked in dict.fromkeys((*before, *now)):
+        first, second = before.get(asked), now.get(asked)
+        if first is None or second is None:
+            yield f"{asked}: only {'now' if first is None else 'before'}"
+            continue
+        for part in dict.fromkeys((*first, *second)):
+            if first.get(part) != second.get(part):
+                yield f"{asked}: {part}: {first.get(part)!r} -> {second.get(part)!r}"[:400]
+
+
+def main() -> None:
+    """Write the answers of this version, or compare them with those of another."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.answers")
+    parser.add_argument("what", choices=("write", "compare"))
+    parser.add_argument("file", type=Path)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    now = json.loads(json.dumps(answers(), default=str))
+    if given.what == "write":
+        given.file.write_text(json.dumps(now, indent=1), encoding="utf-8")
+        print(f"{len(now)} answers are in {given.file}")
+        return
+    found = list(differences(json.loads(given.file.read_text(encoding="utf-8")), now))
+    print(*found, f"{len(now)} calls, {len(found)} differences", sep="\n")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
