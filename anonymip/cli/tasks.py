@@ -28,6 +28,7 @@ from anonymip.experiments.report import html_report
 from anonymip.experiments.thermometer import save_figure, thermometer
 from anonymip.files import Outputs, writing
 from anonymip.instances import load_instance
+from anonymip.privacy import joined_candidates
 from anonymip.privacy import verify as verify_release
 from anonymip.problem import Problem
 from anonymip.publishing import (
@@ -184,16 +185,38 @@ def verify(
     ] = None,
     schema: given.SchemaFile = None,
     k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
+    together_with: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--together-with",
+            metavar="OTHER",
+            help="Another release of ORIGINAL: what both leave of k. Repeatable.",
+        ),
+    ] = None,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
     """Check a release against its original by code that had no part in making it."""
+    others = together_with or []
     sources = [original, release, manifest or manifest_path(release)]
+    sources += [path for other in others for path in (other, manifest_path(other))]
     given.refuse_targets([*sources, *([] if schema is None else [schema])], json)
     result = verify_release(original, release, manifest, schema=schema, k=k)
-    write_json([{"original": str(original), "release": str(release), **result.to_dict()}], json)
-    say(human(json), result.summary())
-    if not result.ok:
+    record = {"original": str(original), "release": str(release), **result.to_dict()}
+    told, ok = result.summary(), result.ok
+    if others and ok:
+        joined = joined_candidates(
+            original,
+            [release, *others],
+            [manifest, *(None for _ in others)],
+            schema=schema,
+            k=k,
+        )
+        record["together"] = {"with": [str(other) for other in others], **joined.to_dict()}
+        told, ok = f"{told}\n{joined.summary()}", joined.ok
+    write_json([record], json)
+    say(human(json), told)
+    if not ok:
         raise typer.Exit(1)
 
 

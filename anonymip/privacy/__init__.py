@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         measure_corruption,
     )
     from anonymip.privacy.digests import is_table_of
+    from anonymip.privacy.joined import JoinedCandidates, joined_candidates
     from anonymip.privacy.probabilities import MatchProbabilities, match_probabilities
     from anonymip.privacy.published import PublishedTable, read_release
     from anonymip.privacy.verification import Verification, verify
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Corruption",
     "Identities",
+    "JoinedCandidates",
     "MatchGraph",
     "MatchProbabilities",
     "PublishedTable",
@@ -31,6 +33,7 @@ __all__ = [
     "consistency_graph",
     "identities_left",
     "is_table_of",
+    "joined_candidates",
     "match_probabilities",
     "measure_corruption",
     "read_release",
@@ -40,6 +43,7 @@ __all__ = [
 _HOMES = {
     "Corruption": "anonymip.privacy.corruption",
     "Identities": "anonymip.privacy.corruption",
+    "JoinedCandidates": "anonymip.privacy.joined",
     "MatchGraph": "anonymip.privacy.consistency",
     "MatchProbabilities": "anonymip.privacy.probabilities",
     "PublishedTable": "anonymip.privacy.published",
@@ -47,6 +51,7 @@ _HOMES = {
     "consistency_graph": "anonymip.privacy.attacks",
     "identities_left": "anonymip.privacy.corruption",
     "is_table_of": "anonymip.privacy.digests",
+    "joined_candidates": "anonymip.privacy.joined",
     "match_probabilities": "anonymip.privacy.probabilities",
     "measure_corruption": "anonymip.privacy.corruption",
     "read_release": "anonymip.privacy.published",

@@ -10,10 +10,11 @@ import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.privacy.consistency import MatchGraph, PublishedMatches
+from anonymip.privacy.formulas import formula_problems, without_marks
 from anonymip.privacy.hierarchies import Paths, read_nodes
-from anonymip.privacy.manifest import read_manifest
-from anonymip.privacy.original import encode_original
-from anonymip.privacy.published import header_problems, parse_release
+from anonymip.privacy.manifest import Manifest, read_manifest
+from anonymip.privacy.original import Original, encode_original
+from anonymip.privacy.published import PublishedTable, header_problems, parse_release
 from anonymip.privacy.schemas import Schema, read_schema
 from anonymip.privacy.tables import MalformedTable, read_table
 
@@ -49,6 +50,47 @@ def consistency_graph(
     -----
     Complexity: linear in the number of matches, all of which are held in memory.
     """
+    records, published, _ = read_both(
+        original,
+        release,
+        manifest,
+        schema=schema,
+        separator=separator,
+        encoding=encoding,
+        columns=columns,
+        hierarchies=hierarchies,
+    )
+    if published.n != records.n:
+        raise InputError(
+            f"the release has {published.n} rows for {records.n} original records",
+            remedy="Check that both belong together",
+        )
+    return PublishedMatches(records, published).graph()
+
+
+def read_both(
+    original: str | Path | pd.DataFrame,
+    release: str | Path | pd.DataFrame,
+    manifest: Mapping[str, Any] | str | Path | None = None,
+    *,
+    schema: str | Path | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    columns: Sequence[str] | None = None,
+    hierarchies: Mapping[str, Paths] | None = None,
+) -> tuple[Original, PublishedTable, Manifest]:
+    """Return the original as the manifest declares it, the published table, and the manifest.
+
+    Parameters
+    ----------
+    original, release, manifest, schema, separator, encoding, columns, hierarchies
+        As in :func:`~anonymip.privacy.verify`.
+
+    Raises
+    ------
+    InputError
+        As `verify` does; and if the release breaks the format.
+    """
     claims = read_manifest(manifest, release)
     given = read_schema(schema)
     known = Schema() if given is None else given
@@ -61,15 +103,13 @@ def consistency_graph(
     trees = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {})
     records = encode_original(source, claims, given, trees)
     table = read_table(release, separator=claims.separator, encoding=claims.encoding)
-    problems = header_problems(table, claims)
+    problems = []
+    if claims.formulas_escaped:
+        problems, table = formula_problems(table), without_marks(table)
+    problems += header_problems(table, claims)
     published = None
     if not problems:
         published, problems = parse_release(table, claims, trees)
     if published is None:
         raise MalformedTable(problems[0].rstrip("."), remedy="Run verify for all problems")
-    if published.n != records.n:
-        raise InputError(
-            f"the release has {published.n} rows for {records.n} original records",
-            remedy="Check that both belong together",
-        )
-    return PublishedMatches(records, published).graph()
+    return records, published, claims

@@ -293,3 +293,37 @@ def test_formulas_are_told_and_escaped(shell: Any) -> None:
     lines = (shell.folder / "release.csv").read_text().splitlines()
     assert sorted(line.rpartition(",")[2] for line in lines[1:]) == ["'=1+1", "'=1+1", "-5", "-5"]
     assert shell("verify", "sums.csv", "release.csv").code == 0
+
+
+def test_releases_are_verified_together(shell: Any) -> None:
+    """Each holds alone; where visits link them nobody has k rows left, which is exit code 1."""
+    shell.write("crossed.csv", "x,town,visit\n1,a,01\n2,b,02\n5,a,03\n6,b,04\n")
+    for name, identifier, other in (("one", "x", "town"), ("two", "town", "x")):
+        for keep, role in (("visits", "--keep"), ("none", "--drop")):
+            told = shell(
+                *("anonymize", "crossed.csv", "-q", identifier, "--drop", other, role, "visit"),
+                *("-k", 2, "-o", f"{name}-{keep}.csv"),
+            )
+            assert told.code == 0
+    together = ("verify", "crossed.csv", "one-visits.csv", "--together-with", "two-visits.csv")
+    told = shell(*together)
+    assert told.code == 1
+    assert told.out.startswith("The release keeps its promises.")
+    assert (
+        "4 of 4 records have fewer than k = 2 rows left that can be theirs, 4 of them" in told.out
+    )
+    (record,) = shell(*together, "--json", "-").records()
+    assert record["ok"]
+    assert record["together"]["with"] == ["two-visits.csv"]
+    assert (record["together"]["fewer"], record["together"]["unique"]) == (4, 4)
+    assert shell("verify", "crossed.csv", "one-none.csv", *together[3:]).code == 0
+    assert shell(*together[:3], "--together-with", "one-visits.csv").code == 0
+    told = shell(*together, "--together-with", "missing.csv")
+    assert told.code == 2
+    assert "missing.csv" in told.err
+    told = shell(*together, "--json", "two-visits.csv")
+    assert told.code == 2
+    shell.write("one-visits.csv", shell.read("one-visits.csv").replace("01", "09"))
+    told = shell(*together)
+    assert told.code == 1
+    assert "records have fewer" not in told.out

@@ -179,6 +179,7 @@ def test_the_manifest_says_what_was_promised() -> None:
         ("Disease", "sensitive"),
     ]
     assert any("CBC" in text for text in manifest["assumed"])
+    assert any("nothing else is published" in text for text in manifest["assumed"])
     assert not any("order" in text for text in manifest["assumed"])
     kept = publish(solution, keep_order=True).manifest
     assert kept["order"] == "kept"
