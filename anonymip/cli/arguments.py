@@ -134,18 +134,32 @@ def load_table(
     """
     roles = (quasi_identifiers or [], sensitive or [], keep or [], drop or [])
     asked = any(roles) or missing is not None
-    if _is_named(instance):
-        if asked or schema is not None:
-            raise InputError(
-                f"instance {instance} has its own schema",
-                remedy="Leave out --schema, -q, --sensitive, --keep, --drop and --missing",
-            )
-        return load_instance(instance)
+    named = named_table(instance, schema, has_roles=asked)
+    if named is not None:
+        return named
     file = _schema_beside(instance) if schema is None else schema
     given = None if file is None else read_schema(file)
     if asked:
         given = (given or Schema()).with_roles(*roles, missing)
     return load_instance(instance, given)
+
+
+def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) -> Microdata | None:
+    """Return the table of a named or generated instance, None for a file.
+
+    Raises
+    ------
+    InputError
+        If a schema or roles are given to one that has its own.
+    """
+    if not _is_named(instance):
+        return None
+    if has_roles or schema is not None:
+        raise InputError(
+            f"instance {instance} has its own schema",
+            remedy="Leave out --schema, -q, --sensitive, --keep, --drop and --missing",
+        )
+    return load_instance(instance)
 
 
 def refuse_targets(inputs: Sequence[Path], *outputs: Path | str | None) -> None:

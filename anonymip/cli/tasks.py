@@ -34,6 +34,7 @@ from anonymip.problem import Problem
 from anonymip.publishing import (
     as_verified,
     cut_off,
+    hierarchy_paths,
     manifest_path,
     publish,
     refuse_ending,
@@ -178,7 +179,10 @@ def anonymize(
 
 
 def verify(
-    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The original table.")],
+    original: Annotated[
+        str,
+        typer.Argument(metavar="ORIGINAL", help="The original: a named instance, or a file."),
+    ],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released table.")],
     manifest: Annotated[
         Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
@@ -198,19 +202,23 @@ def verify(
 ) -> None:
     """Check a release against its original by code that had no part in making it."""
     others = together_with or []
-    sources = [original, release, manifest or manifest_path(release)]
+    sources = [Path(original), release, manifest or manifest_path(release)]
     sources += [path for other in others for path in (other, manifest_path(other))]
     given.refuse_targets([*sources, *([] if schema is None else [schema])], json)
-    result = verify_release(original, release, manifest, schema=schema, k=k)
-    record = {"original": str(original), "release": str(release), **result.to_dict()}
+    named = given.named_table(original, schema)
+    table = original if named is None else named.original
+    trees = None if named is None else hierarchy_paths(named)
+    result = verify_release(table, release, manifest, schema=schema, k=k, hierarchies=trees)
+    record = {"original": original, "release": str(release), **result.to_dict()}
     told, ok = result.summary(), result.ok
     if others and ok:
         joined = joined_candidates(
-            original,
+            table,
             [release, *others],
             [manifest, *(None for _ in others)],
             schema=schema,
             k=k,
+            hierarchies=trees,
         )
         record["together"] = {"with": [str(other) for other in others], **joined.to_dict()}
         told, ok = f"{told}\n{joined.summary()}", joined.ok

@@ -10,7 +10,7 @@ import pandas as pd
 
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
-from anonymip.errors import InputError, NoSolution, UnsupportedObjective
+from anonymip.errors import InputError, NoSolution, SolverUnavailable, UnsupportedObjective
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
@@ -60,7 +60,7 @@ class Comparison:
     complete
         Whether all methods were run; not if the user stopped the comparison.
     failures
-        k, method and reason of each run that found no solution.
+        k, method and reason of each run that found no solution, or that an exact method refused.
     """
 
     instance: str
@@ -69,8 +69,18 @@ class Comparison:
     failures: tuple[tuple[int, str, str], ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the rows as a table: loss, gap and what it is to, seconds, class sizes."""
-        return pd.DataFrame([_cells(row) for row in self.rows])
+        """Return the rows as a table: loss, gap and what it is to, seconds, class sizes.
+
+        Runs without a solution have their reason for a status, and nothing else.
+        """
+        return pd.DataFrame(
+            [
+                _cells(row)
+                if isinstance(row, ComparisonRow)
+                else {"k": row[0], "method": row[1], "status": row[2]}
+                for row in self._all_runs()
+            ]
+        )
 
     def to_markdown(self) -> str:
         """Return the rows as a table in Markdown."""
@@ -81,7 +91,21 @@ class Comparison:
 
     def texts(self) -> list[list[str]]:
         """Return the rows as texts for people, in the order of :data:`COLUMNS`."""
-        return [_texts(row) for row in self.rows]
+        return [
+            _texts(row)
+            if isinstance(row, ComparisonRow)
+            else [str(row[0]), row[1], "none", "unknown", "unknown", "nothing", "", "none", row[2]]
+            for row in self._all_runs()
+        ]
+
+    def _all_runs(self) -> list[ComparisonRow | tuple[int, str, str]]:
+        """Return rows and failures k by k, failures behind the rows of their k."""
+        ks = [row.solution.problem.k for row in self.rows] + [k for k, _, _ in self.failures]
+        runs: list[ComparisonRow | tuple[int, str, str]] = []
+        for k in dict.fromkeys(ks):
+            runs += [row for row in self.rows if row.solution.problem.k == k]
+            runs += [failure for failure in self.failures if failure[0] == k]
+        return runs
 
 
 #: Columns of a comparison for people.
@@ -112,7 +136,8 @@ def compare(
     instance
         Name of the table in the result.
     exact
-        Whether to run the exact method of the recoding as well.
+        Whether to run the exact method of the recoding as well. If it refuses the objective, its
+        rows say why.
     options
         Options by method name.
     progress, **settings
@@ -144,9 +169,14 @@ def compare(
                 remedy=f"Compared are {', '.join(names)}",
             )
     problems = [problem.replace(k=k) for k in ks]
+    # Nobody named it, so that what it refuses ends its rows only.
+    last = find_method(names[-1])
+    beside = last.name if last.role == "exact" and last.name not in methods else None
+    refusals: list[InputError] = []
     for name in names:
         for asked in problems or [problem]:
-            refuse_unfit(find_method(name), asked)
+            if name != beside:
+                refuse_unfit(find_method(name), asked)
     rows: list[ComparisonRow] = []
     failures: list[tuple[int, str, str]] = []
     limit = settings.pop("time_limit", None)
@@ -165,10 +195,19 @@ def compare(
                     )
                 except NoSolution as nothing:
                     failures.append((asked.k, name, nothing.message))
+                except SolverUnavailable:
+                    raise
+                except InputError as refusal:
+                    if name != beside:
+                        raise
+                    refusals.append(refusal)
+                    failures.append((asked.k, name, refusal.message))
             if found:
                 bound = lower_bound_of(asked, budget=whole.renewed(limit))
                 rows += _measured(found, bound)
     if failures and not rows:
+        if len(refusals) == len(failures):
+            raise refusals[0]
         raise NoSolution(
             "no method found a solution: "
             + "; ".join(f"k = {k}, {name}: {reason}" for k, name, reason in failures),

@@ -1,7 +1,7 @@
 """From a solution to a verified release: the generalized table and its manifest."""
 
 from anonymip.publishing.anonymization import anonymize
-from anonymip.publishing.checking import loss_of_table
+from anonymip.publishing.checking import hierarchy_paths, loss_of_table
 from anonymip.publishing.dominance import dominates
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
 from anonymip.publishing.previous import cut_off
@@ -15,6 +15,7 @@ __all__ = [
     "cut_off",
     "describe_mask",
     "dominates",
+    "hierarchy_paths",
     "loss_of_table",
     "manifest_path",
     "publish",

@@ -327,3 +327,16 @@ def test_releases_are_verified_together(shell: Any) -> None:
     told = shell(*together)
     assert told.code == 1
     assert "records have fewer" not in told.out
+
+
+@pytest.mark.parametrize("name", ["person20", "clinic-12", "census:40,3,1"])
+def test_verify_knows_the_names_that_anonymize_takes(shell: Any, name: str) -> None:
+    """A named or generated instance can be the original, with its hierarchies."""
+    assert shell("anonymize", name, "-k", 3, "-o", "x.csv", "--method", "initial").code == 0
+    told = shell("verify", name, "x.csv", "--json", "-")
+    assert told.code == 0
+    assert json.loads(told.out)[0]["original"] == name
+    assert shell("verify", "wong-5", "x.csv").code == 2
+    told = shell("verify", name, "x.csv", "--schema", "roles.toml")
+    assert told.code == 2
+    assert "own schema" in told.err

@@ -19,6 +19,8 @@ from anonymip import (
     Cap,
     Classes,
     Diversity,
+    EquivalenceClasses,
+    Freeform,
     HierarchyLoss,
     InputError,
     MethodOption,
@@ -303,3 +305,37 @@ def test_no_exact_method_fits() -> None:
     else:
         with pytest.raises(UnsupportedObjective, match="together"):
             compare(problem, [3], ["initial"], exact=True)
+
+
+@pytest.mark.parametrize(
+    ("recoding", "heuristic", "method", "reason"),
+    [
+        (EquivalenceClasses(), "initial", "equivalence-mip", "members tier"),
+        (Freeform(), "ring", "freeform-mip", "looks at the members"),
+    ],
+)
+def test_an_exact_method_that_takes_no_such_loss(
+    recoding: Any, heuristic: str, method: str, reason: str
+) -> None:
+    """Its rows say why, whether it refuses at once or in the end; the other rows are there."""
+    problem = Problem(census(60, 3, 1), 3, recoding, SSE())
+    table = compare(problem, [3, 4], [heuristic], exact=True, time_limit=2)
+    assert [row.solution.method for row in table.rows] == [heuristic] * 2
+    assert table.complete
+    assert [(k, name) for k, name, _ in table.failures] == [(3, method), (4, method)]
+    shown = table.texts()
+    assert [row[:2] for row in shown] == [
+        *(["3", heuristic], ["3", method]),
+        *(["4", heuristic], ["4", method]),
+    ]
+    assert reason in shown[1][-1]
+    assert reason in shown[3][-1]
+    assert reason in table.to_frame()["status"][1]
+    assert reason in table.to_markdown()
+
+
+def test_an_exact_method_alone_that_takes_no_such_loss() -> None:
+    """Where nothing else ran the refusal is the answer, as it is of a method that is named."""
+    problem = Problem(census(60, 3, 1), 3, Freeform(), SSE())
+    with pytest.raises(UnsupportedObjective, match="looks at the members"):
+        compare(problem, [3], ["freeform-mip"], exact=True)
