@@ -28,7 +28,7 @@ FEW_CLASSES = 100_000
 _FEW_CONCEALED = 12
 #: Row types times patterns up to which the program of patterns is proven within seconds or minutes.
 _FEW_PAIRS = 100_000
-#: Every freeform cover is one of these.
+#: Every freeform cover is one of these, and gives k effective matches as well.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 #: Pairs of records are an assignment problem, which is solved up to so many records.
 _PAIRED_RECORDS = 1_000
@@ -60,7 +60,10 @@ def auto(
     budget, seed, **settings
         Handed on to the method picked.
     """
-    if problem.recoding.name in _ONE_SIDED and problem.n > _FEW_CONCEALED:
+    name = problem.recoding.name
+    serves = name in _ONE_SIDED and problem.n > _FEW_CONCEALED
+    # Rings are made to be published diverse, sets of one notion's own seldom can be.
+    if serves or (name == "k-concealment" and problem.diversity is not None):
         return _auto_freeform(problem, budget, seed, settings)
     choices, reason = _pick(problem, budget)
     for choice in choices[:-1]:
@@ -74,7 +77,7 @@ def auto(
 def _auto_freeform(
     problem: Problem, budget: Budget | None, seed: int, settings: dict[str, Any]
 ) -> Solution:
-    """Return a freeform cover, which has what the one-sided notions ask for as well."""
+    """Return a freeform cover, which has what the weaker notions ask for as well."""
     found = auto(problem.replace(recoding=Freeform()), budget=budget, seed=seed, **settings)
     solution = Solution.of(
         problem,
@@ -151,6 +154,11 @@ def _pick_patterns(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
 
 def _pick_freeform(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
     n, exact = problem.n, (_Choice("freeform-mip"),)
+    degrees = getattr(problem.recoding, "degrees", None) or ()
+    if len(set(degrees)) > 1:
+        if is_plain(problem) and problem.compiled.aggregate == "sum" and n > _FEW_CONCEALED:
+            return (_Choice("sort-greedy"), *exact), "degrees of their own"
+        return exact, "degrees of their own"
     if n <= _PAIRED_RECORDS and pair_obstacle(problem) is None:
         return exact, "pairs of records are an assignment problem: provable"
     sets = _possible_sets(problem)

@@ -72,6 +72,11 @@ def cover_assumptions(solution: Solution, cover: Cover, is_seeded: bool) -> list
             "an adversary knows of nobody for certain which row is hers: c known rows may leave "
             "another person fewer than k - c"
         )
+    if solution.problem.diversity is not None:
+        assumed.append(
+            "an adversary knows which rows were made for sets that hold a person: counted over all "
+            "rows whose cells contain her, the shares of sensitive values can be others"
+        )
     return assumed
 
 

@@ -17,6 +17,7 @@ from anonymip import (
     Problem,
     census,
     load_instance,
+    publish,
     solve,
 )
 from anonymip.methods.selection import auto
@@ -93,6 +94,27 @@ def test_freeform_that_heuristics_refuse() -> None:
     assert solve(problem).method in ("nh", "ring")
     worst = Problem(census(300, 3, seed=0), 4, Freeform(), Bottleneck(GCP()))
     assert solve(worst).method == "ring"
+
+
+@pytest.mark.parametrize("n", [9, 40])
+def test_degrees_of_their_own(n: int) -> None:
+    """Few records are proven; of more a heuristic that takes degrees is picked."""
+    degrees = (4, *[3] * (n - 1))
+    solution = solve(Problem(census(n, 2, seed=1), 3, Freeform(degrees=degrees)), time_limit=30)
+    assert solution.method == ("freeform-mip" if n == 9 else "sort-greedy")
+    assert solution.assignment.sizes.tolist() == list(degrees)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("n", [12, 60])
+def test_concealment_with_a_diversity_is_published(n: int) -> None:
+    """A freeform cover has what is asked for, and one that can be published is found."""
+    data = census(n, 3, seed=1)
+    illness = (list("abcdef") * 10)[:n]
+    diverse = Microdata(data.frame.assign(illness=illness), data.attributes, sensitive=("illness",))
+    problem = Problem(diverse, 4, KConcealment(), diversity=Diversity(l=2))
+    release = publish(solve(problem, time_limit=30))
+    assert release.manifest["recoding"] == "k-concealment"
+    assert release.verify().problems == ()
 
 
 @pytest.mark.parametrize("recoding", [OneK(), KOne(), KK(), KConcealment()])
