@@ -54,6 +54,10 @@ class ReleaseWarning(UserWarning):
     """Something that a person should know of a release before it is given away."""
 
 
+class LicenceLimit(SolverUnavailable):
+    """The solver's licence does not allow a model of this size."""
+
+
 class InvalidAssignment(AnonymipError):
     """An assignment breaks the rules of its recoding.
 

@@ -19,7 +19,8 @@ class Stopped(Enum):
     """The method ended by itself and proves nothing."""
     INFEASIBLE = "infeasible"
     """Proven: no solution exists."""
-    ERROR = "error"
+    ERROR = "solver-error"
+    """The solver failed; what is held was known before, or came by other means."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from anonymip.assignments import Assignment
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.failed_solver import solved_or_kept
 from anonymip.exact.freeform_begin import begin_freeform
 from anonymip.exact.pair_assignment import (
     best_partners,
@@ -115,7 +116,7 @@ def freeform_mip(
     SolverUnavailable
         If the solver is not installed.
     SolverError
-        If what the solver returns does not survive the checks.
+        If the solver fails or what it returns does not survive the checks, and there is no start.
     NoSolution
         If nothing was found within the budget and there was no start, or no release obeys the
         rules.
@@ -185,13 +186,19 @@ def freeform_mip(
             )
         trace.append(f"{len(columns.sets):,} of {columns.found:,} possible sets are left")
         choices = {"sets": columns.sets}
-    budget.report("building the model")
-    model = build(problem, formulation, **choices)
-    if begun is not None:
-        set_start(model, begun.assignment)
-    result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-    solution = read_result(
-        problem, "freeform-mip", model, result, begun, described, watch, seed, trace
+
+    def solved() -> Solution:
+        budget.report("building the model")
+        model = build(problem, formulation, **choices)
+        if begun is not None:
+            set_start(model, begun.assignment)
+        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
+        return read_result(
+            problem, "freeform-mip", model, result, begun, described, watch, seed, trace
+        )
+
+    solution = solved_or_kept(
+        solved, problem, "freeform-mip", begun, described, watch, seed, trace, budget
     )
     own = None if columns is None else columns.bound
     return solution if own is None else solution.with_bound(own)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from anonymip.assignments import Assignment
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.failed_solver import solved_or_kept
 from anonymip.exact.priced_sets import PricedSets, priced_sets
 from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT, kept_start, read_result
 from anonymip.heuristics.greedy_search import greedy_search
@@ -92,7 +93,7 @@ def equivalence_mip(
     SolverUnavailable
         If the solver is not installed.
     SolverError
-        If what the solver returns does not survive the checks.
+        If the solver fails or what it returns does not survive the checks, and there is no start.
     NoSolution
         If nothing was found within the budget and there was no start.
     """
@@ -139,19 +140,25 @@ def equivalence_mip(
         if needed > remaining and formulation != "set-partition":
             trace.append("the model takes longer to build than there is time: the start is kept")
             return kept_start(problem, "equivalence-mip", begun, described, watch, seed, trace)
-    budget.report("building the model")
-    if columns is not None and formulation == "set-partition":
-        trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
-        model = build(problem, formulation, sets=columns.sets)
-    else:
-        known = choices_of(formulation)
-        choices = {"integer_ends": integer_ends} if "integer_ends" in known else {}
-        model = build(problem, formulation, **choices)
-    if begun is not None:
-        set_start(model, begun.assignment)
-    result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-    solution = read_result(
-        problem, "equivalence-mip", model, result, begun, described, watch, seed, trace
+
+    def solved() -> Solution:
+        budget.report("building the model")
+        if columns is not None and formulation == "set-partition":
+            trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
+            model = build(problem, formulation, sets=columns.sets)
+        else:
+            known = choices_of(formulation)
+            choices = {"integer_ends": integer_ends} if "integer_ends" in known else {}
+            model = build(problem, formulation, **choices)
+        if begun is not None:
+            set_start(model, begun.assignment)
+        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
+        return read_result(
+            problem, "equivalence-mip", model, result, begun, described, watch, seed, trace
+        )
+
+    solution = solved_or_kept(
+        solved, problem, "equivalence-mip", begun, described, watch, seed, trace, budget
     )
     own = None if columns is None else columns.bound
     return solution if own is None else solution.with_bound(own)

@@ -68,6 +68,7 @@ def split_carry(
     accept: int = 0,
     prefer: str = "oldest",
     pass_time: bool = True,
+    link_time: float = 0.0,
     chains: int = 1,
     jobs: int = 0,
     solver: str = "highs",
@@ -123,6 +124,9 @@ def split_carry(
         ``"loss"`` of a record.
     pass_time
         Whether windows may use what the ones before left of their time.
+    link_time
+        0, or the seconds that a window has at most, with and without a time limit of the whole:
+        Fig. 6 of the paper gives each 1000.
     chains
         The order is cut into so many stretches, each with a chain of its own, and the classes where
         they meet are solved anew together.
@@ -147,6 +151,9 @@ def split_carry(
 
     Notes
     -----
+    A window whose solver fails, or whose model is above the size of the solver's licence, keeps the
+    better of its start and what a search without a solver finds.
+
     Under a diversity or limits a window may have no release. Then it takes in the next records, up
     to four times; after that the records that fit nowhere find classes at the end. Complexity:
     linear in the number of records behind the sort, exponential in S, k and the number of
@@ -179,6 +186,7 @@ def split_carry(
         threads=threads,
         solver_options=dict(solver_options or {}),
         pass_time=pass_time,
+        link_time=link_time,
         chains=chains,
     )
     return run_chain(

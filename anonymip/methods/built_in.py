@@ -87,6 +87,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                     MethodOption("accept", 0, "classes settled by a link of fixed size"),
                     MethodOption("prefer", "oldest", "which these are: oldest, or of least loss"),
                     MethodOption("pass_time", True, "links use what others left of their time"),
+                    MethodOption("link_time", 0.0, "seconds of a link at most, 0 for no limit"),
                     MethodOption("chains", 1, "stretches of the order with a chain each"),
                     MethodOption("jobs", 0, "chains at a time; 0: as many as cores, two at most"),
                 ),

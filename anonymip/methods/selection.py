@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.improvement import repeats
 from anonymip.exact.pair_assignment import pair_obstacle
 from anonymip.heuristics.rules import is_plain
@@ -28,6 +28,12 @@ FEW_CLASSES = 100_000
 _FEW_CONCEALED = 12
 #: Row types times patterns up to which the program of patterns is proven within seconds or minutes.
 _FEW_PAIRS = 100_000
+#: Methods that take the place of one whose solver failed and left nothing.
+_WITHOUT_SOLVER: Mapping[str, tuple[str, ...]] = {
+    "classes": ("greedy-search", "ordered-cut", "mondrian"),
+    "freeform": ("nh", "ring"),
+    "pattern": ("pattern-search", "pattern-greedy"),
+}
 #: Every freeform cover is one of these, and gives k effective matches as well.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 #: Pairs of records are an assignment problem, which is solved up to so many records.
@@ -71,7 +77,21 @@ def auto(
             return _run(choice, reason, problem, budget, seed, settings)
         except NoSolution:
             reason = f"{choice.name} found nothing that obeys the rules"
-    return _run(choices[-1], reason, problem, budget, seed, settings)
+        except SolverError as failure:
+            reason = f"{choice.name} failed: {failure.message}"
+    try:
+        return _run(choices[-1], reason, problem, budget, seed, settings)
+    except SolverError as failure:
+        reason = f"{choices[-1].name} failed: {failure.message}"
+    for name in _WITHOUT_SOLVER.get(problem.recoding.name, ()):
+        try:
+            return _run(_Choice(name), reason, problem, budget, seed, settings)
+        except (NoSolution, InputError):
+            continue
+    raise NoSolution(
+        f"no release was found: {reason}",
+        remedy="Name another solver (--solver), or loosen a rule",
+    )
 
 
 def _auto_freeform(

@@ -188,7 +188,13 @@ def add_caps(model: pyo.ConcreteModel) -> None:
             model.reaches[i, a, node].setub(0.0)
     model.range_cap = pyo.Constraint(
         model.rows,
-        [a for a in most if a in context.ranges and microdata.attributes[a].publish == "range"],
+        [
+            a
+            for a in most
+            if a in context.ranges
+            and a not in context.scaling.ranked
+            and microdata.attributes[a].publish == "range"
+        ],
         rule=lambda model, i, a: (
             None,
             linear(0.0, [1.0, -1.0], [model.scaled_upper[i, a], model.scaled_lower[i, a]]),

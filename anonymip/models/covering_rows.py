@@ -81,10 +81,7 @@ def _add_gaps(model: pyo.ConcreteModel) -> None:
     context: CoverContext = model.context
     microdata, values = context.problem.microdata, context.observed
     codes, n = microdata.codes, context.problem.n
-    levels = {
-        a: (microdata.levels[a].astype(float) - context.scaling.origin[a]) / context.scaling.unit[a]
-        for a in context.ranges
-    }
+    levels = {a: context.scaling.levels(microdata, a) for a in context.ranges}
     model.gaps = pyo.Set(
         initialize=[
             (i, a, t) for i in range(n) for a in context.ranges for t in range(len(levels[a]) - 1)

@@ -213,7 +213,7 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
     context = model.context
     tables, microdata, scaling = context.tables, context.problem.microdata, context.scaling
     levels = {
-        a: (microdata.levels[a].astype(np.float64) - scaling.origin[a]) / scaling.unit[a]
+        a: scaling.levels(microdata, a)
         for a in map(int, tables.pair_columns)
         if a in context.ranges
     }
@@ -258,6 +258,13 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
                 model.rows, list(levels), rule=rule, doc=f"the chosen range covers the {end} end"
             ),
         )
+    for i, a in choices:
+        if a in scaling.ranked:
+            # In the unit of the attribute, which a rank is not.
+            chosen = [model.range_choice[i, a, p, q] for p, q in choices[i, a]]
+            for end, which in ((model.lower, 0), (model.upper, 1)):
+                values = [float(scaling.ranked[a][pair[which]]) for pair in choices[i, a]]
+                end[i, a].set_value(linear(0.0, values, chosen))
     for p_index, column in enumerate(map(int, tables.pair_columns)):
         if column not in levels:
             continue

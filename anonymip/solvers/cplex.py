@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.errors import InputError, LicenceLimit, SolverError
 from anonymip.solvers.interface import (
     ABSOLUTE_GAP,
     TOLERANCE,
@@ -144,9 +144,9 @@ def probe_licence(budget: Budget) -> str | None:
     return None
 
 
-def _error(error: Any) -> SolverError | SolverUnavailable:
+def _error(error: Any) -> SolverError | LicenceLimit:
     if error.args[2] == _TOO_LARGE:
-        return SolverUnavailable(f"{error}", remedy="Install a full licence")
+        return LicenceLimit(f"{error}", remedy="Install a full licence")
     return SolverError(f"CPLEX failed: {error}", remedy="Keep its log with SolverOptions.log")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.errors import InputError, LicenceLimit, SolverError
 from anonymip.solvers.interface import (
     ABSOLUTE_GAP,
     TOLERANCE,
@@ -112,9 +112,9 @@ def probe_licence(budget: Budget) -> str | None:
     return None
 
 
-def _error(error: Any) -> SolverError | SolverUnavailable:
+def _error(error: Any) -> SolverError | LicenceLimit:
     if error.errno == _TOO_LARGE:
-        return SolverUnavailable(f"Gurobi: {error}", remedy="Install a full licence")
+        return LicenceLimit(f"Gurobi: {error}", remedy="Install a full licence")
     return SolverError(f"Gurobi failed: {error}", remedy="Keep its log with SolverOptions.log")
 
 

@@ -74,17 +74,23 @@ class _Worker:
     """
 
     def __init__(self) -> None:
-        # Not unlinked by name: the file vanishes when both processes have closed it.
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
-        # -P: a module in the working directory must not shadow those of the standard library.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "anonymip.solvers.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": _python_path()},
-            start_new_session=True,
-        )
+        try:
+            # Not unlinked by name: the file vanishes when both processes have closed it.
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
+            # -P: a module in the working directory must not shadow those of the standard library.
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "anonymip.solvers.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**os.environ, "PYTHONPATH": _python_path()},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SolverError(
+                f"no process can be started for the solver ({error.strerror})",
+                remedy="Free memory, processes or disk space, or use a heuristic",
+            ) from error
         self._inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._threads = [

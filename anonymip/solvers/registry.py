@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from anonymip.budget import Budget, Progress
-from anonymip.errors import AnonymipError, InputError, NoSolution, SolverError, SolverUnavailable
+from anonymip.errors import (
+    AnonymipError,
+    InputError,
+    LicenceLimit,
+    NoSolution,
+    SolverError,
+    SolverUnavailable,
+)
 from anonymip.solvers.checking import check_result, keep_start
 from anonymip.solvers.compilation import compile_standard_form
 from anonymip.solvers.interface import (
@@ -272,7 +279,7 @@ def _refuse_what_does_not_fit(form: StandardForm, adapter: Solver) -> None:
     found = adapter.availability()
     rows, variables = form.matrix.shape
     if not found.allows(variables, rows):
-        raise SolverUnavailable(
+        raise LicenceLimit(
             f"the licence of {adapter.name} allows {found.max_variables} variables and "
             f"{found.max_rows} rows; the model has {variables} variables and {rows} rows",
             remedy="Install a full licence, or use a solver without limits such as highs or scip",

@@ -29,7 +29,7 @@ from anonymip import (
     solve_model,
 )
 from anonymip.budget import Budget
-from anonymip.exact import model_solve
+from anonymip.exact import failed_solver, model_solve
 from anonymip.exact.model_solve import equivalence_mip
 from anonymip.exact.trust import largest_effect
 from anonymip.heuristics.ordered_cut import ordered_cut
@@ -225,17 +225,25 @@ def answering(monkeypatch: pytest.MonkeyPatch, **claims: Any) -> None:
 
 
 def test_lying_objective_is_caught(health: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver that claims less than its classes lose is an error, not a release."""
+    """A solver that claims less than its classes lose has failed: its claim is not repeated."""
     answering(monkeypatch, objective=0.5, bound=0.5)
-    with pytest.raises(SolverError, match=r"returns objective 0\.5, but the classes it names lose"):
-        equivalence_mip(health)
+    solution = equivalence_mip(health)
+    assert solution.objective == pytest.approx(0.9550901541)
+    assert "returns objective 0.5, but the classes it names lose" in solution.trace[-1]
+    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
+    start = Classes(np.zeros(7, np.int64))
+    kept = equivalence_mip(health, formulation="bigm", start=start)
+    assert kept.status.stopped is Stopped.ERROR
+    assert groups_of(kept.assignment) == (tuple(range(7)),)
 
 
 def test_lying_infeasibility_is_caught(health: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     """One class of all records is always allowed, so the model is never infeasible."""
     answering(monkeypatch, stopped=Stopped.INFEASIBLE, values=None, objective=None, bound=None)
+    assert "calls a feasible model infeasible" in equivalence_mip(health).trace[-1]
+    monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
     with pytest.raises(SolverError, match="calls a feasible model infeasible"):
-        equivalence_mip(health)
+        equivalence_mip(health, formulation="bigm", warm_start="none")
 
 
 def test_claimed_optimality_without_proof_is_not_repeated(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anonymip
 from anonymip import (
     SSE,
     Attribute,
@@ -304,6 +305,20 @@ def test_the_clock_passes_time_on() -> None:
     assert clock.budget_of_link() is None
     assert float(chain.sums[UNUSED]) == pytest.approx(-130, rel=0.01)
     assert ChainClock(chain, 10, Budget(), pass_time=True).allowance() is None
+    assert ChainClock(chain, 10, Budget(), pass_time=True, link_time=7.0).allowance() == 7.0
+    capped = ChainClock(chain, 10, Budget.of(1000), pass_time=False, link_time=7.0)
+    assert capped.allowance() == 7.0
+
+
+def test_a_link_has_its_own_time() -> None:
+    """Without a time limit of the whole, links whose time is over keep what they have."""
+    problem = Problem(anonymip.census(60, 3, seed=1), 5)
+    found = run_chain(problem, ChainOptions(S=4, subsolver="bigm", link_time=0.05))
+    assert "time" in {link.reason for link in found.links}
+    assert found.solution.options["link_time"] == 0.05
+    assert found.solution.status.stopped is not Stopped.TIME
+    with pytest.raises(InputError, match="option link_time of split-carry is -1"):
+        ChainOptions(link_time=-1)
 
 
 def test_links_are_kept_as_they_are() -> None:

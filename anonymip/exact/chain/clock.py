@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from anonymip.budget import Budget
 from anonymip.exact.chain.state import LINKS, UNUSED, Chain
 
@@ -22,22 +24,27 @@ class ChainClock:
         Of the links that are still to come.
     pass_time
         Whether a link may use what the links before it left; what one overdrew, the next ones lack.
+    link_time
+        Seconds that a link has at most; 0 for no such limit.
     """
 
-    def __init__(self, chain: Chain, links: int, budget: Budget, pass_time: bool) -> None:
+    def __init__(
+        self, chain: Chain, links: int, budget: Budget, pass_time: bool, link_time: float = 0.0
+    ) -> None:
         self._chain, self._budget, self._pass = chain, budget, pass_time
+        self._most = link_time or None
         left = budget.remaining()
         ahead = max(1, links - int(chain.cursor[LINKS]))
         self._share = None if left is None else left / ahead
 
     def allowance(self) -> float | None:
-        """Return the seconds of the next link; None without a limit, 0 if there is no time."""
+        """Return the seconds of the next link; None without any limit, 0 if there is no time."""
         if self._share is None:
-            return None
+            return self._most
         seconds = self._share
         if self._pass:
             seconds += float(self._chain.sums[UNUSED])
-        seconds = min(seconds, self._budget.remaining() or 0.0)
+        seconds = min(seconds, self._budget.remaining() or 0.0, self._most or inf)
         return seconds if seconds >= _LEAST else 0.0
 
     def spend(self, links: int, seconds: float) -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.budget import Budget
-from anonymip.errors import InputError, InvalidAssignment, NoSolution
+from anonymip.errors import (
+    InputError,
+    InvalidAssignment,
+    LicenceLimit,
+    NoSolution,
+    SolverError,
+)
 from anonymip.exact.freeform_begin import begin_freeform
 from anonymip.exact.freeform_solve import freeform_mip
 from anonymip.exact.pair_assignment import pair_obstacle
@@ -21,6 +27,9 @@ from anonymip.heuristics.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.solution import Solution
+
+#: Remark on a window without a solver.
+LICENCE = "the model is above the size of the solver's licence: the start is kept"
 
 #: Formulations that solve pairs without a solver where they can.
 _BY_PAIRS = ("auto", "assignment")
@@ -172,7 +181,11 @@ class CoverWindows:
                 seed=self.seed,
                 **self.solver_choices,  # type: ignore[arg-type]
             )
-        except NoSolution:
+        except LicenceLimit:
+            if start is None:
+                start = self._begin(asked, records, pieces, budget)
+            return None if start is None else replace(start, trace=(LICENCE,))
+        except (NoSolution, SolverError):
             return None
 
     def _begin(

@@ -14,11 +14,12 @@ from anonymip.errors import InputError, NoSolution
 from anonymip.exact.chain.checkpoint import Checkpoint
 from anonymip.exact.chain.cover_carrying import carry_components
 from anonymip.exact.chain.cover_keeping import CoverChain, CoverKeeper, resumed_covers
-from anonymip.exact.chain.cover_windows import CoverPiece, CoverWindows
+from anonymip.exact.chain.cover_windows import LICENCE, CoverPiece, CoverWindows
 from anonymip.exact.chain.options import EXACT, ChainOptions
 from anonymip.exact.chain.rest import reserved_seconds
 from anonymip.exact.chain.state import Link, reason_of
 from anonymip.exact.chain.telling import tell_links
+from anonymip.exact.failed_solver import has_failed
 from anonymip.heuristics.orders import find_order
 from anonymip.kernels import Stopwatch
 from anonymip.models import formulations_of
@@ -225,14 +226,13 @@ class _CoverDrive:
     def _share(self, seconds: float | None, links: int, ahead: int) -> Budget:
         """Return the budget of a link: an even share of the time, and what was left of it."""
         left = self.budget.remaining()
-        if left is None or seconds is None:
-            part = self.budget.share(1.0)
-        else:
+        most = self.options.link_time or None
+        if left is not None and seconds is not None:
             even = seconds / links
             later = even * (ahead - 1)
-            part = self.budget.renewed(
-                max(min(left - later if self.options.pass_time else even, left), 1e-6)
-            )
+            own = max(min(left - later if self.options.pass_time else even, left), 1e-6)
+            most = own if most is None else min(own, most)
+        part = self.budget.share(1.0) if most is None else self.budget.renewed(most)
         # The progress within a link is none of the whole.
         part.progress = None
         return part
@@ -376,6 +376,10 @@ class _CoverDrive:
 
 def _reason(solved: Solution) -> str:
     """Return what kept a sub-problem from a proof; empty if it is proven."""
+    if LICENCE in solved.trace:
+        return "licence"
+    if has_failed(solved):
+        return "failed"
     return "" if solved.is_optimal else reason_of(solved.status.stopped.value)
 
 

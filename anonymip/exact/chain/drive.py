@@ -71,7 +71,7 @@ def drive_chain(
     if compiled and options.subsolver == EXACT and compiles(problem):
         engine = CompiledLoop(problem, chain, rule, plan, single)
     links = options.links_of(chain.n, k)
-    clock = ChainClock(chain, links, budget, options.pass_time)
+    clock = ChainClock(chain, links, budget, options.pass_time, options.link_time)
     amount = _FIRST
     while not chain.done:
         reason = budget.stop_reason()

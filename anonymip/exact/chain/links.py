@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.budget import Budget
-from anonymip.errors import InvalidAssignment, NoSolution
+from anonymip.errors import InvalidAssignment, LicenceLimit, NoSolution, SolverError
 from anonymip.exact.chain.carrying import CarryRule, new_outcome, settle_window
 from anonymip.exact.chain.clock import ChainClock
 from anonymip.exact.chain.kernels import fill_losses
 from anonymip.exact.chain.options import EXACT, LINK_NODES, ChainOptions
 from anonymip.exact.chain.state import CARRIED, LOSS, OPEN, Chain, Link, add_link, reason_of
 from anonymip.exact.chain.windows import Plan, fill_window, move_on, window_size
+from anonymip.exact.failed_solver import has_failed
 from anonymip.exact.model_solve import equivalence_mip
 from anonymip.exact.small import solve_small
 from anonymip.heuristics.batch_cut import cut_in_batches
@@ -47,7 +48,8 @@ class Answer:
     start_accepted
         Whether a solver took the start; None if none was asked.
     reason
-        What kept it from a proof, as :class:`~anonymip.exact.chain.state.Link` tells it.
+        What kept it from a proof, or the solver from its work, as
+        :class:`~anonymip.exact.chain.state.Link` tells it.
     """
 
     labels: NDArray[np.int64]
@@ -208,7 +210,10 @@ class LinkSolver:
                 budget=budget,
                 seed=self._seed,
             )
-        except NoSolution:
+        except LicenceLimit:
+            found = self._solved_exactly(part, budget, None)
+            return None if found is None else replace(found, reason="licence")
+        except (NoSolution, SolverError):
             return None
         assignment = solution.assignment
         assert isinstance(assignment, Classes)
@@ -220,7 +225,7 @@ class LinkSolver:
             None if solution.bound is None else solution.bound.value,
             solution.is_optimal,
             accepted[-1] if accepted else None,
-            "" if solution.is_optimal else reason_of(solution.status.stopped.value),
+            _reason(solution),
         )
 
     def _part(self, places: NDArray[np.int64]) -> Problem | None:
@@ -305,6 +310,13 @@ class LinkSolver:
         if compiled.aggregate == "sum":
             return float(sum(parts))
         return max(parts, default=0.0)
+
+
+def _reason(solution: Solution) -> str:
+    """Return what kept a solver from a proof, or that it failed."""
+    if has_failed(solution):
+        return "failed"
+    return "" if solution.is_optimal else reason_of(solution.status.stopped.value)
 
 
 def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:

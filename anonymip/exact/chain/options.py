@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
+from math import inf
+from numbers import Integral, Real
 from typing import Any
 
 from anonymip.errors import InputError
@@ -51,6 +52,9 @@ class ChainOptions:
         As in :func:`~anonymip.exact.model_solve.equivalence_mip`.
     pass_time
         Whether a link may use what the links before it left of their time.
+    link_time
+        0, or the seconds that a link has at most, whatever the others left (1000 in the paper's
+        Fig. 6).
     chains
         Stretches of the order with a chain each; where they meet, classes are solved anew.
 
@@ -72,6 +76,7 @@ class ChainOptions:
     threads: int = 1
     solver_options: Mapping[str, object] = field(default_factory=dict)
     pass_time: bool = True
+    link_time: float = 0.0
     chains: int = 1
 
     def __post_init__(self) -> None:
@@ -89,6 +94,14 @@ class ChainOptions:
                     f"option {name} of split-carry is {value!r}", remedy=f"Give {what}"
                 )
             object.__setattr__(self, name, int(value))
+        seconds: Any = self.link_time
+        number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if not number or not 0.0 <= float(seconds) < inf:
+            raise InputError(
+                f"option link_time of split-carry is {seconds!r}",
+                remedy="Give the seconds that a link has at most, or 0",
+            )
+        object.__setattr__(self, "link_time", float(seconds))
         for name, known in (
             ("carry", _CARRIES),
             ("prefer", _PREFERENCES),
@@ -162,6 +175,8 @@ class ChainOptions:
         if self.fixed:
             told = {"fixed": self.fixed, "accept": self.accept, "prefer": self.prefer}
         told |= {"subsolver": self.subsolver, "pass_time": self.pass_time}
+        if self.link_time:
+            told |= {"link_time": self.link_time}
         if self.chains > 1:
             told |= {"chains": self.chains}
         if self.subsolver != EXACT:

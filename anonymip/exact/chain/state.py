@@ -33,7 +33,11 @@ REASONS = {
     "cap": "at the cap of the search",
     "solver": "not closed by the solver",
     "rules": "with rows that fit no class",
+    "failed": "in which the solver failed",
+    "licence": "above the size of the solver's licence",
 }
+#: Those that are told of proven links too, since something else took the solver's place.
+REPLACED = ("failed", "licence")
 _REASONS = tuple(REASONS)
 
 
@@ -125,7 +129,9 @@ class Link:
     reason
         What kept it from a proof: ``"time"``, ``"interrupt"``, ``"cap"`` of the search,
         ``"solver"`` (a gap that was allowed, a limit of its own, a bound that is not relied on),
-        ``"rules"`` (no release of its records was found); empty if it is proven.
+        ``"rules"`` (no release of its records was found); empty if it is proven. Also that
+        something took the place of a solver that had ``"failed"``, or whose ``"licence"`` is for
+        smaller models, whether or not that proved it.
     """
 
     size: int
@@ -211,5 +217,6 @@ def reason_of(told: str | None) -> str:
         says.
     """
     known = {Stopped.TIME.value: "time", Stopped.INTERRUPT.value: "interrupt"}
+    known |= {Stopped.ERROR.value: "failed"}
     known |= dict.fromkeys(("max_nodes", "max_sets", "size"), "cap")
     return known.get(told or "", "solver")

@@ -9,6 +9,7 @@ from anonymip.exact.chain.state import (
     PROVEN,
     REASON,
     REASONS,
+    REPLACED,
     SIZE,
     START,
     START_ACCEPTED,
@@ -28,9 +29,10 @@ def tell_links(table: NDArray[np.float64]) -> list[str]:
         return []
     proven, largest = int(table[:, PROVEN].sum()), int(table[:, SIZE].max())
     noun = "link" if len(table) == 1 else "links"
-    count = f"{len(table):,} {noun} of up to {largest} records, {proven:,} of them proven"
-    told = [f"{count}; a proof of a link says nothing of the whole table"]
-    open_ones = table[table[:, PROVEN] == 0.0, REASON]
+    counted = f"{len(table):,} {noun} of up to {largest} records, {proven:,} of them proven"
+    told = [f"{counted}; a proof of a link says nothing of the whole table"]
+    replaced = np.isin(table[:, REASON], [tuple(REASONS).index(name) for name in REPLACED])
+    open_ones = table[(table[:, PROVEN] == 0.0) & ~replaced, REASON]
     counts = [
         f"{np.count_nonzero(open_ones == at):,} {text}"
         for at, text in enumerate(REASONS.values())
@@ -38,6 +40,11 @@ def tell_links(table: NDArray[np.float64]) -> list[str]:
     ]
     if counts:
         told.append(f"links without a proof: {', '.join(counts)}")
+    for name in REPLACED:
+        count = np.count_nonzero(table[:, REASON] == tuple(REASONS).index(name))
+        if count:
+            noun = "link" if count == 1 else "links"
+            told.append(f"{count:,} {noun} {REASONS[name]} keep their start or what a search found")
     accepted = int(np.count_nonzero(table[:, START] == START_ACCEPTED))
     asked = accepted + int(np.count_nonzero(table[:, START] == START_REFUSED))
     if asked:

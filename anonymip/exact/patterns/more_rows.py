@@ -9,6 +9,7 @@ import numpy as np
 
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.failed_solver import FAILURES, told
 from anonymip.exact.patterns.pricing import columns_within
 from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT
 from anonymip.heuristics.pattern_greedy import PatternGreedy
@@ -62,21 +63,25 @@ def with_most_rows(
     model.formulation = "pattern-strong"
     set_start(model, solution.assignment)
     ask_for_rows(model, solution.objective)
-    result = solve_model(
-        model, solver, replace(options, relative_gap=0.0), start=True, budget=budget
-    )
     found = solution
-    if result.values is not None:
-        finer = Solution.of(problem, read(model), method=solution.method)
-        if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
-            found = replace(solution, assignment=finer.assignment, objective=finer.objective)
-    told = _told(found, before)
+    try:
+        result = solve_model(
+            model, solver, replace(options, relative_gap=0.0), start=True, budget=budget
+        )
+        finer = found
+        if result.values is not None:
+            finer = Solution.of(problem, read(model), method=solution.method)
+    except FAILURES as failure:
+        return found, [f"{_told(found, before)}; the most are not known: {told(failure)}"]
+    if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
+        found = replace(solution, assignment=finer.assignment, objective=finer.objective)
+    rows = _told(found, before)
     if result.stopped is Stopped.OPTIMAL and not options.solver_options:
-        return found, [f"{told}, the most of all releases of this loss"]
+        return found, [f"{rows}, the most of all releases of this loss"]
     most = problem.n // problem.k
     if result.bound is not None and not options.solver_options:
         most = min(most, floor(result.bound + 0.5))
-    return found, [f"{told}; releases of this loss have {most} at most"]
+    return found, [f"{rows}; releases of this loss have {most} at most"]
 
 
 def _told(solution: Solution, before: int) -> str:

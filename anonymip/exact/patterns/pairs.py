@@ -14,6 +14,7 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.pattern_rows import pattern_row_bound
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.exact.failed_solver import FAILURES, told
 from anonymip.exact.patterns.groups import PricedPairs, SmallGroups, groups_within, price_pairs
 from anonymip.heuristics.pattern_search import pattern_search
 from anonymip.kernels import Stopwatch
@@ -209,16 +210,23 @@ class _Search:
                     f"more than {_MOST_GROUPS:,} groups may matter: not all looked at"
                 )
                 return best, Stopped.GAP, proven
-            found, result = self._solve(groups)
+            try:
+                found, result = self._solve(groups)
+            except FAILURES as failure:
+                if best is None:
+                    raise
+                self._trace.append(f"{told(failure)}: the best release so far is kept")
+                return best, Stopped.ERROR, proven
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
             if result.stopped is Stopped.INFEASIBLE:
                 if excess >= everything:
                     if best is not None:
-                        raise SolverError(
-                            f"{result.solver} calls a feasible model infeasible",
-                            remedy="Use another solver",
+                        self._trace.append(
+                            f"{result.solver} calls a feasible model infeasible: the best release "
+                            "so far is kept"
                         )
+                        return best, Stopped.ERROR, proven
                     raise NoSolution(
                         f"the records cannot be cut into pairs and triples that some pattern makes "
                         f"equal, says {result.solver}",

@@ -15,6 +15,7 @@ from anonymip.bounds.pattern_program import PatternProgram, pattern_program
 from anonymip.bounds.pattern_rows import pattern_row_bound
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.exact.failed_solver import FAILURES, told
 from anonymip.exact.patterns.lone import enough_lone
 from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, parts_of
 from anonymip.kernels import Stopwatch
@@ -111,7 +112,7 @@ class _Found:
     """The parts of a program and what is known of them.
 
     `elsewhere` is a bound by other means, `sworn` whether that is a solver's word, `tripled`
-    whether it is by prices of triples.
+    whether it is by prices of triples; `failed` is what a solver that failed said last.
     """
 
     program: PatternProgram
@@ -121,6 +122,7 @@ class _Found:
     elsewhere: float = -np.inf
     sworn: bool = False
     tripled: bool = False
+    failed: str | None = None
 
     @property
     def by_solver(self) -> bool:
@@ -181,7 +183,11 @@ def _solve(
             break
         budget.report("proving parts", done=at, total=len(open_), bound=found.lower)
         share = _share(budget, weights[at] / sum(weights[at:]))
-        found.solver = part.solve(solver, options, share) or found.solver
+        try:
+            found.solver = part.solve(solver, options, share) or found.solver
+        except FAILURES as failure:
+            # What is known of this part stays: its release by heuristics, its bound by prices.
+            found.failed = told(failure)
     return found
 
 
@@ -221,6 +227,7 @@ def _whole(
     if other.lower > best.lower:
         best.elsewhere, best.sworn, best.tripled = other.lower, other.by_solver, other.by_triples
     best.trace, best.solver = found.trace, found.solver or before.solver
+    best.failed = found.failed or before.failed
     return best
 
 
@@ -250,6 +257,10 @@ def _told(
             f"no release keeps the mask, says {found.solver}",
             remedy="Allow more patterns, such as the one of stars only, or suppression",
         )
+    if found.failed is not None:
+        if assignment is None:
+            raise SolverError(found.failed, remedy="Use another solver, or a release to start from")
+        found.trace.append(f"{found.failed}: the best release so far is kept")
     if assignment is None:
         raise NoSolution(
             "no release was found in time", remedy="Give it more time, or a release to start from"
@@ -261,12 +272,19 @@ def _told(
         assignment,
         method="pattern-ilp",
         bound=bound,
-        stopped=budget.stop_reason() or Stopped.GAP,
+        stopped=_stopped(found, budget),
         options={"formulation": "parts", "gap": gap},
         seconds=watch.seconds,
         trace=tuple(found.trace),
         solver=found.solver,
     )
+
+
+def _stopped(found: _Found, budget: Budget) -> Stopped:
+    """Return why the search ended, if it is not proven."""
+    if found.failed is not None:
+        return Stopped.ERROR
+    return budget.stop_reason() or Stopped.GAP
 
 
 def _kept(

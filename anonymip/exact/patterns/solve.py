@@ -10,6 +10,7 @@ from anonymip.assignments import Assignment
 from anonymip.bounds.pattern_rows import pattern_row_bound
 from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.failed_solver import solved_or_kept
 from anonymip.exact.patterns.answer import read_answer
 from anonymip.exact.patterns.more_rows import with_most_rows
 from anonymip.exact.patterns.pricing import columns_within
@@ -99,7 +100,7 @@ def pattern_ilp(
     SolverUnavailable
         If the solver is not installed.
     SolverError
-        If what the solver returns does not survive the checks.
+        If the solver fails or what it returns does not survive the checks, and there is no start.
     NoSolution
         If no release exists, or nothing was found within the budget and there was no start.
     """
@@ -191,7 +192,7 @@ def _solved(
     budget: Budget,
 ) -> Solution:
     """Return the solution of one model."""
-    trace: list[str] = []
+    watch, trace = Stopwatch(), list[str]()
     bound = pattern_row_bound(problem)
     if begun is not None and closes_gap(begun.objective, bound.value):
         trace.append("the start is optimal: no record shares a cheaper pattern with enough others")
@@ -216,12 +217,18 @@ def _solved(
             trace=tuple(trace),
         )
         return kept.with_bound(bound)
-    budget.report("building the model")
-    model = build(problem, formulation, **choices)
-    if begun is not None:
-        set_start(model, begun.assignment)
-    result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-    solution = read_answer(problem, model, result, begun, formulation, options, trace)
+
+    def solved() -> Solution:
+        budget.report("building the model")
+        model = build(problem, formulation, **choices)
+        if begun is not None:
+            set_start(model, begun.assignment)
+        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
+        return read_answer(problem, model, result, begun, formulation, options, trace)
+
+    solution = solved_or_kept(
+        solved, problem, "pattern-ilp", begun, {}, watch, options.seed, trace, budget
+    )
     return solution.with_bound(bound)
 
 
