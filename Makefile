@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)
 
-.PHONY: help demo test lint benchmarks environment clean
+.PHONY: help demo test lint fuzzing benchmarks environment clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
@@ -25,6 +25,9 @@ lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy --strict
+
+fuzzing: $(INSTALLED)  ## solve 20,000 random problems and judge what comes out, in exact fractions
+	$(BIN)/python -m tests.fuzzing --solves 20000 --seed 1 --jobs 2
 
 benchmarks: $(INSTALLED)  ## run the benchmarks
 	$(BIN)/python -m benchmarks

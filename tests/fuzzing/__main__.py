@@ -1,0 +1,152 @@
+"""Run many cases in worker processes, or one again; print faults and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import queue
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+from tests.fuzzing.cases import run_case
+from tests.fuzzing.problems import AREAS, draw_area, draw_problem
+
+#: Seconds after which a case counts as one that does not end.
+_LONGEST = 180.0
+
+
+class _Worker:
+    """A process that runs one case after the other."""
+
+    def __init__(self, seed: int, only: str | None) -> None:
+        self._command = [sys.executable, "-m", "tests.fuzzing.worker", str(seed), only or ""]
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def run(self, index: int) -> list[object]:
+        """Return what a case brought; a process that dies or hangs is a fault of the case."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        timer = threading.Timer(_LONGEST, self._process.kill)
+        timer.start()
+        try:
+            self._process.stdin.write(f"{index}\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except OSError:
+            line = ""
+        hung = not timer.is_alive()
+        timer.cancel()
+        if line:
+            answer: list[object] = json.loads(line)
+            return answer
+        code = self._process.wait()
+        self._start()
+        what = f"does not end within {_LONGEST:.0f} s" if hung else f"ends the process ({code})"
+        return ["process", 0, [f"case {what}"], {}]
+
+    def end(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+
+def _run_one(case: str, only: str | None) -> int:
+    seed, index = map(int, case.split(":"))
+    rng = random.Random(f"{seed}:{index}")
+    print(draw_problem(rng, draw_area(rng, only)))
+    found = run_case(seed, index, only)
+    for fault in found.faults:
+        print(f"{found.area}: {fault}")
+    print(f"{found.solves} solves, {len(found.faults)} faults")
+    return int(bool(found.faults))
+
+
+def _run_many(arguments: argparse.Namespace) -> int:
+    started = time.monotonic()
+    indices = itertools.count(arguments.first)
+    answers: queue.SimpleQueue[tuple[int, list[object]]] = queue.SimpleQueue()
+    enough, lock = threading.Event(), threading.Lock()
+
+    def serve() -> None:
+        worker = _Worker(arguments.seed, arguments.only)
+        while not enough.is_set():
+            with lock:
+                index = next(indices)
+            answers.put((index, worker.run(index)))
+        worker.end()
+        answers.put((-1, []))
+
+    threads = [threading.Thread(target=serve) for _ in range(arguments.jobs)]
+    for thread in threads:
+        thread.start()
+    solves: Counter[str] = Counter()
+    cases: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+    running = arguments.jobs
+    try:
+        while running:
+            index, answer = answers.get()
+            if index < 0:
+                running -= 1
+                continue
+            area, count, wrong, refused = answer
+            cases[area] += 1  # type: ignore[index]
+            solves[area] += count  # type: ignore[index, operator]
+            refusals.update(refused)  # type: ignore[arg-type]
+            for one in wrong:  # type: ignore[attr-defined]
+                faults[area] += 1  # type: ignore[index]
+                again = f"--case {arguments.seed}:{index}"
+                again += f" --only {arguments.only}" if arguments.only else ""
+                print(f"FAULT {again}: {area}: {one}", flush=True)
+            if sum(solves.values()) >= arguments.solves:
+                enough.set()
+    finally:
+        enough.set()
+    seconds = time.monotonic() - started
+    for area in sorted(cases):
+        print(f"{area}: {cases[area]} cases, {solves[area]} solves, {faults[area]} faults")
+    if arguments.refusals:
+        for text, count in refusals.most_common(arguments.refusals):
+            print(f"refused {count} times: {text}")
+    total = sum(faults.values())
+    print(f"{sum(solves.values())} solves in {seconds:.0f} s, {total} faults")
+    return int(bool(total))
+
+
+def main() -> int:
+    """Read the arguments, run, return the exit code: 1 if there is a fault."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzzing", description=__doc__)
+    parser.add_argument("--solves", type=int, default=20_000, help="solves to reach")
+    parser.add_argument("--seed", type=int, default=1, help="of the cases")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--only", choices=sorted(AREAS), help="one area alone")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--case", metavar="SEED:INDEX", help="run one case again")
+    parser.add_argument("--refusals", type=int, default=0, help="print so many refusals")
+    arguments = parser.parse_args()
+    if arguments.case:
+        return _run_one(arguments.case, arguments.only)
+    return _run_many(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,28 @@
+"""One case: drawn from a seed and a number, solved, judged."""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzzing.command_line import run_commands
+from tests.fuzzing.problems import draw_area, draw_problem
+from tests.fuzzing.solving import Findings, run_solves
+
+
+def run_case(seed: int, index: int, only: str | None = None) -> Findings:
+    """Return what a case brought.
+
+    Parameters
+    ----------
+    seed, index
+        They determine the case.
+    only
+        The area to draw from; None draws one.
+    """
+    rng = random.Random(f"{seed}:{index}")
+    area = draw_area(rng, only)
+    asked = draw_problem(rng, area)
+    found = Findings(area)
+    run = run_commands if area == "command-line" else run_solves
+    found.attempt("judge", lambda: run(found, asked, rng))
+    return found

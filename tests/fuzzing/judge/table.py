@@ -1,0 +1,174 @@
+"""A table as the judge sees it, and what is published of its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+#: What is published: ("star",), ("range", low, high), ("set", frozenset) or ("node", label).
+Cell = tuple[Any, ...]
+STAR: Cell = ("star",)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One quasi-identifier with the values of all records.
+
+    Parameters
+    ----------
+    name, kind
+        Kind is numeric, categorical or hierarchical.
+    values
+        Numbers or texts, one a record.
+    domain
+        Declared: lowest and highest number, or all texts; None takes what is observed.
+    publish
+        range, set or node.
+    integer
+        Whether the numbers are whole.
+    weight
+        Importance.
+    paths
+        Of a hierarchical column: from every value of the domain to the root.
+    """
+
+    name: str
+    kind: str
+    values: tuple[Any, ...]
+    domain: tuple[Any, ...] | None = None
+    publish: str = "range"
+    integer: bool = False
+    weight: float = 1.0
+    paths: tuple[tuple[str, ...], ...] = ()
+
+    @cached_property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Lowest and highest number of the domain."""
+        low, high = self.domain or (min(self.values), max(self.values))
+        return Fraction(low), Fraction(high)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of permissible values, where they can be counted."""
+        if self.paths:
+            return len(self.paths)
+        if self.kind == "numeric":
+            if self.integer and (self.domain is not None or self.publish == "range"):
+                return int(self.ends[1] - self.ends[0]) + 1
+            return len(set(self.values))
+        return len(self.domain or set(self.values))
+
+    @cached_property
+    def below(self) -> dict[str, frozenset[str]]:
+        """The values below each label of the hierarchy."""
+        found: dict[str, set[str]] = {}
+        for path in self.paths:
+            for label in path:
+                found.setdefault(label, set()).add(path[0])
+        return {label: frozenset(values) for label, values in found.items()}
+
+    @cached_property
+    def path_of(self) -> dict[str, tuple[str, ...]]:
+        """The path of each value."""
+        return {path[0]: path for path in self.paths}
+
+    def level(self, label: str) -> int:
+        """Return the longest way from a value below a label to the label."""
+        return max(path.index(label) for path in self.paths if label in path)
+
+    @cached_property
+    def height(self) -> int:
+        """The level of the root."""
+        return self.level(self.paths[0][-1])
+
+    def cell_of(self, records: Iterable[int]) -> Cell:
+        """Return the tight cell of a set of records."""
+        held = [self.values[record] for record in records]
+        if self.paths:
+            paths = [self.path_of[value] for value in held]
+            return ("node", next(label for label in paths[0] if all(label in p for p in paths)))
+        if self.publish == "set":
+            return ("set", frozenset(held))
+        return ("range", min(held), max(held))
+
+    def at_level(self, record: int, level: int) -> Cell:
+        """Return the cell of a record where a whole column is published at one level."""
+        if self.paths:
+            path = self.path_of[self.values[record]]
+            return ("node", path[min(level, len(path) - 1)])
+        return STAR if level else self.cell_of([record])
+
+    def contains(self, cell: Cell, value: Any) -> bool:
+        """Return whether a cell covers a value."""
+        if cell == STAR:
+            return True
+        if cell[0] == "range":
+            return bool(cell[1] <= value <= cell[2])
+        if cell[0] == "set":
+            return value in cell[1]
+        return value in self.below[cell[1]]
+
+    def spread(self, cell: Cell) -> Fraction:
+        """Return the normalised penalty of a cell."""
+        if cell == STAR:
+            return Fraction(1)
+        if self.kind == "numeric":
+            low, high = (cell[1], cell[2]) if cell[0] == "range" else (min(cell[1]), max(cell[1]))
+            width = self.ends[1] - self.ends[0]
+            return (Fraction(high) - Fraction(low)) / width if width else Fraction(0)
+        return Fraction(self.count(cell) - 1, self.size - 1) if self.size > 1 else Fraction(0)
+
+    def count(self, cell: Cell) -> int:
+        """Return how many values a cell covers, where they can be counted."""
+        if cell == STAR:
+            return self.size
+        if cell[0] == "range":
+            return int(cell[2]) - int(cell[1]) + 1
+        return len(cell[1]) if cell[0] == "set" else len(self.below[cell[1]])
+
+    def is_exact(self, cell: Cell) -> bool:
+        """Return whether a cell says a single value."""
+        if cell[0] == "range":
+            return bool(cell[1] == cell[2])
+        if cell[0] == "set":
+            return len(cell[1]) == 1
+        return cell != STAR and cell[1] in self.path_of
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Parameters
+    ----------
+    columns
+        The quasi-identifiers.
+    sensitive, kept
+        Further columns by name, one text a record.
+    """
+
+    columns: tuple[Column, ...]
+    sensitive: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    kept: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.columns[0].values)
+
+    def cells_of(self, records: Sequence[int]) -> tuple[Cell, ...]:
+        """Return the tight cells of a set of records."""
+        return tuple(column.cell_of(records) for column in self.columns)
+
+    @property
+    def stars(self) -> tuple[Cell, ...]:
+        """The cells of a suppressed record."""
+        return (STAR,) * len(self.columns)
+
+
+def members(mask: int) -> list[int]:
+    """Return the records of a set that is written as bits."""
+    return [record for record in range(mask.bit_length()) if mask >> record & 1]

@@ -1,0 +1,146 @@
+"""What the judge asks, said in the package's words, and the package's answers for the judge."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import anonymip
+from anonymip import Attribute, Microdata, Problem
+from tests.fuzzing.judge.asked import Asked
+from tests.fuzzing.judge.losses import Loss
+from tests.fuzzing.judge.stars import Mask
+from tests.fuzzing.judge.table import Column, Table
+
+
+def attribute_of(column: Column) -> Attribute:
+    """Return the attribute that a column is."""
+    return Attribute(
+        column.name,
+        column.kind,  # type: ignore[arg-type]
+        domain=column.domain,
+        weight=column.weight,
+        integer=column.integer,
+        hierarchy=anonymip.Hierarchy(column.paths) if column.paths else None,
+        publish=column.publish,  # type: ignore[arg-type]
+    )
+
+
+def frame_of(table: Table) -> pd.DataFrame:
+    """Return the table as a data frame."""
+    columns: dict[str, Any] = {column.name: list(column.values) for column in table.columns}
+    columns.update({name: list(values) for name, values in (*table.sensitive, *table.kept)})
+    return pd.DataFrame(columns)
+
+
+def objective_of(loss: Loss, table: Table) -> Any:
+    """Return the objective that a loss is."""
+    names = [column.name for column in table.columns]
+    built_in = {
+        "gcp": anonymip.GCP,
+        "leaf-loss": anonymip.LeafLoss,
+        "set-gcp": anonymip.SetGCP,
+        "liang-gcp": anonymip.LiangGCP,
+        "weighted-loss": anonymip.WeightedLoss,
+        "hierarchy-loss": anonymip.HierarchyLoss,
+        "bottleneck-gcp": anonymip.Bottleneck,
+        "sse": anonymip.SSE,
+    }
+    if loss.name == "weighted-loss-binary":
+        return anonymip.WeightedLoss("binary")
+    if loss.name == "suppressions":
+        return anonymip.Suppressions(dict(zip(names, loss.costs, strict=True)))
+    if loss.name == "affine":
+        costs, constant = loss.costs, loss.constant
+
+        def affine(record: Any) -> Any:
+            spreads = [record.spread[name] for name in names]
+            return constant + sum(c * s for c, s in zip(costs, spreads, strict=True))
+
+        return anonymip.objective(affine)
+    return built_in[loss.name]()
+
+
+def mask_of(mask: Mask, names: list[str]) -> anonymip.Mask:
+    """Return the mask in names of columns."""
+
+    def named(group: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(names[a] for a in group)
+
+    return anonymip.Mask(
+        suppress_at_most=mask.suppress_at_most,
+        never=named(mask.never),
+        together=tuple(map(named, mask.together)),
+        at_most_one=tuple(map(named, mask.at_most_one)),
+        allow_all_stars=mask.allow_all_stars,
+        patterns=None if mask.patterns is None else tuple(map(named, mask.patterns)),
+    )
+
+
+def recoding_of(asked: Asked) -> Any:
+    """Return the recoding that is asked for."""
+    weaker = {
+        "one-k": anonymip.OneK,
+        "k-one": anonymip.KOne,
+        "k-k": anonymip.KK,
+        "k-concealment": anonymip.KConcealment,
+    }
+    if asked.recoding in weaker:
+        return weaker[asked.recoding]()
+    if asked.recoding == "classes":
+        return anonymip.EquivalenceClasses(suppression=asked.suppression)
+    if asked.recoding == "freeform":
+        return anonymip.Freeform(reciprocal=asked.reciprocal, degrees=asked.degrees or None)
+    if asked.recoding == "full-domain":
+        return anonymip.FullDomain(
+            suppression=asked.suppression, most_suppressed=asked.most_suppressed
+        )
+    names = [column.name for column in asked.table.columns]
+    return anonymip.PatternGuided(
+        mask_of(asked.mask, names), single_use=asked.single_use, suppression=asked.suppression
+    )
+
+
+def problem_of(asked: Asked) -> Problem:
+    """Return the problem that is asked."""
+    table, rules = asked.table, asked.rules
+    names = [column.name for column in table.columns]
+    data = Microdata(
+        frame_of(table),
+        tuple(map(attribute_of, table.columns)),
+        sensitive=tuple(name for name, _ in table.sensitive),
+        keep=tuple(name for name, _ in table.kept),
+    )
+    diversity = None
+    if rules.diverse:
+        diversity = anonymip.Diversity(
+            l=rules.l, distinct=rules.distinct, t=rules.t, ordered=rules.ordered
+        )
+    caps = [anonymip.Cap(names[a], most) for a, most in rules.caps]
+    apart = [anonymip.Apart(names[a], one, two) for a, one, two in rules.apart]
+    return Problem(
+        data,
+        asked.k,
+        recoding_of(asked),
+        objective_of(asked.loss, table),
+        diversity,
+        (*caps, *apart),
+    )
+
+
+def judged(asked: Asked, solution: anonymip.Solution) -> tuple[Fraction, list[str]]:
+    """Return the exact loss of a solution and what is wrong with its assignment."""
+    given: Any = solution.assignment
+    if asked.recoding == "classes":
+        return asked.judge_classes(given.labels.tolist())
+    if asked.recoding == "pattern":
+        stars = solution.problem.recoding.stars(solution.problem)  # type: ignore[attr-defined]
+        rows = [None if at < 0 else tuple(map(bool, stars[at])) for at in given.index.tolist()]
+        return asked.judge_patterns(rows)
+    if asked.recoding == "full-domain":
+        left_out = np.flatnonzero(given.suppressed_records).tolist()
+        return asked.judge_levels(given.levels.tolist(), left_out)
+    return asked.judge_cover([given.of_record(i).tolist() for i in range(asked.table.n)])

@@ -1,0 +1,136 @@
+"""Tables drawn at the edges: huge and tiny numbers, near ties, constants, odd texts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.fuzzing.judge.table import Column, Table
+
+_TEXTS = ("a", "b", "c", "*", "[x", "a|b", "}", "\\", "{F", " ", "ü,", '"', "=1+1", "1..2")
+_SICK = ("flu", "hiv", "asthma", "*", "1", "2", "10")
+
+
+def _wholes(rng: random.Random, n: int) -> list[float]:
+    top = rng.choice([1, 2, 5, 9, 1000])
+    return [float(rng.randint(0, top)) for _ in range(n)]
+
+
+def _scaled(rng: random.Random, n: int) -> list[float]:
+    unit = rng.choice([1e15, 1e-12, 1e9, 1e-9, 1e3, 1e-3, 0.1, -1.0, 1e100, 1e-100])
+    return [float(rng.randint(0, 9)) * unit for _ in range(n)]
+
+
+def _ratios(rng: random.Random, n: int) -> list[float]:
+    values = rng.sample([0.0, 1e-9, 1.0, 1e9, 2e9, 1e-12, 1e15, 1e-3, 2.0, 3e-9, 1e6], 4)
+    return [rng.choice(values) for _ in range(n)]
+
+
+def _near_ties(rng: random.Random, n: int) -> list[float]:
+    values = [0.3, 0.30000000000000004, 0.1, 0.10000000000000002, 1.0, 0.7, 0.7000000000000001]
+    return [rng.choice(values) for _ in range(n)]
+
+
+def _offset(rng: random.Random, n: int) -> list[float]:
+    base, step = rng.choice([(1e9, 1e-6), (1e15, 1.0), (1e6, 1e-9), (-1e12, 1e-3), (2.0**52, 1.0)])
+    return [base + step * rng.randint(0, 7) for _ in range(n)]
+
+
+def _real(rng: random.Random, n: int) -> list[float]:
+    return [rng.choice([rng.random(), rng.uniform(-1e6, 1e6), rng.gauss(0, 1)]) for _ in range(n)]
+
+
+def _constant(rng: random.Random, n: int) -> list[float]:
+    return [rng.choice([0.0, 7.0, 1e15, -3.5])] * n
+
+
+def _sentinel(rng: random.Random, n: int) -> list[float]:
+    values = [float(rng.randint(0, 900)) for _ in range(n)]
+    values[rng.randrange(n)] = rng.choice([9e15, 99999.0, -1.0, 1e12])
+    return values
+
+
+_NUMBERS: tuple[Callable[[random.Random, int], list[float]], ...] = (
+    *(_wholes, _wholes, _scaled, _ratios, _near_ties, _offset, _real, _constant, _sentinel),
+)
+
+
+def _numeric(rng: random.Random, name: str, n: int) -> Column:
+    values = rng.choice(_NUMBERS)(rng, n)
+    integer = all(one.is_integer() and abs(one) <= 2**53 for one in values) and rng.random() < 0.4
+    domain = None
+    low, high = min(values), max(values)
+    kind = rng.random()
+    if kind < 0.12:
+        domain = (min(0.0, low), max(9e15, high))
+    elif kind < 0.3:
+        domain = (low - abs(low), high + rng.choice([0.0, 1.0, abs(high)]))
+    publish = "set" if rng.random() < 0.2 else "range"
+    weight = rng.choice([1.0, 1.0, 1.0, 2.0, 0.5, 0.0, 1e-9, 1e9])
+    return Column(name, "numeric", tuple(values), domain, publish, integer, weight)
+
+
+def _categorical(rng: random.Random, name: str, n: int) -> Column:
+    texts = rng.sample(_TEXTS, rng.randint(1, 4))
+    values = tuple(rng.choice(texts) for _ in range(n))
+    domain = tuple(texts) if rng.random() < 0.4 else None
+    return Column(name, "categorical", values, domain, "set", weight=rng.choice([1.0, 1.0, 3.0]))
+
+
+def _hierarchical(rng: random.Random, name: str, n: int) -> Column:
+    leaves = [f"v{at}" for at in range(rng.randint(2, 5))]
+    root = rng.choice(["*", "all"])
+    shape = rng.randrange(4)
+    paths = []
+    for at, leaf in enumerate(leaves):
+        if shape == 0:
+            path: tuple[str, ...] = (leaf, root)
+        elif shape == 1:
+            path = (leaf, f"g{at // 2}", root)
+        elif shape == 2:
+            path = (leaf, f"g{at // 2}", "h", root)
+        else:
+            path = (leaf, root) if at == 0 else (leaf, f"g{at % 2}", root)
+        paths.append(path)
+    values = tuple(rng.choice(leaves) for _ in range(n))
+    weight = rng.choice([1.0, 1.0, 2.0])
+    return Column(name, "hierarchical", values, None, "node", weight=weight, paths=tuple(paths))
+
+
+def draw_table(rng: random.Random, n: int, m: int, *, diverse: bool) -> Table:
+    """Return a table of n records and m quasi-identifiers."""
+    columns = []
+    numbers_only = rng.random() < 0.3
+    for a in range(m):
+        draw = (
+            _numeric
+            if numbers_only
+            else rng.choice([_numeric, _numeric, _categorical, _hierarchical])
+        )
+        columns.append(draw(rng, f"q{a}", n))
+    if n > 2 and rng.random() < 0.3:
+        columns = [_with_twins(rng, column) for column in columns]
+    sensitive = []
+    if diverse or rng.random() < 0.2:
+        for at in range(rng.choice([1, 1, 1, 2])):
+            values = rng.sample(_SICK, rng.randint(2, 4))
+            sensitive.append((f"s{at}", tuple(rng.choice(values) for _ in range(n))))
+    kept = []
+    if rng.random() < 0.15:
+        kept.append(("kept", tuple(rng.choice(["x", "02138", "", '"q,"']) for _ in range(n))))
+    return Table(tuple(columns), tuple(sensitive), tuple(kept))
+
+
+def _with_twins(rng: random.Random, column: Column) -> Column:
+    values = list(column.values)
+    values[1] = values[0]
+    return Column(
+        column.name,
+        column.kind,
+        tuple(values),
+        column.domain,
+        column.publish,
+        column.integer,
+        column.weight,
+        column.paths,
+    )

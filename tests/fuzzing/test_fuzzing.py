@@ -1,0 +1,160 @@
+"""Some cases of the fuzzer, and that its judge sees errors that are planted."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anonymip
+from tests.fuzzing.cases import run_case
+from tests.fuzzing.judge.asked import Asked
+from tests.fuzzing.judge.releases import release_problems
+from tests.fuzzing.judge.table import Column, Table
+from tests.fuzzing.package import problem_of
+from tests.fuzzing.problems import draw_problem
+from tests.fuzzing.solving import Findings, Reference, judge_solution
+
+_JUDGE = Path(__file__).parent / "judge"
+
+_ASKED = Asked(
+    Table(
+        (
+            Column("age", "numeric", (20.0, 22.0, 21.0, 60.0, 64.0, 61.0, 90.0)),
+            Column("sex", "categorical", tuple("FFFMMFM"), publish="set"),
+        ),
+        (("sick", ("flu", "hiv", "flu", "flu", "asthma", "flu", "hiv")),),
+    ),
+    3,
+)
+#: The women and the men. Worse: the young and the old.
+_BEST, _WORSE = [0, 0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 1, 1]
+
+
+def _faults(**planted: Any) -> list[str]:
+    """Return what the judge says of a right solution, or of one with an error planted."""
+    problem = problem_of(_ASKED)
+    labels = planted.pop("labels", _BEST)
+    solution = anonymip.solve(problem, "equivalence-mip")
+    honest = {
+        "problem": problem,
+        "assignment": anonymip.Classes(np.array(labels)),
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "is_optimal": True,
+        "gap": 0.0,
+    }
+    found = Findings("classes")
+    reference = Reference(_ASKED, large=False)
+    judge_solution(
+        found,
+        _ASKED,
+        reference,
+        SimpleNamespace(**{**honest, **planted}),  # type: ignore[arg-type]
+        "planted",
+    )
+    return found.faults
+
+
+def test_the_judge_accepts_what_is_right() -> None:
+    """An optimal solution, with its loss and its bound, has no fault."""
+    assert _faults() == []
+
+
+def test_a_raised_bound_is_seen() -> None:
+    """A bound that exceeds the optimum by a part in a hundred million is a fault."""
+    value = anonymip.solve(problem_of(_ASKED)).objective * (1 + 1e-8)
+    planted = SimpleNamespace(value=value, method="planted")
+    assert any("above the optimum" in one for one in _faults(bound=planted))
+
+
+def test_a_changed_loss_is_seen() -> None:
+    """A loss that differs by a part in a hundred million is a fault."""
+    value = anonymip.solve(problem_of(_ASKED)).objective * (1 + 1e-8)
+    assert any("the judge has" in one for one in _faults(objective=value))
+
+
+def test_a_small_class_is_seen() -> None:
+    """A class of two records is a fault where k is 3."""
+    assert any("a class of 2 records" in one for one in _faults(labels=[0, 0, 1, 1, 1, 1, 1]))
+
+
+def test_a_wrong_optimal_is_seen() -> None:
+    """A release that is called optimal and loses more than the best is a fault."""
+    problem = problem_of(_ASKED)
+    worse = anonymip.Classes(np.array(_WORSE))
+    loss = anonymip.Solution.of(problem, worse, method="planted").objective
+    assert any("the optimum is" in one for one in _faults(labels=_WORSE, objective=loss))
+
+
+def test_a_gap_beside_optimal_is_seen() -> None:
+    """The word optimal beside a gap of a part in ten thousand is a fault."""
+    assert any("beside a gap" in one for one in _faults(gap=1e-4))
+
+
+def _widened(cells: list[str]) -> None:
+    cells[0] = "[20..21]"
+
+
+def _exchanged(cells: list[str]) -> None:
+    cells[2] = "asthma"
+
+
+def _malformed(cells: list[str]) -> None:
+    cells[0] = "[22..20]"
+
+
+@pytest.mark.parametrize("change", [_widened, _exchanged, _malformed])
+def test_a_changed_release_is_seen(change: Callable[[list[str]], None], tmp_path: Path) -> None:
+    """A cell that does not cover, another's value, a range upside down: the judge refuses each."""
+    solution = anonymip.solve(problem_of(_ASKED))
+    path, manifest = anonymip.publish(solution, keep_order=True).write(tmp_path / "release.csv")
+    assert release_problems(_ASKED, path, manifest) == []
+    with open(path, encoding="utf-8", newline="") as stream:
+        lines = list(csv.reader(stream))
+    change(lines[1])
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(lines)
+    assert release_problems(_ASKED, path, manifest)
+
+
+@pytest.mark.parametrize("recoding", ["freeform", "one-k", "k-one", "k-k", "k-concealment"])
+def test_sets_of_one_record_are_seen(recoding: str) -> None:
+    """Publishing everybody exactly keeps none of the promises of covers."""
+    asked = Asked(_ASKED.table, 2, recoding)
+    assert asked.judge_cover([[record] for record in range(7)])[1]
+
+
+def test_the_judge_imports_nothing_of_the_package() -> None:
+    """The judge knows the definitions, not the package."""
+    for path in _JUDGE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert not any(alias.name.startswith("anonymip") for alias in node.names)
+            if isinstance(node, ast.ImportFrom):
+                assert node.module is not None
+                assert not node.module.startswith("anonymip")
+                assert not node.module.startswith("tests") or ".judge" in node.module
+
+
+def test_a_case_is_drawn_again_from_its_numbers() -> None:
+    """Seed and number of a case determine it."""
+    first, second = (draw_problem(random.Random("3:5"), "classes") for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "area", ["classes", "freeform", "weaker", "pattern", "full-domain", "command-line"]
+)
+def test_cases_have_no_fault(area: str) -> None:
+    """Some cases of every area: solved by several methods, published, verified, judged."""
+    for index in range(4):
+        found = run_case(12, index, area)
+        assert found.faults == []
