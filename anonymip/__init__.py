@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from anonymip.errors import (
         AnonymipError,
         InputError,
+        InputWarning,
         InvalidAssignment,
         NoSolution,
         ReleaseWarning,
@@ -88,6 +89,7 @@ _HOMES = {
     "anonymip.errors": (
         "AnonymipError",
         "InputError",
+        "InputWarning",
         "InvalidAssignment",
         "NoSolution",
         "ReleaseWarning",
@@ -167,6 +169,7 @@ __all__ = [
     "Hierarchy",
     "HierarchyLoss",
     "InputError",
+    "InputWarning",
     "InvalidAssignment",
     "KConcealment",
     "KOne",

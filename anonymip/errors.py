@@ -50,6 +50,10 @@ class SolverUnavailable(InputError):
     """The solver is not installed, has no licence, or is limited to smaller models."""
 
 
+class InputWarning(UserWarning):
+    """Something in the caller's table or schema has no effect."""
+
+
 class ReleaseWarning(UserWarning):
     """Something that a person should know of a release before it is given away."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.budget import Budget, Progress
-from anonymip.errors import AnonymipError, InputError
+from anonymip.errors import AnonymipError, InputError, InputWarning
 from anonymip.kernels import announcing_compilation
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
+from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solver_names
@@ -90,6 +92,7 @@ def solve(
     >>> solution.is_optimal, solution.assignment.labels.tolist()
     (True, [0, 0, 0, 1, 1, 1, 1])
     """
+    _warn_of_weights(problem)
     spec = find_method(method)
     refuse_unfit(spec, problem)
     own = spec.parse_options(options or {})
@@ -122,6 +125,12 @@ def solve(
             if proven is not None:
                 solution = solution.with_bound(proven)
     return solution
+
+
+def _warn_of_weights(problem: Problem) -> None:
+    unread = unread_weights(problem.objective, problem.microdata)
+    if unread is not None:
+        warnings.warn(unread, InputWarning, stacklevel=3)
 
 
 def _refuse_checkpoint(spec: MethodSpec, checkpoint: str | Path | None, resume: bool) -> None:
@@ -183,6 +192,7 @@ def lower_bound(
     >>> round(anonymip.lower_bound(problem).value, 4)
     0.4974
     """
+    _warn_of_weights(problem)
     budget = Budget.of(time_limit, progress)
     with (
         budget.catching_interrupts(),

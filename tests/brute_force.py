@@ -217,9 +217,10 @@ def record_loss(table: Table, loss: NaiveLoss, records: Sequence[int]) -> float:
 
 
 def hierarchy_loss(cells: Sequence[Cell]) -> float:
-    """Return Aggarwal's loss: levels over height; without a hierarchy one level."""
+    """Return Aggarwal's loss: weighted levels over height; without a hierarchy one level."""
     return sum(
-        cell.level / cell.height if cell.height else float(cell.spread > 0) for cell in cells
+        cell.weight * (cell.level / cell.height if cell.height else float(cell.spread > 0))
+        for cell in cells
     )
 
 

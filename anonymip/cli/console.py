@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anonymip.budget import Progress as Message
-from anonymip.errors import ReleaseWarning
+from anonymip.errors import InputWarning, ReleaseWarning
 from anonymip.extensions import ExtensionWarning
 from anonymip.files import Outputs, writing
 
@@ -31,7 +31,7 @@ out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
 
 #: Warnings that are written for people.
-_OURS = (ExtensionWarning, ReleaseWarning)
+_OURS = (ExtensionWarning, InputWarning, ReleaseWarning)
 #: Width of tables that go to a file or a pipe.
 _WIDEST = 400
 
@@ -87,10 +87,14 @@ def write_json(
 @contextmanager
 def showing_warnings() -> Iterator[None]:
     """Print warnings of ours in one line each, without Python's place of it."""
+    told: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, _OURS):
-            say(err, f"warning: {message}")
+            # A comparison solves the same problem many times.
+            if str(message) not in told:
+                told.add(str(message))
+                say(err, f"warning: {message}")
         else:
             plain(message, category, *place, **more)
 

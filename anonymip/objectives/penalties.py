@@ -128,11 +128,7 @@ class WeightedLoss(Objective):
 
     def loss(self, record: Record) -> Any:
         """Return the record's weighted loss."""
-        total = sum(record.weight.values())
-        if total == 0:
-            raise UnsupportedObjective(
-                "all attribute weights are 0", remedy="Give at least one attribute a weight"
-            )
+        total = _total_weight(record)
         return sum(record.weight[a] / total * self._penalty(record, a) for a in record.attributes)
 
     def _penalty(self, record: Record, attribute: str) -> Any:
@@ -142,16 +138,26 @@ class WeightedLoss(Objective):
         return np.where(count > 1, count, 0.0) / record.domain_size[attribute]
 
 
+def _total_weight(record: Record) -> float:
+    total = float(sum(record.weight.values()))
+    if total == 0:
+        raise UnsupportedObjective(
+            "all attribute weights are 0", remedy="Give at least one attribute a weight"
+        )
+    return total
+
+
 @dataclass(frozen=True)
 class HierarchyLoss(Objective):
-    """Level of the published node over the height of its hierarchy [1]_.
+    """Level of the published node over the height of its hierarchy, times the weight [1]_.
 
-    An attribute without a hierarchy has one level: 0 if published exactly, else 1.
+    An attribute without a hierarchy has one level: 0 if published exactly, else 1. Weights are 1
+    unless declared, and taken as they are.
 
     References
     ----------
     .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
-       Technology 20051120001, 2005, Section 2.
+       Technology 20051120001, 2005, Section 2; weights at the end of Section 4.
     """
 
     @property
@@ -160,11 +166,15 @@ class HierarchyLoss(Objective):
         return "hierarchy-loss"
 
     def loss(self, record: Record) -> Any:
-        """Return the record's levels, each over its height."""
+        """Return the record's levels, each over its height and times its weight."""
+        _total_weight(record)
         return sum(
-            record.level[a] / record.height[a]
-            if record.kind[a] == "hierarchical"
-            else np.where(record.spread[a] > 0, 1.0, 0.0)
+            record.weight[a]
+            * (
+                record.level[a] / record.height[a]
+                if record.kind[a] == "hierarchical"
+                else np.where(record.spread[a] > 0, 1.0, 0.0)
+            )
             for a in record.attributes
         )
 

@@ -360,3 +360,16 @@ def test_rules_reach_the_release(shell: Any, method: str) -> None:
         assert members["disease"].nunique() >= 2
     verified = shell("verify", "people.csv", "release.csv", "--schema", "roles.toml")
     assert verified.code == 0, verified.err
+
+
+@pytest.mark.parametrize("command", ["solve", "compare", "bound"])
+def test_weights_that_have_no_effect(shell: Any, command: str) -> None:
+    """The default loss does not read weights: it is said once, with a loss that does."""
+    shell.write("weights.toml", "[attributes.age]\nweight = 4\n[attributes.sex]\n")
+    shell.write("weights.csv", "age,sex\n1,F\n2,M\n3,F\n4,M\n")
+    asked = ("weights.csv", "--schema", "weights.toml", "-k", 2)
+    told = shell(command, *asked)
+    assert told.code == 0
+    assert told.err.count("different weights, which objective 'gcp' does not read") == 1
+    assert "weighted-loss" in told.err
+    assert shell(command, *asked, "--objective", "weighted-loss").err == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ from hypothesis import strategies as st
 
 from anonymip import (
     GCP,
+    SSE,
     Attribute,
+    Bottleneck,
     Classes,
     EquivalenceClasses,
+    Hierarchy,
+    HierarchyLoss,
     InputError,
+    InputWarning,
     LiangGCP,
     Microdata,
     Objective,
@@ -26,8 +32,12 @@ from anonymip import (
     UnsupportedObjective,
     WeightedLoss,
     build,
+    compare,
+    lower_bound,
+    objective,
     publish,
     set_start,
+    solve,
 )
 from anonymip.objectives import OBJECTIVES
 from anonymip.privacy import read_release
@@ -225,3 +235,60 @@ def table_loss(problem: Problem, solution: Solution, layout: str) -> float:
     }
     read = read_release(release.frame, release.manifest, hierarchies=trees)
     return loss_of_table(problem, read)
+
+
+def test_levels_are_weighted() -> None:
+    """Aggarwal et al. 2005, end of Section 4: what an attribute contributes times its weight."""
+    towns = Hierarchy.from_groups({"North": ["a", "b"], "South": ["c", "d"]})
+    frame = pd.DataFrame({"town": list("abcd"), "job": list("xxyy")})
+
+    def released(town: float, job: float) -> float:
+        attributes = (
+            Attribute("town", "hierarchical", hierarchy=towns, weight=town),
+            Attribute("job", "categorical", weight=job),
+        )
+        return loss(HierarchyLoss(), Microdata(frame, attributes), Classes(np.array([0, 0, 1, 0])))
+
+    # Records 0, 1 and 3 show the root and two jobs, record 2 what it is.
+    assert released(1, 1) == pytest.approx(3 * (1 + 1))
+    assert released(3, 0.5) == pytest.approx(3 * (3 + 0.5))
+    with pytest.raises(UnsupportedObjective, match="all attribute weights are 0"):
+        released(0, 0)
+
+
+@objective
+def weighted_by_hand(record: Any) -> Any:
+    """Return a loss of the user's that reads weights."""
+    return record.weight["age"] * record.spread["age"]
+
+
+@pytest.mark.parametrize(
+    ("given_objective", "reads"),
+    [
+        *((GCP(), False), (LiangGCP(), False), (SetGCP(), False), (SSE(), False)),
+        *((Bottleneck(), False), (Bottleneck(WeightedLoss()), True), (WeightedLoss(), True)),
+        *((WeightedLoss("binary"), True), (HierarchyLoss(), True), (weighted_by_hand, True)),
+    ],
+)
+def test_weights_that_are_not_read_bring_a_warning(given_objective: Any, reads: bool) -> None:
+    """Different weights beside a loss that does not read them are told, with losses that do."""
+    data = table(age=4)
+    if isinstance(given_objective, SSE | SetGCP):
+        numbers = (data.attributes[0], Attribute("year", integer=True))
+        data = Microdata(data.frame[["age", "year"]], numbers)
+    problem = Problem(data, 2, objective=given_objective)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        solve(problem, "initial")
+        lower_bound(problem)
+        compare(problem, [2], ["initial"])
+    said = [str(one.message) for one in told if issubclass(one.category, InputWarning)]
+    assert len(said) == (0 if reads else 3)
+    assert all("weighted-loss" in text and "hierarchy-loss" in text for text in said)
+
+
+def test_equal_weights_bring_no_warning() -> None:
+    """Only ratios count."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InputWarning)
+        solve(Problem(table(age=2, job=2, town=2, year=2), 2), "initial")
