@@ -261,8 +261,9 @@ class Solution:
         sizes = self.sizes
         if not len(sizes):
             return []
-        suppressed = f", {self.suppressed} suppressed" if self.suppressed else ""
-        if suppressed and not self.assignment.suppressed:
+        may_suppress = self.suppressed or getattr(self.problem.recoding, "suppression", False)
+        suppressed = f", {self.suppressed} suppressed" if may_suppress else ""
+        if self.suppressed and not self.assignment.suppressed:
             suppressed = f", {self.suppressed} rows of stars only"
         return [f"{len(sizes)} classes of {sizes.min()} to {sizes.max()} records{suppressed}"]
 

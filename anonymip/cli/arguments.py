@@ -37,6 +37,14 @@ RecodingName = Annotated[
 Suppression = Annotated[
     bool, typer.Option("--suppression", help="Allow suppressing whole records.")
 ]
+PublishSuppressed = Annotated[
+    bool,
+    typer.Option(
+        "--publish-suppressed",
+        help="Publish suppressed records as rows of stars, if they are at least k; default: leave "
+        "them out.",
+    ),
+]
 LDiversity = Annotated[
     float | None,
     typer.Option("--l-diversity", help="No sensitive value makes up more than 1/L of a class."),
@@ -234,6 +242,22 @@ def choose_recoding(
             )
         name = next(iter(brought), "classes")
     return stars.recoding(name, suppression)
+
+
+def suppressed_as(recoding: Recoding, published: bool) -> str:
+    """Return what becomes of suppressed records, as :func:`anonymip.publish` takes it.
+
+    Raises
+    ------
+    InputError
+        If they are to be published, and the recoding suppresses none.
+    """
+    if published and not getattr(recoding, "suppression", False):
+        raise InputError(
+            "--publish-suppressed is given, and no records may be suppressed",
+            remedy="Add --suppression, or leave it out",
+        )
+    return "starred" if published else "left-out"
 
 
 @dataclass(frozen=True)

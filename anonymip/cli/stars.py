@@ -47,7 +47,7 @@ MostSuppressed = Annotated[
     str | None,
     typer.Option(
         "--most-suppressed",
-        help="Records that may be suppressed: a number, or a share below 1 (full domains).",
+        help="Records that may be suppressed: a number, or a share below 1 (recoding full-domain).",
     ),
 ]
 
@@ -114,7 +114,7 @@ class StarRules:
         """
         rules = self.given()
         if self.most_suppressed is not None:
-            return self._full_domain(named, rules)
+            return self._full_domain(named, methods, rules)
         if named is not None:
             if rules and named != "pattern":
                 raise InputError(
@@ -136,14 +136,25 @@ class StarRules:
             )
         return None
 
-    def _full_domain(self, named: str | None, rules: Mapping[str, Any]) -> str:
-        if named not in (None, "full-domain") or rules:
-            other = _option(rules) if rules else f"--recoding {named}"
+    def _full_domain(
+        self, named: str | None, methods: tuple[str, ...], rules: Mapping[str, Any]
+    ) -> str:
+        """Return the one recoding that takes a limit, which has to be asked for by name."""
+        if rules:
             raise InputError(
-                f"--most-suppressed is for the recoding full-domain, {other} is not",
+                f"--most-suppressed is for the recoding full-domain, {_option(rules)} is not",
                 remedy="Leave one of the two out; --suppression allows any number of records",
             )
-        return "full-domain"
+        specs = [find_method(method) for method in methods]
+        brought = [spec.recoding for spec in specs if spec.role != "selection"]
+        if named == "full-domain" or (named is None and set(brought) == {"full-domain"}):
+            return "full-domain"
+        raise InputError(
+            "--most-suppressed is for the recoding full-domain, and this one is "
+            f"{named or next(iter(brought), 'pattern' if self.section else 'classes')}",
+            remedy="Add --recoding full-domain, or use --suppression, which allows any number of "
+            "records",
+        )
 
     def recoding(self, name: str, suppression: bool) -> Recoding:
         """Return the recoding of a name with the rules that are given for it.

@@ -39,6 +39,7 @@ from anonymip.publishing import (
     publish,
     refuse_ending,
     refuse_layout,
+    what_is_gone,
 )
 from anonymip.solving import solve
 
@@ -58,6 +59,7 @@ def anonymize(
     method: Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")] = "auto",
     recoding: given.RecodingName = None,
     suppression: given.Suppression = False,
+    publish_suppressed: given.PublishSuppressed = False,
     l_diversity: given.LDiversity = None,
     distinct_diversity: given.DistinctDiversity = None,
     t_closeness: given.Closeness = None,
@@ -120,6 +122,7 @@ def anonymize(
         most_suppressed,
     ).beside(given.mask_section(instance, schema))
     chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
+    suppressed = given.suppressed_as(chosen, publish_suppressed)
     keeping = Keeping.of(method, checkpoint, resume, output)
     given.refuse_targets(sources, output, manifest, report, json, *keeping.files)
     unlike = cut_off(output)
@@ -150,7 +153,11 @@ def anonymize(
             **keeping.settings,
         )
     release = publish(
-        solution, layout=layout, keep_order=keep_order, escape_formulas=escape_formulas
+        solution,
+        layout=layout,
+        keep_order=keep_order,
+        escape_formulas=escape_formulas,
+        suppressed=suppressed,
     )
     with writing() as outputs:
         release.write_aside(output, outputs, original=given.table_file(instance))
@@ -162,17 +169,14 @@ def anonymize(
     console = human(json)
     kinds = ", ".join(f"{attribute.name} {attribute.kind}" for attribute in data.attributes)
     say(console, f"quasi-identifiers: {kinds}")
-    left_out = len(data.original) - data.n
-    if left_out:
-        say(console, f"{left_out} records with missing values are left out")
-    elif missing is not None and not data.has_missing:
+    if missing is not None and not data.has_missing:
         say(
             console,
             "no values are missing: which texts mean so is said in the schema ([table] missing)",
         )
-    if data.undeclared:
-        say(console, f"columns without a role are not published: {', '.join(data.undeclared)}")
     say(console, solution.summary())
+    for line in what_is_gone(release, show_names=True):
+        say(console, line)
     if remark is not None:
         say(console, remark)
     say(console, f"verified and written: {output}, {manifest}")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from anonymip.objectives import GCP, cells_of
 from anonymip.objectives.record import Record
-from anonymip.publishing import Release
+from anonymip.publishing import Release, what_is_gone
 from anonymip.recodings import PatternGuided
 from anonymip.solution import Solution
 
@@ -43,11 +43,17 @@ def html_report(release: Release, instance: str) -> str:
 {_attribute_table(solution)}
 <h2>Class sizes</h2>
 {_size_chart(solution)}
+{_listed("What is not published", what_is_gone(release))}
 <h2>Checked</h2><ul>{checked}</ul>
 <h2>Assumed</h2><ul>{assumed}</ul>
 </body>
 </html>
 """
+
+
+def _listed(title: str, lines: list[str]) -> str:
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    return f"<h2>{title}</h2><ul>{items}</ul>\n" if lines else ""
 
 
 def _sentence(solution: Solution) -> str:

@@ -39,18 +39,20 @@ def consistency_graph(
     ----------
     original, release, manifest, schema, separator, encoding, columns, hierarchies
         As in :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original,
-        those left out apart; rows in that of the release.
+        without those that the missing policy left out; rows in that of the release. For each
+        suppressed record that has no row, a row of stars stands behind them: it could be anybody's.
 
     Raises
     ------
     InputError
-        As `verify` does; and if the release breaks the format, or has not one row a record.
+        As `verify` does; and if the release breaks the format, or has not one row a record but for
+        those that are left out.
 
     Notes
     -----
     Complexity: linear in the number of matches, all of which are held in memory.
     """
-    records, published, _ = read_both(
+    records, published, claims = read_both(
         original,
         release,
         manifest,
@@ -60,6 +62,8 @@ def consistency_graph(
         columns=columns,
         hierarchies=hierarchies,
     )
+    if claims.left_out.suppressed:
+        published = published.with_rows_of_stars(claims.left_out.suppressed)
     if published.n != records.n:
         raise InputError(
             f"the release has {published.n} rows for {records.n} original records",

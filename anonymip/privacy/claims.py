@@ -24,11 +24,12 @@ def has_ncp_objective(manifest: Manifest) -> bool:
     return manifest.objective_name.lower() in _NCP_OBJECTIVES
 
 
-def normalised_penalty(published: PublishedTable, original: Original) -> float:
+def normalised_penalty(published: PublishedTable, original: Original, left_out: int = 0) -> float:
     """Return the ncp: the sum over all cells of the share of the domain that they leave open.
 
     A numeric cell costs (upper - lower) / (U - L), a categorical one (values - 1) / (|A| - 1),
-    a suppressed one 1; a domain of a single value costs 0.
+    a suppressed one 1; a domain of a single value costs 0. The `left_out` suppressed records
+    without a row cost what a row of stars costs.
 
     Complexity: O(n m).
 
@@ -36,7 +37,7 @@ def normalised_penalty(published: PublishedTable, original: Original) -> float:
     ----------
     K. Doka et al., "k-anonymization by freeform generalization", 2015, equations 1 to 3.
     """
-    total = 0.0
+    total = float(left_out * published.m)
     for attribute, (column, cells) in enumerate(
         zip(published.columns, published.cells, strict=True)
     ):
@@ -73,6 +74,8 @@ def star_cost_problems(
 ) -> list[str]:
     """Return where the objective value differs from what the cells that are not exact cost.
 
+    A suppressed record without a row costs what a row of stars costs.
+
     Complexity: O(m n log n).
 
     References
@@ -87,9 +90,12 @@ def star_cost_problems(
         own = np.array([_penalty(cell, width) > 0 for cell in cells], np.bool_)
         lossy[:, attribute] = own[published.codes[:, attribute]]
     patterns, rows = np.unique(lossy, axis=0, return_counts=True)
+    starred = [
+        ([name for name, lost in zip(published.names, pattern, strict=True) if lost], count)
+        for pattern, count in zip(patterns, rows.tolist(), strict=True)
+    ]
     found = 0.0
-    for pattern, count in zip(patterns, rows.tolist(), strict=True):
-        names = [name for name, lost in zip(published.names, pattern, strict=True) if lost]
+    for names, count in [*starred, ([*published.names], manifest.left_out.suppressed)]:
         single = sum(costs.columns.get(name, 1.0) for name in names)
         found += count * costs.patterns.get(frozenset(names), single)
     if _same(manifest.objective, found):

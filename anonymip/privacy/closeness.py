@@ -1,4 +1,4 @@
-"""t-closeness: how far the sensitive values of a class may lie from those of the whole release."""
+"""t-closeness: how far the sensitive values of a class may lie from those of the whole table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from anonymip.privacy.tables import distinct
 
 
 def far_classes(
-    texts: NDArray[np.object_],
-    shown: NDArray[np.int64],
+    everybody: NDArray[np.object_],
+    shown: NDArray[np.object_],
     labels: NDArray[np.int64],
     most: Fraction,
     *,
@@ -24,10 +24,10 @@ def far_classes(
 
     Parameters
     ----------
-    texts
-        (n,) sensitive values of the whole release.
+    everybody
+        (n,) sensitive values of all records, those left out included.
     shown, labels
-        Rows that lie in classes, and their classes, from 0.
+        (rows,) values of the published rows, and their classes, from 0.
     most
         The distance allowed, compared without rounding.
     ordered
@@ -39,17 +39,17 @@ def far_classes(
     values it is the sum of the differences between the shares of values up to each, divided by
     v - 1. Complexity: O(n + classes x values), in whole numbers of any size.
     """
-    values, codes = distinct(texts)
+    values, codes = distinct(np.concatenate([everybody, shown]))
     scale = _numbers(values) if ordered else None
     if scale is not None:
         line = sorted(set(scale))
         place = {number: at for at, number in enumerate(line)}
         codes = np.array([place[number] for number in scale], np.int64)[codes]
-    n = len(texts)
-    totals = Counter(codes.tolist())
+    n = len(everybody)
+    totals = Counter(codes[:n].tolist())
     held: dict[int, Counter[int]] = {}
-    for row, label in zip(shown.tolist(), labels.tolist(), strict=True):
-        held.setdefault(label, Counter())[int(codes[row])] += 1
+    for code, label in zip(codes[n:].tolist(), labels.tolist(), strict=True):
+        held.setdefault(label, Counter())[code] += 1
     far = np.zeros(len(held), np.bool_)
     for label, own in held.items():
         size = sum(own.values())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonymip.privacy.fields import refuse
+from anonymip.privacy.left_out import LEFT_OUT_KEYS
 from anonymip.privacy.masks import MASK_KEYS
 
 #: All keys that a manifest may have.
@@ -30,6 +31,7 @@ _KEYS = frozenset(
         "table",
         "order",
         "suppressed",
+        "left_out",
         "stars",
         "mask",
         "levels",
@@ -46,6 +48,7 @@ _INNER = {
     "bound": {"value", "method", "proof"},
     "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas"},
     "diversity": {"l", "distinct", "matches", "t", "ordered"},
+    "left_out": LEFT_OUT_KEYS,
 }
 _COLUMN_KEYS = {"name", "role"}
 _IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain"}

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -24,6 +24,7 @@ from anonymip.privacy.fields import (
     value_or_none,
 )
 from anonymip.privacy.known_keys import foreign_keys
+from anonymip.privacy.left_out import LeftOut, read_left_out
 from anonymip.privacy.masks import Mask, read_levels, read_mask
 
 FORMAT = "anonymip-release/1"
@@ -172,6 +173,7 @@ class Manifest:
     star_costs: StarCosts | None = None
     sha256: str | None = None
     missing_caveats: tuple[str, ...] = ()
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     @property
     def is_cover(self) -> bool:
@@ -340,6 +342,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         star_costs=_star_costs(objective, identifying),
         sha256=_digest(table),
         missing_caveats=tuple(key for key in CAVEATS if key not in document),
+        left_out=read_left_out(document.get("left_out")),
     )
 
 

@@ -33,6 +33,8 @@ class Original:
         Sensitive and kept columns by name, (n,) texts each.
     rows
         (n,) row of each record in the source, from 0; gaps where records were left out.
+    dropped
+        Records that the missing policy left out.
     """
 
     columns: tuple[Column, ...]
@@ -40,6 +42,7 @@ class Original:
     codes: NDArray[np.int32]
     untouched: dict[str, TextColumn]
     rows: NDArray[np.int64]
+    dropped: int = 0
 
     @property
     def n(self) -> int:
@@ -112,7 +115,8 @@ def encode_original(
     untouched = {
         column.name: _selected(table.columns[column.name], rows) for column in manifest.untouched
     }
-    return Original(columns, tuple(levels), codes, untouched, rows)
+    dropped = table.rows - len(rows)
+    return Original(columns, tuple(levels), codes, untouched, rows, dropped)
 
 
 def domain_problems(original: Original) -> list[str]:

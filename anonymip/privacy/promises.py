@@ -11,8 +11,9 @@ from anonymip.privacy.cells import Cell
 from anonymip.privacy.closeness import far_classes
 from anonymip.privacy.hierarchies import Nodes
 from anonymip.privacy.manifest import Column, Diversity, Limit
+from anonymip.privacy.original import Original
 from anonymip.privacy.published import PublishedTable
-from anonymip.privacy.tables import distinct
+from anonymip.privacy.tables import aligned, distinct
 
 #: A range may exceed its cap by this share, which is rounding.
 _ROUNDING = 1e-9
@@ -20,26 +21,24 @@ _ROUNDING = 1e-9
 
 def diversity_problems(
     published: PublishedTable,
+    original: Original,
     promised: Diversity,
     sensitive: tuple[str, ...],
-    *,
-    stars_are_class: bool = False,
 ) -> list[str]:
     """Return a sentence for each sensitive column with a class that is not diverse.
 
-    Rows whose quasi-identifiers are all suppressed are no class, and are left out, unless the
-    manifest says that they are one.
+    Rows of stars only are one class: who finds a person in no other looks among them.
 
     Parameters
     ----------
     published
         The release; its sensitive columns are as in the original.
+    original
+        The records, with whose values those of a class are compared, where they have to be close.
     promised
         The diversity.
     sensitive
         Names of the sensitive columns.
-    stars_are_class
-        Whether rows of stars only are a class like any other.
 
     Notes
     -----
@@ -47,18 +46,16 @@ def diversity_problems(
     """
     if not sensitive:
         return ["The manifest promises a diversity, but names no sensitive column."]
-    shown = np.flatnonzero(~published.suppressed.all(axis=1) | stars_are_class)
-    _, labels = np.unique(published.classes()[shown], return_inverse=True)
-    sizes = np.bincount(labels.ravel())
+    labels = published.classes()
+    sizes = np.bincount(labels)
     problems = []
     for name in sensitive:
-        texts = published.untouched[name].texts
-        values = distinct(texts)[1][shown]
-        poor = _poor_classes(labels.ravel(), sizes, values, promised)
+        before, after = aligned(original.untouched[name], published.untouched[name])
+        poor = _poor_classes(labels, sizes, distinct(after)[1], promised)
         if promised.t is not None:
-            poor |= far_classes(texts, shown, labels.ravel(), promised.t, ordered=promised.ordered)
+            poor |= far_classes(before, after, labels, promised.t, ordered=promised.ordered)
         if poor.any():
-            row = int(shown[np.argmax(poor[labels.ravel()])]) + 1
+            row = int(np.argmax(poor[labels])) + 1
             problems.append(
                 f"{int(poor.sum())} classes lack the promised diversity of {name!r}; published row "
                 f"{row} lies in one."

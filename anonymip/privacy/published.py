@@ -99,6 +99,20 @@ class PublishedTable:
         """
         return dense_rows(self.codes)
 
+    def with_rows_of_stars(self, count: int) -> PublishedTable:
+        """Return the quasi-identifiers with `count` rows of stars behind them.
+
+        A record that is left out is a row that nobody sees: it could be anybody's. Of sensitive
+        and kept columns the table that is returned has none.
+        """
+        stars = np.array([len(cells) for cells in self.cells], np.int32)
+        return PublishedTable(
+            self.columns,
+            tuple((*cells, SUPPRESSED) for cells in self.cells),
+            np.concatenate([self.codes, np.tile(stars, (count, 1))]),
+            {},
+        )
+
     def _spread(self, per_cell: list[list[float]]) -> NDArray[np.float64]:
         table = np.empty(self.codes.shape, np.float64)
         for attribute, values in enumerate(per_cell):
@@ -185,10 +199,14 @@ def baggage_problems(table: TextTable, order_kept: pd.Index | None = None) -> li
         The release.
     order_kept
         Labels of the original records, if both are data frames and the release keeps their order:
-        the same labels tell no more.
+        the same labels, or those of the records that are not left out, tell no more.
     """
     problems = []
-    same = order_kept is not None and table.labels is not None and table.labels.equals(order_kept)
+    same = False
+    if order_kept is not None and table.labels is not None:
+        # Each label is found behind the one before it, or they are not in this order.
+        rest = iter(order_kept)
+        same = table.labels.equals(order_kept) or all(label in rest for label in table.labels)
     if table.has_labels and not same:
         problems.append("The rows of the release carry labels beside its columns.")
     if table.has_notes:

@@ -14,6 +14,9 @@ from anonymip.privacy.original import Original
 from anonymip.privacy.published import NAMED_PROBLEMS, PublishedTable, dense_rows
 from anonymip.privacy.tables import aligned, distinct
 
+#: Rows that are compared with records at once, where some records are left out.
+_BLOCK = 256
+
 
 def range_problems(published: PublishedTable, original: Original) -> list[str]:
     """Return a sentence for each column with a published cell that leaves the domain."""
@@ -43,10 +46,11 @@ def truth_problems(
     Parameters
     ----------
     published, original
-        Tables of the same number of rows.
+        The two tables. If the release has fewer rows, every row still needs a record of its own;
+        the other records are left out.
     in_order
-        Whether published row i stands for original record i; else any one-to-one assignment of
-        records to rows will do.
+        Whether published row i stands for original record i, or for the i-th one that is not left
+        out; else any one-to-one assignment of records to rows will do.
     is_cover
         Whether sensitive and kept values follow an assignment of their own: then only the cells
         of row i are tied to record i.
@@ -58,7 +62,8 @@ def truth_problems(
     untouched = {name: _paired_codes(original, published, name) for name in published.untouched}
     if in_order:
         tied = {} if is_cover else untouched
-        problems = _row_by_row(published, original, containments, tied)
+        check = _row_by_row if published.n == original.n else _in_turn
+        problems = check(published, original, containments, tied)
         if problems or not is_cover:
             return problems
     problems = [
@@ -69,7 +74,7 @@ def truth_problems(
     ]
     if problems:
         return problems
-    before, after = _groups(untouched, published.n)
+    before, after = _groups(untouched, original.n, published.n)
     surplus = _surplus(before, after)
     if surplus:
         return [
@@ -77,13 +82,31 @@ def truth_problems(
             "often than in the original."
             for row in surplus
         ]
-    shortage = find_shortage(original.codes, before, published.codes, after, containments)
+    # A row of stars takes any record: one stands for each record that is left out, beside the rows
+    # with its sensitive and kept values.
+    count = original.n - published.n
+    left_out = np.bincount(before) - np.bincount(after, minlength=int(before.max()) + 1)
+    padded = published.with_rows_of_stars(count)
+    after = np.concatenate([after, np.repeat(np.arange(len(left_out)), left_out)])
+    containments = [
+        Containment(cells, levels)
+        for cells, levels in zip(padded.cells, original.levels, strict=True)
+    ]
+    shortage = find_shortage(original.codes, before, padded.codes, after, containments)
     if shortage is None:
         return []
-    return [_shortage_sentence(shortage, int(original.rows[shortage.example]) + 1)]
+    spare = int(left_out[before[shortage.example]])
+    return [_shortage_sentence(shortage, int(original.rows[shortage.example]) + 1, spare)]
 
 
-def _shortage_sentence(shortage: Shortage, row: int) -> str:
+def _shortage_sentence(shortage: Shortage, row: int, spare: int) -> str:
+    """Name one of the records; `spare` of those with its values may be left out."""
+    if spare:
+        return (
+            f"{shortage.records} original records, row {row} among them, fit into only "
+            f"{shortage.rows - spare} published rows that show their sensitive and kept values, "
+            f"and no more than {spare} of them may be left out."
+        )
     if shortage.rows == 0:
         return (
             f"Original row {row} fits into no published row that shows its sensitive and kept "
@@ -122,6 +145,41 @@ def _row_by_row(
     ]
 
 
+def _in_turn(
+    published: PublishedTable,
+    original: Original,
+    containments: Sequence[Containment],
+    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> list[str]:
+    """Give every row, in order, the first record behind the last one given that fits it.
+
+    If any choice of records in order works, this one does: a record that comes earlier leaves no
+    fewer for the rows that follow. Rows and records are compared a block at a time; complexity
+    O(m n) and a block for each record that is left out.
+    """
+    row, skipped = 0, 0
+    most = original.n - published.n
+    while row < published.n:
+        rows = np.arange(row, min(row + _BLOCK, published.n))
+        records = rows + skipped
+        fits = np.ones(len(rows), np.bool_)
+        for attribute, containment in enumerate(containments):
+            fits &= containment.holds(
+                original.codes[records, attribute], published.codes[rows, attribute]
+            )
+        for before, after in untouched.values():
+            fits &= before[records] == after[rows]
+        if fits.all():
+            row += len(rows)
+            continue
+        row += int(np.argmin(fits))
+        skipped += 1
+        if skipped > most:
+            behind = f"Published row {row + 1}: no original record behind those of the rows before"
+            return [f"{behind} it fits, if only {most} are left out."]
+    return []
+
+
 def _paired_codes(
     original: Original, published: PublishedTable, name: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -132,12 +190,13 @@ def _paired_codes(
 
 
 def _groups(
-    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]], n: int
+    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]], records: int, rows: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the group of each record and each row: equal where all untouched values are."""
     columns = [np.concatenate(pair) for pair in untouched.values()]
-    groups = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(2 * n, np.int64)
-    return groups[:n], groups[n:]
+    both = records + rows
+    groups = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(both, np.int64)
+    return groups[:records], groups[records:]
 
 
 def _surplus(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:

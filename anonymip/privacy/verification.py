@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.privacy.claims import (
@@ -24,6 +23,7 @@ from anonymip.privacy.claims import (
     relative_gap,
     star_cost_problems,
 )
+from anonymip.privacy.class_sizes import ClassSizes
 from anonymip.privacy.consistency import PublishedMatches
 from anonymip.privacy.covers import check_cover, promise
 from anonymip.privacy.digests import digest_finding
@@ -39,6 +39,7 @@ from anonymip.privacy.published import (
     header_problems,
     parse_release,
 )
+from anonymip.privacy.row_counts import but_for, count_problems, suppressed_problems
 from anonymip.privacy.schemas import Schema, read_schema
 from anonymip.privacy.stars import (
     inexact_problems,
@@ -63,19 +64,22 @@ class Verification:
     k
         The claimed size of the smallest class; of a cover the claimed number of matches.
     k_reached
-        The smallest class among the rows that are not wholly suppressed; None if there are none,
-        or if the release could not be read. Of a cover the number of matches that every record
-        keeps, as far as it was claimed: it may keep more.
+        The smallest number of rows that look alike, those of stars only included; None if the
+        release could not be read. Of a cover the number of matches that every record keeps, as
+        far as it was claimed: it may keep more.
     promise
         What k counts in a cover, with the k reached; None for classes.
     classes
         Number of classes, wholly suppressed rows apart; None for a cover.
     suppressed
         Number of rows whose quasi-identifiers are all suppressed.
+    left_out
+        Number of suppressed records that have no row, as the manifest claims.
     n, m
         Published rows and quasi-identifiers.
     ncp, gcp
-        Loss of the published table: sum of the normalised penalties, and its mean per cell.
+        Loss of the published table: sum of the normalised penalties, and its mean per cell. A
+        suppressed record without a row counts as a row of stars.
     bound, gap
         The manifest's bound, in units of ncp, and its relative distance to the recomputed ncp;
         None if the manifest has no bound or its objective is not the ncp.
@@ -92,6 +96,7 @@ class Verification:
     promise: str | None
     classes: int | None
     suppressed: int | None
+    left_out: int
     n: int | None
     m: int
     ncp: float | None
@@ -112,7 +117,8 @@ class Verification:
                 what = f"recoding {self.recoding}, {what}"
             lines.append(
                 f"{self.n} rows, {self.m} quasi-identifiers, {what}, "
-                f"{self.suppressed} rows suppressed; k = {self.k} claimed, {reached}"
+                f"{self.suppressed} rows suppressed, {self.left_out} suppressed records left out; "
+                f"k = {self.k} claimed, {reached}"
             )
             if self.promise is not None:
                 lines.append(self.promise)
@@ -309,16 +315,10 @@ def _check_release(
     findings.note(
         "The release carries nothing beside its table.", baggage_problems(table, known_labels)
     )
-    problems = []
-    if table.rows != manifest.n:
-        problems.append(f"The manifest claims {manifest.n} rows; the release has {table.rows}.")
-    if table.rows != records.n:
-        problems.append(
-            f"The release has {table.rows} rows for {records.n} original records to publish."
-        )
-    if manifest.m != len(manifest.quasi_identifiers):
-        problems.append("The manifest's m is not its number of quasi-identifiers.")
-    findings.note("There is one published row per original record.", problems)
+    findings.note(
+        f"There is one published row per original record{but_for(manifest)}.",
+        count_problems(table, manifest, records),
+    )
     published, problems = parse_release(table, manifest, findings.hierarchies)
     findings.note("Every cell follows the grammar.", problems)
     if table.rows:
@@ -327,21 +327,23 @@ def _check_release(
 
 def _check_classes(findings: _Findings, published: PublishedTable, k: int | None) -> None:
     manifest = findings.manifest
-    sizes, suppressed = _class_sizes(published, manifest)
-    problems = []
-    for claimed in sorted({manifest.k} | ({k} if k is not None else set())):
-        small = int(np.sum(sizes < claimed))
-        if small:
-            problems.append(
-                f"{small} classes have fewer than {claimed} rows; the smallest has "
-                f"{int(sizes.min())}, among them published row "
-                f"{_row_of_smallest(published, sizes, manifest) + 1}."
-            )
-    if suppressed != manifest.suppressed:
-        problems.append(
-            f"The manifest claims {manifest.suppressed} suppressed rows; there are {suppressed}."
+    claims = {manifest.k} | ({k} if k is not None else set())
+    sizes = ClassSizes.of(published, manifest)
+    findings.note(
+        "Every class has at least k rows, and so have rows of stars only; suppressed rows are "
+        "counted.",
+        [*sizes.problems(claims), *suppressed_problems(published, manifest)],
+    )
+    if sizes.hidden >= max(claims):
+        findings.note(
+            f"Not avoided: who finds a person in no class knows that one of the {sizes.hidden} "
+            "rows of stars only is hers."
         )
-    findings.note("Every class has at least k rows; suppressed rows are counted.", problems)
+    if manifest.left_out.suppressed:
+        findings.note(
+            f"Not checked: which {manifest.left_out.suppressed} records were suppressed and left "
+            "out; who finds a person in no class knows that she is among them."
+        )
 
 
 def _check_stars(findings: _Findings, published: PublishedTable, records: Original) -> None:
@@ -363,11 +365,6 @@ def _check_stars(findings: _Findings, published: PublishedTable, records: Origin
             level_problems(published, manifest.levels, findings.hierarchies, exempt)
             or recoded_problems(published, records, manifest.levels, findings.hierarchies, exempt),
         )
-    if manifest.recoding in STARRED and exempt.any():
-        findings.note(
-            "Not checked: that rows of stars only are k or more, since the manifest says that they "
-            "were suppressed; who finds a person in no class knows that she is among them."
-        )
 
 
 def _check_matches(
@@ -379,9 +376,7 @@ def _check_matches(
     findings.cover_reached = found.reached
     kept = promise(manifest, f"k = {max(claims)}")
     findings.note(f"{kept[0].upper()}{kept[1:]}.", found.problems)
-    stars = int(published.suppressed.all(axis=1).sum())
-    wrong = [f"The manifest claims {manifest.suppressed} suppressed rows; there are {stars}."]
-    findings.note("Suppressed rows are counted.", wrong if stars != manifest.suppressed else ())
+    findings.note("Suppressed rows are counted.", suppressed_problems(published, manifest))
 
 
 def _check_promises(findings: _Findings, published: PublishedTable, records: Original) -> None:
@@ -392,12 +387,7 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
         if not manifest.is_cover:
             findings.note(
                 "Every class has the promised diversity of sensitive values.",
-                diversity_problems(
-                    published,
-                    manifest.diversity,
-                    sensitive,
-                    stars_are_class=manifest.stars_are_class,
-                ),
+                diversity_problems(published, records, manifest.diversity, sensitive),
             )
         elif published.n == records.n:
             findings.note(
@@ -405,11 +395,6 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
                 cover_diversity_problems(
                     published, records, manifest.diversity, sensitive, manifest.k
                 ),
-            )
-        if manifest.suppressed and not manifest.stars_are_class:
-            findings.note(
-                "Not checked: the diversity of suppressed rows, which are no class; who finds a "
-                "person in no class knows that she is among them."
             )
     if any(limit.most is not None for limit in manifest.limits):
         findings.note(
@@ -430,10 +415,13 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         "Original values and published cells lie in the domains.",
         [*domain_problems(records), *range_problems(published, records)],
     )
-    if published.n == records.n:
+    if published.n + manifest.left_out.suppressed == records.n:
+        each = "Every published row contains an original record of its own and shows its "
+        if published.n == records.n:
+            each = "Every original record has a published row of its own that contains it and "
+            each += "shows its "
         findings.note(
-            "Every original record has a published row of its own that contains it and shows its "
-            "sensitive and kept values.",
+            f"{each}sensitive and kept values.",
             truth_problems(
                 published,
                 records,
@@ -441,10 +429,12 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
                 is_cover=manifest.is_cover,
             ),
         )
-    findings.ncp = normalised_penalty(published, records)
+    left_out = manifest.left_out.suppressed
+    findings.ncp = normalised_penalty(published, records, left_out)
+    as_stars = "; records left out count as rows of stars" if left_out else ""
     findings.note(
-        "The loss was computed again from the published table.",
-        loss_problems(manifest, findings.ncp, published.n * published.m),
+        f"The loss was computed again from the published table{as_stars}.",
+        loss_problems(manifest, findings.ncp, (published.n + left_out) * published.m),
     )
     if manifest.star_costs is not None:
         findings.note(
@@ -455,51 +445,29 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         findings.note("Not checked: the objective value, which is not the ncp.")
 
 
-def _class_sizes(published: PublishedTable, manifest: Manifest) -> tuple[NDArray[np.int64], int]:
-    """Return the sizes of the classes by class number, and how many rows are all stars.
-
-    These are no class, unless the manifest says that they are.
-    """
-    labels = published.classes()
-    sizes = np.bincount(labels)
-    stars = published.suppressed.all(axis=1)
-    if not stars.any() or manifest.stars_are_class:
-        return sizes, int(stars.sum())
-    return np.delete(sizes, labels[stars][0]), int(stars.sum())
-
-
-def _row_of_smallest(
-    published: PublishedTable, sizes: NDArray[np.int64], manifest: Manifest
-) -> int:
-    labels = published.classes()
-    size_of_row = np.bincount(labels)[labels]
-    stars = published.suppressed.all(axis=1) & (not manifest.stars_are_class)
-    return int(np.flatnonzero((size_of_row == sizes.min()) & ~stars)[0])
-
-
 def _result(findings: _Findings) -> Verification:
     manifest, published, ncp = findings.manifest, findings.published, findings.ncp
-    m = len(manifest.quasi_identifiers)
-    sizes: NDArray[np.int64] | None = None
-    suppressed = None
-    if published is not None:
-        sizes, suppressed = _class_sizes(published, manifest)
+    m, left_out = len(manifest.quasi_identifiers), manifest.left_out.suppressed
+    sizes = None if published is None else ClassSizes.of(published, manifest)
     bound = manifest.bound if has_ncp_objective(manifest) else None
-    reached = None if sizes is None or not len(sizes) else int(sizes.min())
+    reached, classes = None, None
     if manifest.is_cover:
-        reached, sizes = findings.cover_reached, None
+        reached = findings.cover_reached
+    elif sizes is not None:
+        reached, classes = sizes.smallest, len(sizes.sizes)
     return Verification(
         ok=not findings.problems,
         recoding=manifest.recoding,
         k=manifest.k,
         k_reached=reached,
         promise=promise(manifest, reached) if manifest.is_cover and reached is not None else None,
-        classes=None if sizes is None else len(sizes),
-        suppressed=suppressed,
+        classes=classes,
+        suppressed=None if sizes is None else sizes.starred,
+        left_out=left_out,
         n=None if published is None else published.n,
         m=m,
         ncp=ncp,
-        gcp=None if ncp is None or published is None else ncp / (published.n * m),
+        gcp=None if ncp is None or published is None else ncp / ((published.n + left_out) * m),
         bound=bound,
         gap=None if ncp is None else relative_gap(ncp, bound),
         problems=tuple(findings.problems),

@@ -6,6 +6,7 @@ from anonymip.publishing.dominance import dominates
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
 from anonymip.publishing.previous import cut_off
 from anonymip.publishing.release import Release, publish, refuse_ending, refuse_layout
+from anonymip.publishing.remarks import what_is_gone
 from anonymip.publishing.star_claims import describe_mask
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "refuse_ending",
     "refuse_layout",
     "versions",
+    "what_is_gone",
 ]

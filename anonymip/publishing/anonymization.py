@@ -16,6 +16,7 @@ from anonymip.problem import Problem
 from anonymip.publishing.checking import read_back
 from anonymip.publishing.manifest import as_verified
 from anonymip.publishing.release import Release, publish, refuse_layout
+from anonymip.publishing.suppressed import refuse_choice
 from anonymip.recodings import Diversity, EquivalenceClasses, Limit, Recoding
 from anonymip.solving import solve
 
@@ -37,6 +38,7 @@ def anonymize(
     layout: str = "cells",
     keep_order: bool = False,
     escape_formulas: bool = False,
+    suppressed: str = "left-out",
     progress: Callable[[Progress], None] | None = None,
     **settings: Any,
 ) -> Release:
@@ -68,7 +70,7 @@ def anonymize(
         Generalizations that are forbidden.
     method
         Name of a method.
-    layout, keep_order, escape_formulas
+    layout, keep_order, escape_formulas, suppressed
         See :func:`publish`.
     progress, **settings
         See :func:`solve`: ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``, ``options``.
@@ -94,6 +96,7 @@ def anonymize(
     """
     microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
     refuse_layout(microdata, layout)
+    refuse_choice(suppressed)
     problem = Problem(
         microdata,
         k,
@@ -104,7 +107,11 @@ def anonymize(
     )
     solution = solve(problem, method, progress=progress, **settings)
     release = publish(
-        solution, layout=layout, keep_order=keep_order, escape_formulas=escape_formulas
+        solution,
+        layout=layout,
+        keep_order=keep_order,
+        escape_formulas=escape_formulas,
+        suppressed=suppressed,
     )
     read_back(solution, release.frame, release.manifest, None)
     return replace(release, manifest=as_verified(release.manifest), verified=True)

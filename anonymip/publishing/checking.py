@@ -91,12 +91,15 @@ def hierarchy_paths(microdata: Microdata) -> dict[str, Sequence[Sequence[str]]]:
 def loss_of_table(problem: Problem, table: PublishedTable) -> float:
     """Return the problem's objective of a published table, read cell by cell.
 
+    Records that have no row in the table are suppressed, and cost what a row of stars costs.
+
     Raises
     ------
     UnsupportedObjective
         If the objective looks at the members of classes, which a release does not show.
     """
-    return problem.compiled.aggregated(problem.compiled.record_losses(_cells(problem, table)))
+    everybody = table.with_rows_of_stars(max(0, problem.n - table.n))
+    return problem.compiled.aggregated(problem.compiled.record_losses(_cells(problem, everybody)))
 
 
 def broken_limits(problem: Problem, table: PublishedTable) -> list[str]:

@@ -17,9 +17,9 @@ from anonymip.publishing.claims import claimed_form, cover_assumptions, cover_ch
 from anonymip.publishing.star_claims import (
     describe_costs,
     describe_stars,
-    star_assumptions,
     star_checks,
 )
+from anonymip.publishing.suppressed import LEFT_OUT, left_out, suppression_assumptions
 from anonymip.recodings import Cap, Diversity, Limit
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
@@ -66,6 +66,7 @@ def make_manifest(
     *,
     is_seeded: bool = False,
     formulas_escaped: bool = False,
+    suppressed: str = LEFT_OUT,
 ) -> dict[str, Any]:
     """Return the manifest of a release that is not yet verified.
 
@@ -75,7 +76,7 @@ def make_manifest(
         What is published.
     columns
         Entries for the published columns.
-    layout, keep_order
+    layout, keep_order, suppressed
         As in :func:`anonymip.publish`.
     is_seeded
         Whether the caller gave the source of randomness.
@@ -84,6 +85,7 @@ def make_manifest(
     """
     problem, table = solution.problem, solution.problem.microdata.table
     value, bound = _published_value(solution), _published_bound(solution)
+    gone = left_out(solution, suppressed)
     return {
         "format": FORMAT,
         "recoding": claimed_form(solution),
@@ -119,12 +121,16 @@ def make_manifest(
             **({"formulas": "escaped"} if formulas_escaped else {}),
         },
         "order": "kept" if keep_order else "shuffled",
-        "suppressed": solution.suppressed,
-        **describe_stars(solution),
+        "suppressed": solution.suppressed - gone["suppressed"],
+        "left_out": gone,
+        **describe_stars(solution, suppressed),
         "diversity": _describe_diversity(problem.diversity, solution.assignment),
         "limits": [_describe_limit(limit) for limit in problem.limits],
         "checked": _checks(solution),
-        "assumed": _assumptions(solution, keep_order, is_seeded),
+        "assumed": [
+            *_assumptions(solution, keep_order, is_seeded),
+            *suppression_assumptions(solution, suppressed),
+        ],
     }
 
 
@@ -203,12 +209,6 @@ def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[
     assumed += solution.problem.compiled.assumed
     if solution.problem.compiled.tier == "members":
         assumed.append("4 digits of the objective give nothing away about values inside a class")
-    if solution.problem.diversity is not None and solution.assignment.suppressed:
-        assumed.append(
-            "suppressed rows need no diversity: who finds a person in no class knows that she is "
-            "among them"
-        )
-    assumed += star_assumptions(solution)
     if isinstance(solution.assignment, Cover):
         # Kept order tells of a cover no more than its method, which an adversary may know.
         assumed += cover_assumptions(solution, solution.assignment, is_seeded)

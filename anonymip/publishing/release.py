@@ -32,6 +32,7 @@ from anonymip.publishing.manifest import (
 )
 from anonymip.publishing.previous import cut_off
 from anonymip.publishing.star_claims import telling_columns
+from anonymip.publishing.suppressed import published_records, refuse_choice, starred_rows
 from anonymip.publishing.untouched import untouched_column
 from anonymip.solution import Solution
 
@@ -196,6 +197,7 @@ def publish(
     layout: str = "cells",
     keep_order: bool = False,
     escape_formulas: bool = False,
+    suppressed: str = "left-out",
 ) -> Release:
     """Return the release of a solution.
 
@@ -218,12 +220,17 @@ def publish(
         original's rows as well; files have none.
     escape_formulas
         Whether cells that a spreadsheet would run as formulas get an apostrophe in front.
+    suppressed
+        What becomes of suppressed records. ``"left-out"``: they have no row, and their number is
+        told. ``"starred"``: their rows show stars, and their sensitive and kept values, so that
+        they have to be at least k, or none, and of the diversity that is asked for.
 
     Raises
     ------
     InputError
-        If the layout is unknown or its column names are taken; or if values are suppressed, a
-        domain is not declared, and the loss would tell how wide it is.
+        If the layout is unknown or its column names are taken; if values are suppressed, a
+        domain is not declared, and the loss would tell how wide it is; if all records are left
+        out, or starred ones are too few.
     NoSolution
         If no assignment of a cover is found that keeps the diversity.
 
@@ -241,7 +248,9 @@ def publish(
     """
     microdata = solution.problem.microdata
     refuse_layout(microdata, layout)
+    refuse_choice(suppressed)
     _refuse_telling_domains(solution)
+    shown = np.flatnonzero(published_records(solution, suppressed))
     is_seeded = rng is not None
     rng = np.random.default_rng() if rng is None else rng
     matching = None
@@ -264,20 +273,19 @@ def publish(
         if name in positions:
             a = positions[name]
             described.append(describe_attribute(microdata.attributes[a]))
-            columns.update(published_columns(solution, a, layout))
+            cells = published_columns(solution, a, layout)
+            columns.update({header: column[shown] for header, column in cells.items()})
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
-            column = untouched_column(microdata.frame[name])
+            column = microdata.frame[name].iloc[shown if matching is None else matching]
             # Without its labels, by which pandas lays columns side by side.
-            columns[name] = (
-                column if matching is None else column.iloc[matching].reset_index(drop=True)
-            )
+            columns[name] = untouched_column(column).reset_index(drop=True)
     frame = pd.DataFrame(columns)
     if keep_order:
-        frame.index = microdata.original.index[microdata.rows]
+        frame.index = microdata.original.index[microdata.rows[shown]]
     else:
         frame = frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
-    cautions = nearly_unique_columns(microdata)
+    cautions = [*nearly_unique_columns(microdata), *starred_rows(solution, suppressed)]
     if escape_formulas:
         frame = with_apostrophes(frame)
     else:
@@ -293,6 +301,7 @@ def publish(
             keep_order,
             is_seeded=is_seeded,
             formulas_escaped=escape_formulas,
+            suppressed=suppressed,
         ),
         solution,
         _matching=matching,

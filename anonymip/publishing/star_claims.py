@@ -8,6 +8,7 @@ import numpy as np
 
 from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.objectives import GCP, HierarchyLoss, LeafLoss, Suppressions, WeightedLoss
+from anonymip.publishing.suppressed import STARRED
 from anonymip.recodings import PatternGuided
 from anonymip.solution import Solution
 
@@ -15,7 +16,7 @@ from anonymip.solution import Solution
 _BLIND_TO_DOMAINS = (GCP, LeafLoss, HierarchyLoss, Suppressions)
 
 
-def describe_stars(solution: Solution) -> dict[str, Any]:
+def describe_stars(solution: Solution, suppressed: str) -> dict[str, Any]:
     """Return the keys by which a manifest tells what is starred, none of classes and covers.
 
     ``stars`` says what rows of stars only are: ``"suppressed"`` if one of them was suppressed as
@@ -24,7 +25,8 @@ def describe_stars(solution: Solution) -> dict[str, Any]:
     assignment, problem = solution.assignment, solution.problem
     if not isinstance(assignment, Patterns | Levels):
         return {}
-    told: dict[str, Any] = {"stars": "suppressed" if assignment.suppressed else "class"}
+    starred = suppressed == STARRED and assignment.suppressed > 0
+    told: dict[str, Any] = {"stars": "suppressed" if starred else "class"}
     if isinstance(assignment, Levels):
         levels = zip(problem.microdata.names, assignment.levels.tolist(), strict=True)
         return {**told, "levels": dict(levels)}
@@ -74,15 +76,6 @@ def star_checks(solution: Solution) -> list[str]:
     if getattr(recoding, "single_use", False):
         checks.append("rows with stars in the same columns look alike")
     return checks
-
-
-def star_assumptions(solution: Solution) -> list[str]:
-    """Return what is assumed of records that are suppressed as a whole."""
-    assignment = solution.assignment
-    if not isinstance(assignment, Patterns | Levels) or not assignment.suppressed:
-        return []
-    risk = "who finds a person in no class knows that she is among them"
-    return [f"rows of stars only need no companions: {risk}"]
 
 
 def telling_columns(solution: Solution) -> list[str]:

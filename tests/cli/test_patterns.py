@@ -120,9 +120,12 @@ def test_what_brings_the_recoding() -> None:
         ),
         (StarRules(never=["age"], section={"patterns": [["sex"]]}), None, "auto", "patterns and"),
         (StarRules(section={"seldom": ["age"]}), None, "auto", "a mask has no 'seldom'"),
-        (StarRules(most_suppressed="3"), "classes", "auto", "--recoding classes is not"),
+        (StarRules(most_suppressed="3"), "classes", "auto", "this one is classes"),
+        (StarRules(most_suppressed="3"), None, "auto", "this one is classes"),
+        (StarRules(most_suppressed="3"), None, "mondrian", "this one is classes"),
+        (StarRules(most_suppressed="3", section={"never": ["a"]}), None, "auto", "is pattern"),
         (StarRules(most_suppressed="3", never=["a"]), None, "auto", "--never is not"),
-        (StarRules(most_suppressed="few"), None, "auto", "--most-suppressed is 'few'"),
+        (StarRules(most_suppressed="few"), "full-domain", "auto", "--most-suppressed is 'few'"),
     ],
 )
 def test_rules_that_do_not_fit_are_refused(
@@ -135,10 +138,12 @@ def test_rules_that_do_not_fit_are_refused(
 
 
 def test_how_many_may_be_suppressed() -> None:
-    """A number or a share brings full domains."""
+    """A number or a share is for full domains, by their name or that of their method."""
     for text, most in (("12", 12), ("0.05", 0.05)):
-        chosen = given.choose_recoding(None, False, stars=StarRules(most_suppressed=text))
-        assert chosen == FullDomain(most_suppressed=most)
+        rules = StarRules(most_suppressed=text)
+        for named, methods in (("full-domain", ()), (None, ("full-domain",))):
+            chosen = given.choose_recoding(named, False, *methods, stars=rules)
+            assert chosen == FullDomain(most_suppressed=most)
 
 
 def test_costs_make_the_objective() -> None:
@@ -219,8 +224,9 @@ def test_methods_of_patterns(table: Any, method: str) -> None:
 
 
 def test_suppressed_records_need_no_companions(table: Any) -> None:
-    """With suppression a lone record may be stars only; the manifest and the verifier say so."""
-    asked = ("--never", "sex", "--never", "age", "--suppression", "-o", "release.csv")
+    """With suppression a lone record may be left out, or be stars only beside another one."""
+    asked: tuple[str, ...] = ("--never", "sex", "--never", "age", "--suppression")
+    asked = (*asked, "-o", "release.csv")
     told = table("anonymize", *PLAIN, "-k", 2, *asked, "--json", "-")
     assert told.code == 0, told.err
     (record,) = told.records()
@@ -228,10 +234,14 @@ def test_suppressed_records_need_no_companions(table: Any) -> None:
     suppressed = record["groups"].count(-1)
     assert suppressed in (2, 3)
     manifest = json.loads(table.read("release.csv.manifest.json"))
-    assert (manifest["stars"], manifest["suppressed"]) == ("suppressed", suppressed)
+    assert (manifest["stars"], manifest["left_out"]["suppressed"]) == ("class", suppressed)
     checked = table("verify", "table.csv", "release.csv")
     assert checked.code == 0
-    assert f"{suppressed} rows suppressed" in checked.out
+    assert f"{suppressed} suppressed records left out" in checked.out
+    assert table("anonymize", *PLAIN, "-k", 2, *asked, "--publish-suppressed").code == 0
+    manifest = json.loads(table.read("release.csv.manifest.json"))
+    assert (manifest["stars"], manifest["suppressed"]) == ("suppressed", suppressed)
+    assert f"{suppressed} rows suppressed" in table("verify", "table.csv", "release.csv").out
 
 
 @pytest.mark.parametrize(
@@ -303,6 +313,7 @@ def test_full_domains(table: Any, tmp_path: Path) -> None:
     checked = table("verify", "table.csv", "release.csv")
     assert checked.code == 0
     assert "Every cell is on the level of its column." in checked.out
-    (fewer,) = table("solve", *PLAIN, "-k", 2, "--most-suppressed", "0.5", "--json", "-").records()
+    asked = ("--recoding", "full-domain", "--most-suppressed", "0.5")
+    (fewer,) = table("solve", *PLAIN, "-k", 2, *asked, "--json", "-").records()
     assert fewer["recoding"] == "full-domain"
     assert fewer["objective"] <= record["objective"]

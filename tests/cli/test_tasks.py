@@ -119,8 +119,8 @@ def test_an_objective_of_ones_own(shell: Any) -> None:
     assert shell("verify", "people.csv", "release.csv", "--schema", "roles.toml").code == 0
 
 
-def test_suppressed_records_are_stars(shell: Any) -> None:
-    """A suppressed record keeps its row: all stars, and its sensitive value."""
+def test_suppressed_records_are_left_out(shell: Any) -> None:
+    """Their number is told, also if it is 0; publishing them takes a word, and k of them."""
     shell.write("far.csv", "age,disease\n1,flu\n2,gout\n1000,flu\n")
     asked = ("anonymize", "far.csv", "-q", "age", "--sensitive", "disease", "-k", 2)
     told = shell(*asked, "--suppression", "-o", "release.csv")
@@ -129,9 +129,28 @@ def test_suppressed_records_are_stars(shell: Any) -> None:
     shell.write("far.toml", "[attributes.age]\ndomain = [1, 1000]\n")
     told = shell(*asked, "--suppression", "-o", "release.csv")
     assert told.code == 0
-    assert sorted(read(shell, "release.csv")["age"]) == ["*", "[1..2]", "[1..2]"]
-    assert json.loads(shell.read("release.csv.manifest.json"))["suppressed"] == 1
+    assert read(shell, "release.csv")["age"].tolist() == ["[1..2]", "[1..2]"]
+    assert json.loads(shell.read("release.csv.manifest.json"))["left_out"]["suppressed"] == 1
+    assert "1 record is suppressed and left out" in told.out
     assert shell("verify", "far.csv", "release.csv").code == 0
+    alone = shell(*asked, "--suppression", "--publish-suppressed", "-o", "starred.csv")
+    assert alone.code == 2
+    assert "1 rows of stars only are fewer than k = 2" in alone.err
+    assert not (shell.folder / "starred.csv").exists()
+    shell.write("far.csv", "age,disease\n1,flu\n2,gout\n1000,flu\n500,gout\n")
+    apart = (*asked, "--suppression", "--cap", "age=10")
+    two = shell(*apart, "--publish-suppressed", "-o", "starred.csv")
+    assert two.code == 0
+    assert sorted(read(shell, "starred.csv")["age"]) == ["*", "*", "[1..2]", "[1..2]"]
+    assert "2 suppressed records are published: who finds a person" in two.err
+    shell.write("far.csv", "age,disease\n1,flu\n2,gout\n")
+    nobody = shell(*asked, "--suppression", "--report", "r.html", "-o", "release.csv")
+    assert "0 records are suppressed" in nobody.out
+    assert ", 0 suppressed" in nobody.out
+    assert "0 records are suppressed" in shell.read("r.html")
+    useless = shell(*asked, "--publish-suppressed", "-o", "release.csv")
+    assert useless.code == 2
+    assert "Add --suppression" in useless.err
 
 
 def test_missing_values(shell: Any) -> None:

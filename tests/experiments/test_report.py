@@ -132,7 +132,8 @@ def test_hierarchies_and_rules_are_on_the_page() -> None:
 def test_all_records_suppressed() -> None:
     """A release without classes has a page that says so instead of a picture."""
     problem = release(suppression=True).solution.problem
-    nothing = publish(Solution.of(problem, Classes(np.full(4, -1, np.int32)), method="by hand"))
+    hidden = Solution.of(problem, Classes(np.full(4, -1, np.int32)), method="by hand")
+    nothing = publish(hidden, suppressed="starred")
     page = html_report(nothing, "people.csv")
     assert "All records are suppressed." in page
     assert "svg" not in Elements(page).opened

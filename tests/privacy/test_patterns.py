@@ -84,15 +84,22 @@ def test_a_true_release_verifies() -> None:
     ).verify(k=2)
     assert left.problems == ()
     assert left.classes == 3
-    assert any("rows of stars only are k or more" in check for check in left.checks)
+    assert any("Not avoided: who finds a person in no class" in check for check in left.checks)
+    gone = starred(rows_of_stars="suppressed").leave_out().verify()
+    assert gone.problems == ()
+    assert (gone.n, gone.classes, gone.suppressed, gone.left_out) == (6, 3, 0, 2)
+    assert gone.ncp == left.ncp
 
 
 def test_stars_that_are_a_class_need_k_rows() -> None:
-    """A lone row of stars passes only where the manifest says that it was suppressed."""
+    """A lone row of stars passes in no case, whether it is called a class or suppressed."""
     table = people()
     table.loc[6, ["x", "c", "town"]] = ["3", "b", "Elham"]
     stars = (*STARRED[:6], "c", "x c town")
-    assert starred(stars, rows_of_stars="suppressed", original=table).verify().problems == ()
+    lone = starred(stars, rows_of_stars="suppressed", original=table)
+    (problem,) = lone.verify().problems
+    assert problem.startswith("1 rows of stars only are fewer than 2: who finds a person in no")
+    assert lone.leave_out().verify().problems == ()
     found = starred(stars, rows_of_stars="class", original=table).verify()
     assert found.problems == (
         "1 classes have fewer than 2 rows; the smallest has 1, among them published row 8.",
@@ -165,6 +172,11 @@ def test_what_stars_cost_is_computed_again() -> None:
     written.manifest["objective"] = {"name": "suppressions", "value": 2 * 3 + 2 * 0.5 + 2 * 5.0}
     written.manifest["objective"] |= prices
     assert written.verify().problems == ()
+    prices["pattern_costs"].append({"columns": ["town", "c", "x"], "cost": 5.5})
+    left_out = starred(rows_of_stars="suppressed").leave_out()
+    left_out.manifest["objective"] = {"name": "suppressions", "value": 6 + 1 + 2 * 5.5, **prices}
+    assert left_out.verify().problems == ()
+    prices["pattern_costs"].pop()
     written.manifest["objective"]["value"] = 18.0
     assert any("objective value 18" in problem for problem in written.verify().problems)
     written.manifest["objective"] = {"name": "suppressions", "value": 10.0}
@@ -228,6 +240,8 @@ def test_masks_allow_what_their_rules_say(
 @given(pattern_solutions(), st.data())
 def test_tampered_releases_of_the_package_fail(drawn: Any, data: st.DataObject) -> None:
     """A star that is lifted, a cell that is starred, or a rule that is tightened is found."""
+    # Nothing is left to publish where everybody is suppressed.
+    assume(drawn.assignment.suppressed < drawn.problem.n)
     release = publish(drawn)
     frame, manifest = release.frame.astype(object), dict(release.manifest)
     names = drawn.problem.microdata.names
@@ -242,7 +256,7 @@ def test_tampered_releases_of_the_package_fail(drawn: Any, data: st.DataObject) 
         return verify(original, frame, manifest, hierarchies=hierarchies).problems
 
     assert check() == ()
-    row = data.draw(st.integers(0, drawn.problem.n - 1))
+    row = data.draw(st.integers(0, len(frame) - 1))
     name = data.draw(st.sampled_from(names))
     stars = sum(str(text) == "*" for text in frame.loc[row, list(names)])
     kind = data.draw(st.sampled_from(["cell", "rule", "class"]))
@@ -251,50 +265,49 @@ def test_tampered_releases_of_the_package_fail(drawn: Any, data: st.DataObject) 
         hidden = str(frame.loc[row, name]) == "*"
         frame.loc[row, name] = str(original[name].iloc[0]) if hidden else "*"
     elif kind == "rule":
-        whole = stars == len(names) and (
-            manifest["stars"] == "suppressed" or manifest["mask"]["allow_all_stars"]
-        )
+        whole = stars == len(names) and manifest["mask"]["allow_all_stars"]
         assume(stars > 0 and not whole)
         manifest["mask"] = {**FREE, "suppress_at_most": stars - 1}
     else:
         manifest["k"] = drawn.problem.n + 1
-        shown = frame[list(names)].astype(str).to_numpy()
-        assume(manifest["stars"] == "class" or (shown != "*").any())
     assert check() != ()
 
 
 LEVELS = {"x": 1, "c": 0, "town": 2}
 LEVELLED = {
-    "x": ["*"] * 6,
-    "c": ["a", "a", "a", "b", "b", "*"],
-    "town": ["North", "North", "North", "South", "South", "*"],
+    "x": ["*"] * 7,
+    "c": ["a", "a", "a", "b", "b", "*", "*"],
+    "town": ["North", "North", "North", "South", "South", "*", "*"],
 }
 
 
 def levelled() -> Written:
-    """Publish six records on one level a column; the last is suppressed."""
+    """Publish seven records on one level a column; the last two are suppressed."""
     original = pd.DataFrame(
         {
-            "x": ["1", "2", "3", "4", "5", "6"],
-            "c": ["a", "a", "a", "b", "b", "c"],
-            "town": ["Arden", "Corby", "Brock", "Dover", "Elham", "Elham"],
+            "x": ["1", "2", "3", "4", "5", "6", "7"],
+            "c": ["a", "a", "a", "b", "b", "c", "d"],
+            "town": ["Arden", "Corby", "Brock", "Dover", "Elham", "Elham", "Arden"],
         },
         dtype=object,
     )
-    written = write(original, KINDS, [0, 0, 0, 1, 1, -1])
+    written = write(original, KINDS, [0, 0, 0, 1, 1, -1, -1])
     for name, cells in LEVELLED.items():
         written.release[name] = cells
     written.manifest |= {"recoding": "full-domain", "levels": LEVELS, "stars": "suppressed"}
     # A star is 1; North covers 3 of 5 towns, South 2.
-    written.claim_loss(6 + 1 + 3 * 2 / 4 + 2 * 1 / 4 + 1)
+    written.claim_loss(7 + 2 + 3 * 2 / 4 + 2 * 1 / 4 + 2)
     return written
 
 
 def test_levels_verify() -> None:
-    """One level for a column; a suppressed row is on none."""
+    """One level for a column; a suppressed row is on none, and may be left out."""
     found = levelled().verify()
     assert found.problems == ()
-    assert (found.classes, found.suppressed, found.k_reached) == (2, 1, 2)
+    assert (found.classes, found.suppressed, found.k_reached) == (2, 2, 2)
+    fewer = levelled().leave_out().verify()
+    assert fewer.problems == ()
+    assert (fewer.classes, fewer.left_out, fewer.ncp) == (2, 2, found.ncp)
     assert any("on the level of its column" in check for check in found.checks)
 
 

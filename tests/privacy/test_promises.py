@@ -16,17 +16,17 @@ from anonymip.errors import InputError
 
 
 def test_the_promises_are_checked(townspeople: Any) -> None:
-    """A release with nodes, a root, a star, diversity and caps passes; what is left is said."""
+    """A release with nodes, a root, diversity and caps passes; what is left is said."""
     found = townspeople.verify()
     assert found.ok, found.problems
-    assert (found.k_reached, found.classes, found.suppressed) == (2, 3, 1)
+    assert (found.k_reached, found.classes, found.suppressed, found.left_out) == (2, 3, 0, 1)
     # Ages: 8, 4, 3 of 100; towns: North has 3 of 5 values, Coast 2, the root all.
     assert found.ncp == pytest.approx((3 * 8 + 2 * 4 + 2 * 3) / 100 + 3 * 0.5 + 2 * 0.25 + 2 + 2)
-    assert set(townspeople.release["town"]) == {"North", "Coast", "\\*", "*"}
+    assert set(townspeople.release["town"]) == {"North", "Coast", "\\*"}
     told = " ".join(found.checks)
     assert "Every class has the promised diversity" in told
     assert "No cell exceeds its cap" in told
-    assert "Not checked: the diversity of suppressed rows" in told
+    assert "Not checked: which 1 records were suppressed and left out" in told
     assert "Not checked: that values of 'town' stay apart" in told
 
 
@@ -70,9 +70,9 @@ def star_in_the_place_of_the_root(written: Any) -> None:
     written.release["town"] = written.release["town"].replace("\\*", "*")
 
 
-def root_in_the_place_of_a_star(written: Any) -> None:
-    """Write the root for a suppressed cell."""
-    written.release["town"] = written.release["town"].replace("*", "\\*")
+def record_that_is_left_out(written: Any) -> None:
+    """Publish the record that the manifest says is left out."""
+    written.release.loc[len(written.release)] = ["99", "Elham", "flu"]
 
 
 def needless_backslash(written: Any) -> None:
@@ -144,8 +144,8 @@ def hierarchy_without_a_value(written: Any) -> None:
         (node_higher_than_claimed, "claims ncp"),
         (unknown_node, "the cell is no node of the hierarchy"),
         (set_in_the_place_of_a_node, "needs a backslash in front"),
-        (star_in_the_place_of_the_root, "claims 1 suppressed rows; there are 3"),
-        (root_in_the_place_of_a_star, "classes have fewer than 2 rows"),
+        (star_in_the_place_of_the_root, "claims 0 suppressed rows; there are 2"),
+        (record_that_is_left_out, "claims 7 rows; the release has 8"),
         (needless_backslash, "a backslash that escapes nothing"),
         (lone_low_node, "classes have fewer than 2 rows"),
         (claim_of_more_distinct_values, "3 classes lack the promised diversity of 'disease'"),
@@ -199,14 +199,18 @@ def test_diversity_agrees_with_counting(write_release: Any, data: st.DataObject)
     count = data.draw(st.integers(1, 3))
     written.manifest["diversity"] = {"l": float(share), "distinct": count}
     holds = True
-    for cell in set(written.release["a"]) - {"*"}:
+    if data.draw(st.booleans()):
+        written.leave_out()
+    for cell in set(written.release["a"]):
         for name in ("s", "t"):
             counts = Counter(written.release[name][written.release["a"] == cell])
             holds &= len(counts) >= count
             holds &= max(counts.values()) * share <= sum(counts.values())
     found = written.verify()
-    assert found.ok == holds
-    assert all("lack the promised diversity" in problem for problem in found.problems)
+    assert found.ok == (holds and (written.release["a"] == "*").sum() != 1)
+    lone = (written.release["a"] == "*").sum() == 1
+    assert any("lack the promised diversity" in problem for problem in found.problems) != holds
+    assert any("rows of stars only are fewer" in problem for problem in found.problems) == lone
 
 
 def test_caps_on_sets_count_values(write_release: Any) -> None:

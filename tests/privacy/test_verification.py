@@ -91,13 +91,15 @@ def test_kept_values_bind_the_matching(write_release: Any) -> None:
     assert not written.verify().ok
 
 
-def test_suppressed_rows_need_no_companions_and_cost_everything(write_release: Any) -> None:
-    """One suppressed record costs m; half suppressed rows count as a class like any other."""
+def test_a_lone_row_of_stars_breaks_k(write_release: Any) -> None:
+    """Who finds no class knows that it is hers; half suppressed rows are a class like any other."""
     original = pd.DataFrame({"x": ["0", "1", "9"], "y": list("aab")}, dtype=object)
     written = write_release(original, {"x": {"kind": "numeric"}, "y": {}}, [0, 0, -1])
     found = written.verify()
-    assert found.ok, found.problems
-    assert (found.k_reached, found.classes, found.suppressed) == (2, 1, 1)
+    assert [problem.split(":")[0] for problem in found.problems] == [
+        "1 rows of stars only are fewer than 2"
+    ]
+    assert (found.k_reached, found.classes, found.suppressed) == (1, 1, 1)
     assert found.ncp == pytest.approx(2 / 9 + 2)
     written.release.loc[2, "y"] = "b"
     written.claim_loss(2 / 9 + 1)
@@ -105,20 +107,87 @@ def test_suppressed_rows_need_no_companions_and_cost_everything(write_release: A
     assert any("fewer than 2 rows" in problem for problem in written.verify().problems)
 
 
-def test_all_rows_suppressed_reach_no_class(write_release: Any) -> None:
-    """A release of stars only is anonymous and useless."""
+def test_a_record_left_out_costs_everything(write_release: Any) -> None:
+    """It has no row, its loss is m, and the verifier says what it could not check."""
+    original = pd.DataFrame({"x": ["0", "1", "9"], "y": list("aab")}, dtype=object)
+    written = write_release(original, {"x": {"kind": "numeric"}, "y": {}}, [0, 0, -1]).leave_out()
+    found = written.verify()
+    assert found.problems == ()
+    assert (found.n, found.k_reached, found.suppressed, found.left_out) == (2, 2, 0, 1)
+    assert found.ncp == pytest.approx(2 / 9 + 2)
+    assert found.gcp == pytest.approx(found.ncp / 6)
+    assert "1 suppressed records left out" in found.summary()
+    assert any("Not checked: which 1 records" in check for check in found.checks)
+    for count, sentence in ((0, "claims 3 rows; the release has 2"), (2, "claims 1 rows")):
+        written.manifest["left_out"]["suppressed"] = count
+        assert any(sentence in problem for problem in written.verify().problems)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_row_of_nobody_is_found_beside_records_left_out(write_release: Any, kept: bool) -> None:
+    """Every row needs a record of its own with its values; records left out are no excuse."""
+    original = pd.DataFrame(
+        {"x": ["9", "0", "1", "5", "6", "9"], "s": list("pqqpqr")}, dtype=object
+    )
+    written = write_release(
+        original,
+        {"x": {"kind": "numeric"}},
+        [-1, 0, 0, 1, 1, -1],
+        sensitive=["s"],
+        order=None if kept else [4, 2, 0, 5, 1, 3],
+    ).leave_out()
+    assert written.verify().problems == ()
+    # As many p as before, but of records of another class.
+    swapped = written.release["s"].to_numpy().copy()
+    p, q = swapped.tolist().index("p"), int((written.release["x"] == "[0..1]").argmax())
+    swapped[[p, q]] = swapped[[q, p]]
+    written.release["s"] = swapped
+    found = written.verify().problems
+    said = "no original record behind those of the rows before it" if kept else "fit into only 0"
+    assert any(said in problem for problem in found), found
+
+
+def test_covers_and_empty_releases_leave_nobody_out(write_release: Any, cover_release: Any) -> None:
+    """Without rows there is nothing to keep, and a cover gives every record a row."""
+    frame = pd.DataFrame({"x": ["a", "b", "c"]}, dtype=object)
+    empty = write_release(frame, {"x": {}}, [-1, -1, -1]).leave_out()
+    assert any("has no rows" in problem for problem in empty.verify().problems)
+    sets = [[0, 1], [1, 0], [2, 0]]
+    cover = cover_release(frame, {"x": {}}, sets, [0, 1, 2]).leave_out()
+    cover.manifest["left_out"]["suppressed"] = 1
+    cover.release = cover.release.iloc[:2]
+    assert any("which no cover does" in problem for problem in cover.verify().problems)
+
+
+def test_what_is_left_out_has_a_form(write_release: Any) -> None:
+    """Counts and names of columns; anything else is refused, and other keys are named."""
+    frame = pd.DataFrame({"x": ["a", "a", "b"]}, dtype=object)
+    for key, value in (("suppressed", -1), ("missing", None), ("columns", "x")):
+        written = write_release(frame, {"x": {}}, [0, 0, -1]).leave_out()
+        written.manifest["left_out"][key] = value
+        with pytest.raises(InputError, match=f"left_out.{key}"):
+            written.verify()
+    written = write_release(frame, {"x": {}}, [0, 0, -1]).leave_out()
+    written.manifest["left_out"] |= {"who": "Ann", "missing": 3}
+    found = written.verify().problems
+    assert any("1 keys of no known meaning" in problem for problem in found)
+    assert any("claims that 3 records with missing values" in problem for problem in found)
+
+
+def test_a_release_of_stars_only_is_anonymous(write_release: Any) -> None:
+    """It is useless too; that it shows suppressed records is said."""
     written = write_release(pd.DataFrame({"x": ["a", "b"]}, dtype=object), {"x": {}}, [-1, -1])
     found = written.verify()
     assert found.ok
-    assert (found.k_reached, found.classes, found.gcp) == (None, 0, 1.0)
-    assert "no class" in found.summary()
+    assert (found.k_reached, found.classes, found.gcp) == (2, 0, 1.0)
+    assert any("Not avoided: who finds a person in no class" in check for check in found.checks)
 
 
 def test_constant_columns_cost_nothing(write_release: Any) -> None:
     """A domain of a single value costs 0, a star in it 1."""
     original = pd.DataFrame({"x": ["5", "5", "5"], "y": ["a", "a", "a"]}, dtype=object)
     written = write_release(original, {"x": {"kind": "numeric"}, "y": {}}, [0, 0, -1])
-    found = written.verify()
+    found = written.leave_out().verify()
     assert found.ok
     assert found.ncp == 2
 

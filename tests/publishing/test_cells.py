@@ -96,34 +96,36 @@ def test_text_cells(values: list[str], cell: str) -> None:
 
 
 def test_suppressed_rows_are_stars() -> None:
-    """A suppressed record is a star in every quasi-identifier and keeps its other columns."""
+    """Where it is published, a suppressed record is all stars and keeps its other columns."""
     published = release_of(
-        {"a": [1, 2, 99], "b": ["x", "x", "y"], "visit": ["01", "02", "03"]},
+        {"a": [1, 2, 99, 0], "b": list("xxyx"), "visit": ["01", "02", "03", "04"]},
         [Attribute("a", domain=(0, 100)), Attribute("b", "categorical", domain=("x", "y"))],
-        [0, 0, -1],
+        [0, 0, -1, -1],
+        suppressed="starred",
     )
     assert published.frame.iloc[2].tolist() == ["*", "*", "03"]
-    assert published.manifest["suppressed"] == 1
+    assert published.manifest["suppressed"] == 2
     assert published.verify().ok
 
 
 def test_layout_columns() -> None:
     """Ends of ranges get columns of their own, in the place of the attribute; sets do not."""
     published = release_of(
-        {"b": ["x", "y", "x"], "a": [1.5, 2, 99], "c": [3, 4, 5]},
+        {"b": ["x", "y", "x", "y"], "a": [1.5, 2, 99, 0], "c": [3, 4, 5, 9]},
         [
             Attribute("a", domain=(0, 100)),
             Attribute("b", "categorical", domain=("x", "y")),
             Attribute("c", domain=(0, 9), publish="set"),
         ],
-        [0, 0, -1],
+        [0, 0, -1, -1],
         layout="columns",
+        suppressed="starred",
     )
     assert published.frame.to_dict("list") == {
-        "b": ["{x|y}", "{x|y}", "*"],
-        "a_lower": ["1.5", "1.5", "*"],
-        "a_upper": ["2", "2", "*"],
-        "c": ["{3|4}", "{3|4}", "*"],
+        "b": ["{x|y}", "{x|y}", "*", "*"],
+        "a_lower": ["1.5", "1.5", "*", "*"],
+        "a_upper": ["2", "2", "*", "*"],
+        "c": ["{3|4}", "{3|4}", "*", "*"],
     }
     assert published.manifest["table"]["layout"] == "columns"
     assert published.verify().ok

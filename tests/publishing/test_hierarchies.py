@@ -46,7 +46,7 @@ def hierarchies(draw: st.DrawFn) -> list[list[str]]:
     for value in values[:count]:
         group = draw(st.integers(0, len(groups) - 1))
         path = [value, groups[group], regions[of_group[group]], root]
-        if draw(st.integers(0, 4)) == 0:
+        if draw(st.integers(0, 4)) == 0 and value:
             path = [value, value, root]  # a value of its own at the second level
         lines.append(path)
     return lines
@@ -65,6 +65,7 @@ def test_any_hierarchy_is_published_truly(
     labels = [min(row // 2, n // 2 - 1) for row in range(n)]
     if n > 3 and data.draw(st.booleans()):
         labels = [label or -1 for label in labels]
+    fate = "starred" if labels.count(-1) == n else "left-out"
     frame = pd.DataFrame({"h": values, "s": data.draw(st.permutations(range(n)))})
     microdata = Microdata(
         frame,
@@ -74,13 +75,13 @@ def test_any_hierarchy_is_published_truly(
     )
     problem = Problem(microdata, 2, EquivalenceClasses(True))
     solution = Solution.of(problem, Classes(np.array(labels)), method="by hand")
-    release = publish(solution, keep_order=data.draw(st.booleans()))
+    release = publish(solution, keep_order=data.draw(st.booleans()), suppressed=fate)
     assert release.verify().problems == ()
     folder = tmp_path_factory.mktemp("tree")
     for name in ("release.csv", "release.parquet"):
         table, _ = release.write(folder / name)
         assert verify(frame, table, hierarchies={"h": paths}).ok
-    kept = publish(solution, keep_order=True).frame["h"]
+    kept = publish(solution, keep_order=True, suppressed="starred").frame["h"]
     path_of = {path[0]: path for path in paths}
     expected = []
     for label, value in zip(labels, values, strict=True):
@@ -106,16 +107,16 @@ def test_a_root_and_a_star_look_different() -> None:
     """A class that only the root covers is no suppressed record, although both are stars."""
     tree = Hierarchy([("a", "*"), ("b", "*")])
     data = Microdata(
-        pd.DataFrame({"h": ["a", "b", "a"]}), (Attribute("h", "hierarchical", hierarchy=tree),)
+        pd.DataFrame({"h": ["a", "b", "a", "a"]}), (Attribute("h", "hierarchical", hierarchy=tree),)
     )
     problem = Problem(data, 2, EquivalenceClasses(True))
-    labels = np.array([0, 0, -1])
-    release = publish(Solution.of(problem, Classes(labels), method="by hand"), keep_order=True)
-    assert release.frame["h"].tolist() == ["\\*", "\\*", "*"]
-    assert (release.manifest["suppressed"], release.manifest["ncp"]) == (1, 3.0)
+    solution = Solution.of(problem, Classes(np.array([0, 0, -1, -1])), method="by hand")
+    release = publish(solution, keep_order=True, suppressed="starred")
+    assert release.frame["h"].tolist() == ["\\*", "\\*", "*", "*"]
+    assert (release.manifest["suppressed"], release.manifest["ncp"]) == (2, 4.0)
     found = release.verify()
     assert found.ok
-    assert (found.classes, found.suppressed) == (1, 1)
+    assert (found.classes, found.suppressed) == (1, 2)
 
 
 def test_the_hierarchy_is_not_in_the_manifest() -> None:

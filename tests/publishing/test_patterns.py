@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
@@ -84,7 +84,7 @@ NONE, AGE, JOB, TOWN, AGE_JOB, AGE_TOWN, JOB_TOWN, ALL = range(8)
 def test_cells_are_exact_or_stars() -> None:
     """A pattern stars its columns, a suppressed record is stars only; other cells are as before."""
     found = solution(NONE, NONE, AGE, AGE, -1, -1)
-    release = publish(found, keep_order=True)
+    release = publish(found, keep_order=True, suppressed="starred")
     assert release.frame.astype(str).to_numpy().tolist() == [
         ["30", "a|b", "Oslo", "p"],
         ["30", "a|b", "Oslo", "p"],
@@ -94,9 +94,12 @@ def test_cells_are_exact_or_stars() -> None:
         ["*", "*", "*", "r"],
     ]
     assert release.verify().problems == ()
-    wide = publish(found, keep_order=True, layout="columns").frame
+    wide = publish(found, keep_order=True, layout="columns", suppressed="starred").frame
     assert wide.columns.tolist() == ["age_lower", "age_upper", "job", "town", "ill"]
     assert wide["age_upper"].tolist() == ["30", "30", "*", "*", "*", "*"]
+    fewer = publish(found, keep_order=True)
+    pd.testing.assert_frame_equal(fewer.frame, release.frame.iloc[:4])
+    assert fewer.verify().problems == ()
 
 
 def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
@@ -104,9 +107,8 @@ def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
     mask = Mask(suppress_at_most=1, never=("town",), at_most_one=(("age", "job"),))
     objective = Suppressions({"age": 2.0}, {("job", "age"): 1.5})
     recoding = PatternGuided(mask, single_use=False, suppression=True)
-    manifest = publish(
-        solution(0, 0, 1, 1, -1, -1, recoding=recoding, objective=objective)
-    ).manifest
+    partly = solution(0, 0, 1, 1, -1, -1, recoding=recoding, objective=objective)
+    manifest = publish(partly, suppressed="starred").manifest
     assert manifest["recoding"] == "pattern"
     assert manifest["mask"] == {
         "suppress_at_most": 1,
@@ -116,14 +118,20 @@ def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
         "single_use": False,
     }
     assert (manifest["stars"], manifest["suppressed"]) == ("suppressed", 2)
+    assert manifest["left_out"]["suppressed"] == 0
+    fewer = publish(partly).manifest
+    assert (fewer["stars"], fewer["suppressed"]) == ("class", 0)
+    assert (fewer["left_out"]["suppressed"], fewer["n"]) == (2, 6)
+    assert fewer["objective"] == manifest["objective"]
     assert manifest["objective"]["costs"] == {"age": 2.0}
     assert manifest["objective"]["pattern_costs"] == [{"columns": ["age", "job"], "cost": 1.5}]
-    assert any("need no companions" in text for text in manifest["assumed"])
+    assert any("one of the 2 rows of stars only is hers" in text for text in manifest["assumed"])
+    assert any("belong to the 2 suppressed records" in text for text in fewer["assumed"])
     listed = Mask(patterns=((), ("age",)), allow_all_stars=True)
     shared = publish(solution(0, 0, 1, 1, 2, 2, recoding=PatternGuided(listed))).manifest
     assert shared["mask"]["patterns"] == [[], ["age"]]
     assert (shared["stars"], shared["suppressed"]) == ("class", 2)
-    assert not any("need no companions" in text for text in shared["assumed"])
+    assert not any("suppressed" in text for text in shared["assumed"])
     assert "costs" not in shared["objective"]
     json.dumps(shared, allow_nan=False)
 
@@ -132,18 +140,23 @@ def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
 @given(pattern_solutions(), st.booleans(), st.sampled_from(["cells", "columns"]))
 def test_drawn_patterns_are_published_truly(drawn: Solution, keep_order: bool, layout: str) -> None:
     """Whatever patterns, the release verifies, and shows and loses what the solution does."""
+    gone = drawn.assignment.suppressed
+    assume(gone < drawn.problem.n)
     release = publish(drawn, keep_order=keep_order, layout=layout)
     found = release.verify()
     assert found.problems == ()
     assert found.recoding == "pattern"
-    assert found.suppressed == drawn.suppressed
+    assert (found.suppressed, found.left_out) == (drawn.suppressed - gone, gone)
+    assert found.n == len(release.frame) == drawn.problem.n - gone
     table = read_release(
         release.frame, release.manifest, hierarchies=hierarchy_paths(drawn.problem.microdata)
     )
     assert loss_of_table(drawn.problem, table) == pytest.approx(drawn.objective, rel=1e-9)
-    assert table.suppressed.sum() == drawn.description.suppressed.sum()
+    kept = drawn.classes.labels >= 0  # type: ignore[union-attr]
+    hidden = drawn.description.suppressed[kept]
+    assert table.suppressed.sum() == hidden.sum()
     if keep_order:
-        assert (table.suppressed == drawn.description.suppressed).all()
+        assert (table.suppressed == hidden).all()
 
 
 @pytest.mark.parametrize("name", ["release.csv", "release.parquet"])
@@ -180,14 +193,13 @@ class SpanLoss(GCP):
 
 
 def test_a_class_of_stars_needs_its_diversity() -> None:
-    """Rows of stars that are a class are diverse; suppressed ones need not be, which is said."""
+    """Rows of stars are diverse, whether they are a class or were suppressed."""
     diverse = Diversity(distinct=2)
     data = people()
     suppressed = solution(*[-1] * 6, diversity=diverse, data=data)
-    found = publish(suppressed).verify()
-    assert found.problems == ()
-    assert any("diversity of suppressed rows" in check for check in found.checks)
+    with pytest.raises(InputError, match="nothing is left to publish"):
+        publish(suppressed)
+    assert publish(suppressed, suppressed="starred").verify().problems == ()
     shared = publish(solution(*[ALL] * 6, diversity=diverse, data=data)).verify()
     assert shared.problems == ()
     assert (shared.classes, shared.k_reached) == (1, 6)
-    assert not any("Not checked: the diversity" in check for check in shared.checks)

@@ -71,6 +71,8 @@ def clinic(**asked: Any) -> Solution:
 def test_every_release_under_rules_verifies(case: Case, data: st.DataObject) -> None:
     """Any allowed release of any table, under any rules and losses, is published and holds."""
     groups = data.draw(st.sampled_from(case.releases()))
+    # Nothing is left to publish where everybody is suppressed.
+    assume(groups)
     problem = case.problem()
     if case.suppression and sum(map(len, groups)) < case.n:
         # With observed domains it is refused, which is tested elsewhere.
@@ -233,8 +235,8 @@ def test_a_release_that_breaks_a_limit_is_not_published(
     assert not (tmp_path / "release.csv").exists()
 
 
-def test_suppressed_records_need_no_diversity_and_the_manifest_says_so() -> None:
-    """One suppressed record cannot be diverse; what its row may tell is listed as assumed."""
+def test_suppressed_records_are_published_only_if_they_are_diverse() -> None:
+    """What lacks k or the diversity is left out; what its absence may tell is assumed."""
     data = load_instance("clinic-12")
     town, job = data.attributes[1:]
     table = Microdata(data.frame[["Town", "Job", "Diagnosis"]], (town, job), ("Diagnosis",))
@@ -242,13 +244,18 @@ def test_suppressed_records_need_no_diversity_and_the_manifest_says_so() -> None
     labels = np.array([0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1])
     whole = Solution.of(Problem(table, 2, **asked), Classes(labels), method="by hand")
     assert not any("suppressed" in text for text in publish(whole).manifest["assumed"])
-    labels[1] = -1
-    solution = Solution.of(Problem(table, 2, **asked), Classes(labels), method="by hand")
-    release = publish(solution)
-    assert any("suppressed rows need no diversity" in text for text in release.manifest["assumed"])
-    found = release.verify()
-    assert found.ok, found.problems
-    assert any("Not checked: the diversity of suppressed rows" in text for text in found.checks)
+    ill = table.sensitive_codes[:, 0]
+    alike = next(i for i in range(4, 12) if ill[i] == ill[1])
+    for others, why in (((), "1 rows of stars only are fewer than k = 2"), ((alike,), "lack the")):
+        labels[[1, *others]] = -1
+        solution = Solution.of(Problem(table, 2, **asked), Classes(labels), method="by hand")
+        with pytest.raises(InputError, match=why):
+            publish(solution, suppressed="starred")
+        release = publish(solution)
+        assert len(release.frame) == 11 - len(others)
+        assert any("suppressed records" in text for text in release.manifest["assumed"])
+        found = release.verify()
+        assert found.ok, found.problems
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, "", pd.NaT])

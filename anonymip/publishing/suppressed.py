@@ -1,0 +1,125 @@
+"""What becomes of suppressed records: left out of the release, or published as rows of stars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Cover
+from anonymip.errors import InputError
+from anonymip.solution import Solution
+
+LEFT_OUT, STARRED = "left-out", "starred"
+
+
+def refuse_choice(suppressed: str) -> None:
+    """Refuse what is no way to treat suppressed records.
+
+    Raises
+    ------
+    InputError
+        If it is neither ``"left-out"`` nor ``"starred"``.
+    """
+    if suppressed not in (LEFT_OUT, STARRED):
+        raise InputError(f"suppressed is {suppressed!r}", remedy=f'Use "{LEFT_OUT}" or "{STARRED}"')
+
+
+def published_records(solution: Solution, suppressed: str) -> NDArray[np.bool_]:
+    """Return (n,) which records get a row.
+
+    Parameters
+    ----------
+    solution
+        What is published.
+    suppressed
+        ``"left-out"`` or ``"starred"``.
+
+    Raises
+    ------
+    InputError
+        If nothing is left to publish; or if rows of stars would be fewer than k or lack the
+        diversity, so that they tell more than a class may of a person who is found in none.
+    """
+    shown = ~_suppressed_records(solution)
+    if suppressed == LEFT_OUT:
+        if not shown.any():
+            raise InputError(
+                f"all {len(shown)} records are suppressed: nothing is left to publish",
+                remedy="Use a smaller k, wider limits, or a loss that charges more for suppression",
+            )
+        return shown
+    _refuse_lone_stars(solution)
+    return np.ones_like(shown)
+
+
+def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
+    """Return what the manifest says of records and columns that are not published.
+
+    Columns that were declared are named; those without a role are counted, since a name that
+    nobody declared may be a value.
+    """
+    microdata = solution.problem.microdata
+    return {
+        "suppressed": 0 if suppressed == STARRED else int(_suppressed_records(solution).sum()),
+        "missing": len(microdata.original) - microdata.n,
+        "columns": list(microdata.drop),
+        "undeclared_columns": len(microdata.undeclared),
+    }
+
+
+def starred_rows(solution: Solution, suppressed: str) -> list[str]:
+    """Return a caution if suppressed records are published."""
+    count = int(_suppressed_records(solution).sum())
+    if suppressed != STARRED or not count:
+        return []
+    finds = "who finds a person in no class knows that"
+    hers = f"one of the {solution.suppressed} rows of stars only is hers"
+    return [f"{count} suppressed records are published: {finds} {hers}"]
+
+
+def suppression_assumptions(solution: Solution, suppressed: str) -> list[str]:
+    """Return what is assumed of records that are suppressed as a whole."""
+    count, microdata = int(_suppressed_records(solution).sum()), solution.problem.microdata
+    if not count:
+        return []
+    if suppressed == STARRED:
+        return starred_rows(solution, suppressed)
+    if not (microdata.sensitive or microdata.keep):
+        return []
+    theirs = f"those that the release lacks belong to the {count} suppressed records"
+    return [
+        f"an adversary does not know the sensitive and kept values of the whole table: {theirs}"
+    ]
+
+
+def _suppressed_records(solution: Solution) -> NDArray[np.bool_]:
+    """Return (n,) the records that are in no class; those of covers all have a row."""
+    if isinstance(solution.assignment, Cover) or solution.classes is None:
+        return np.zeros(solution.problem.n, np.bool_)
+    return np.asarray(solution.classes.labels == SUPPRESSED, np.bool_)
+
+
+def _refuse_lone_stars(solution: Solution) -> None:
+    """Refuse rows of stars that are no class: too few, or without the diversity."""
+    problem = solution.problem
+    if not _suppressed_records(solution).any():
+        return
+    stars = np.flatnonzero(solution.description.suppressed.all(axis=1))
+    remedy = "Leave them out, which is the default; or use another k"
+    if len(stars) < problem.k:
+        raise InputError(
+            f"{len(stars)} rows of stars only are fewer than k = {problem.k}: who finds a person "
+            "in no class would know that one of them is hers",
+            remedy=remedy,
+        )
+    if problem.diversity is None:
+        return
+    one_class = np.zeros(len(stars), np.int64)
+    if not problem.diversity.kept_by(problem.microdata, stars, one_class, 1).all():
+        raise InputError(
+            f"{len(stars)} rows of stars only lack the {problem.diversity}: who finds a person in "
+            "no class would learn from them what a class may not tell",
+            remedy=remedy,
+        )

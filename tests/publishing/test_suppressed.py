@@ -1,0 +1,160 @@
+"""Suppressed records: left out and counted, or published by k or more."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from anonymip import (
+    Attribute,
+    Classes,
+    EquivalenceClasses,
+    FullDomain,
+    InputError,
+    Microdata,
+    PatternGuided,
+    Problem,
+    Solution,
+    anonymize,
+    publish,
+    verify,
+)
+from anonymip.errors import ReleaseWarning
+from anonymip.privacy import consistency_graph
+from anonymip.publishing import what_is_gone
+from tests.random_problems import Case, cases
+
+
+def ward(old: int = 1, **columns: Any) -> pd.DataFrame:
+    """Return nine women with flu and old men with HIV."""
+    return pd.DataFrame(
+        {
+            "age": [20, 20, 20, 21, 21, 21, 22, 22, 22, *range(95, 95 + old)],
+            "sex": ["F"] * 9 + ["M"] * old,
+            "ill": ["flu"] * 9 + ["HIV"] * old,
+            **columns,
+        }
+    )
+
+
+KNOWN = (
+    Attribute("age", integer=True, domain=(0, 120)),
+    Attribute("sex", "categorical", domain=("F", "M")),
+)
+
+
+@pytest.mark.parametrize(
+    "recoding", [EquivalenceClasses(True), PatternGuided(suppression=True), FullDomain(True)]
+)
+def test_a_lone_person_is_not_published(recoding: Any) -> None:
+    """Who knows the one man finds neither his row nor his illness; that he is gone is told."""
+    frame = ward()
+    asked: dict[str, Any] = {"sensitive": ["ill"], "recoding": recoding, "k": 3}
+    release = anonymize(frame, KNOWN, **asked)
+    assert set(release.frame["ill"]) == {"flu"}
+    assert not (release.frame.astype(str) == "*").all(axis=1).any()
+    told = release.manifest
+    assert (told["n"], told["suppressed"], told["left_out"]["suppressed"]) == (10, 0, 1)
+    assert any("belong to the 1 suppressed records" in text for text in told["assumed"])
+    found = verify(frame, release.frame, told)
+    assert (found.problems, found.n, found.left_out) == ((), 9, 1)
+    assert found.ncp == pytest.approx(release.solution.ncp)
+    assert what_is_gone(release)[0].startswith("1 record is suppressed and left out")
+    with pytest.raises(InputError, match="fewer than k = 3"):
+        anonymize(frame, KNOWN, suppressed="starred", **asked)
+
+
+def test_k_suppressed_records_may_be_published_with_the_risk_told() -> None:
+    """Three of k = 3 show stars where that is asked for; the manifest and a warning say so."""
+    frame = ward(old=3)
+    problem = Problem(
+        Microdata(frame, KNOWN, sensitive=("ill",)), 3, EquivalenceClasses(suppression=True)
+    )
+    labels = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, -1, -1, -1])
+    solution = Solution.of(problem, Classes(labels), method="by hand")
+    with pytest.warns(ReleaseWarning, match="3 rows of stars only is hers"):
+        release = publish(solution, suppressed="starred")
+    assert (release.frame["age"] == "*").sum() == 3
+    assert release.manifest["left_out"]["suppressed"] == 0
+    assert any("3 rows of stars only is hers" in text for text in release.manifest["assumed"])
+    found = release.verify()
+    assert found.problems == ()
+    assert any("Not avoided: who finds a person" in check for check in found.checks)
+    # A manifest of an older version does not count what is left out.
+    older = {key: value for key, value in release.manifest.items() if key != "left_out"}
+    assert verify(frame, release.frame, older).ok
+    fewer = release.frame.drop(index=release.frame.index[release.frame["age"] == "*"][0])
+    assert not verify(frame, fewer, older).ok
+
+
+def test_what_is_left_out_leaves_no_trace(tmp_path: Path) -> None:
+    """Neither categories of kept columns nor files hold a value of a record that is left out."""
+    frame = ward(nurse=pd.Categorical(["Ann"] * 9 + ["Zoe"]))
+    release = anonymize(
+        frame,
+        KNOWN,
+        3,
+        sensitive=["ill"],
+        keep=["nurse"],
+        recoding=EquivalenceClasses(suppression=True),
+    )
+    assert release.frame["nurse"].cat.categories.tolist() == ["Ann"]
+    for name in ("release.csv", "release.parquet"):
+        table, manifest = release.write(tmp_path / name)
+        assert b"Zoe" not in table.read_bytes()
+        assert b"HIV" not in table.read_bytes()
+        assert "95" not in json.dumps(json.loads(manifest.read_text())["columns"])
+
+
+def test_nothing_left_to_publish_is_an_error() -> None:
+    """A release without rows is none; what else suppressed may be is said."""
+    problem = Problem(Microdata(ward(), KNOWN), 2, EquivalenceClasses(suppression=True))
+    nobody = Solution.of(problem, Classes(np.full(10, -1)), method="by hand")
+    with pytest.raises(InputError, match="all 10 records are suppressed"):
+        publish(nobody)
+    with pytest.warns(ReleaseWarning, match="10 suppressed records are published"):
+        assert publish(nobody, suppressed="starred").verify().ok
+    with pytest.raises(InputError, match="suppressed is 'hidden'"):
+        publish(nobody, suppressed="hidden")
+
+
+@settings(max_examples=60)
+@given(cases(smallest=4, largest=8, suppression=True), st.data(), st.booleans())
+def test_any_choice_of_suppressed_records_is_published_and_verified(
+    case: Case, data: st.DataObject, keep_order: bool
+) -> None:
+    """The release of any classes has a row for all others, and another row is one too many."""
+    groups = data.draw(st.sampled_from(case.releases()))
+    problem = case.problem()
+    known = all(
+        a.hierarchy is not None or a.domain is not None for a in problem.microdata.attributes
+    )
+    left_out = case.n - sum(map(len, groups))
+    assume(groups and (known or not left_out))
+    solution = Solution.of(problem, Classes.from_groups(groups, case.n), method="by hand")
+    release = publish(solution, keep_order=keep_order)
+    found = release.verify()
+    assert found.problems == ()
+    assert (found.n, found.left_out) == (case.n - left_out, left_out)
+    assert found.ncp == pytest.approx(solution.ncp)
+    fewer = release.frame.reset_index(drop=True)
+    fewer = fewer.drop(index=data.draw(st.sampled_from(range(len(fewer)))))
+    assert not replace(release, frame=fewer.reset_index(drop=True)).verify().ok
+
+
+def test_the_consistency_graph_has_a_row_for_who_is_left_out() -> None:
+    """To an adversary a record without a row is a row that could be anybody's."""
+    frame = ward()
+    release = anonymize(frame, KNOWN, 3, recoding=EquivalenceClasses(suppression=True))
+    graph = consistency_graph(frame, release.frame, release.manifest)
+    assert graph.n == 10
+    assert graph.rows[graph.records == 9].tolist() == [9]
+    assert graph.records[graph.rows == 9].tolist() == list(range(10))
