@@ -138,12 +138,15 @@ def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
 
 
 def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
-    """Return whether all values of a numeric column are whole numbers."""
+    """Return whether all values of a numeric column are whole numbers.
+
+    Those that doubles cannot tell from their neighbours are none.
+    """
     values = series[~missing_rows(series, missing)]
     if _neither_number_nor_text(values).any():
         return False
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(float)
-    return bool(np.all(numbers == np.floor(numbers)))
+    return bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < _FIRST_INEXACT)))
 
 
 def _is_real_dtype(series: pd.Series) -> bool:

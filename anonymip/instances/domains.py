@@ -13,6 +13,8 @@ from anonymip.instances.tree import Tree
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
 _NARROWEST, _WIDEST = 1e-300, 1e300
+#: Beyond so many, doubles do not tell one whole number from the next.
+_MOST_WHOLE = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,8 @@ class Domains:
         Raises
         ------
         InputError
-            If the ends of a numeric domain are too far apart or too close to scale by.
+            If the ends of a numeric domain are too far apart or too close to scale by, or hold
+            more whole numbers than can be told apart.
         """
         given = microdata.attributes
         ends = np.array(
@@ -66,6 +69,13 @@ class Domains:
                 raise InputError(
                     f"the domain of column {name!r} is too wide or too narrow to scale by",
                     remedy="Change the unit of the column, or declare another domain",
+                )
+        for attribute, (low, high) in zip(given, ends.tolist(), strict=True):
+            if attribute.integer and high - low > _MOST_WHOLE:
+                raise InputError(
+                    f"column {attribute.name!r} is of whole numbers, and its domain holds more of "
+                    "them than can be told apart",
+                    remedy="Change its unit, or declare integer = false",
                 )
         return cls(
             microdata.names,

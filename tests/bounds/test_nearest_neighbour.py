@@ -27,7 +27,7 @@ from anonymip import (
 )
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.budget import Budget
-from tests.brute_force import Cell, Column, nearest_neighbour_sum, record_loss, starred
+from tests.brute_force import Cell, Column, gcp, nearest_neighbour_sum, record_loss, starred
 from tests.random_problems import (
     FALLING,
     LOSSES,
@@ -241,3 +241,18 @@ def test_cancelling_offsets_leave_no_bound_above_the_optimum(recoding: Any) -> N
     assert bound is not None
     assert bound.value <= 0.0
     assert solve(problem).objective == 0.0
+
+
+def test_a_column_below_the_rounding_of_another_lifts_no_bound() -> None:
+    """Spreads of 1e-17 beside one of 1: what remains of their sum is rounding, and is taken off."""
+    columns = (
+        Column(tuple("xxxyxy"), numeric=False),
+        Column(
+            (0.10000000000000002, 0.30000000000000004, 0.1, 0.7000000000000001, 0.3, 0.1),
+            domain=(0.0, 9e15),
+            as_set=True,
+        ),
+    )
+    bound = nearest_neighbour_bound(Problem(microdata(columns), 2))
+    assert bound is not None
+    assert bound.value <= nearest_neighbour_sum(columns, 2, gcp)

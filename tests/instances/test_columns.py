@@ -225,6 +225,7 @@ def test_missing_texts_do_not_decide_the_kind() -> None:
         (["1", "2.0", "3e2"], True),
         (["1", "2.5"], False),
         ([1.0, math.nan], True),
+        ([1.0, 1e100], False),
         (["1", ""], True),
         (["1", "x"], False),
         (pd.to_datetime(["2020-01-01"]), False),

@@ -47,3 +47,13 @@ def test_attributes_are_found_by_name() -> None:
     with pytest.raises(InputError, match="reads attribute 'zip', which is no quasi-ident") as error:
         DOMAINS.index("zip")
     assert error.value.remedy == "Quasi-identifiers are age, pay, sex"
+
+
+def test_more_whole_numbers_than_can_be_told_apart_are_refused() -> None:
+    """A column declared to be of whole numbers, with a range of 10^100 of them."""
+    frame = pd.DataFrame({"far": [0.0, 3e100, 9e100]})
+    data = Microdata(frame, (Attribute("far", integer=True),))
+    with pytest.raises(InputError, match="'far' is of whole numbers") as error:
+        Domains.of(data)
+    assert "integer = false" in str(error.value.remedy)
+    Domains.of(Microdata(frame, (Attribute("far"),)))
