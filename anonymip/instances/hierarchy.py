@@ -235,7 +235,7 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
         raise InputError(
             f"cannot read the hierarchy {file}: {error.strerror}", remedy="Check the path"
         ) from None
-    except (UnicodeDecodeError, LookupError):
+    except (LookupError, ValueError):
         raise InputError(
             f"the hierarchy {file} is not {encoding} text", remedy="Name its encoding"
         ) from None

@@ -22,6 +22,7 @@ from anonymip.instances.columns import (
     text_column,
     unknown_column,
 )
+from anonymip.instances.encodings import refuse_encoding
 
 #: An undeclared column with at least this share of distinct values looks like an identifier.
 NEARLY_UNIQUE = 0.9
@@ -81,6 +82,7 @@ class TableFormat:
             raise InputError(
                 f"encoding is {self.encoding!r}", remedy="Give its name, such as utf-8"
             )
+        refuse_encoding(self.encoding)
         if self.policy not in ("error", "category", "drop"):
             raise InputError(
                 f"unknown policy for missing values {self.policy!r}",

@@ -104,7 +104,7 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
         raise InputError(
             f"{file} cannot be read: {error.strerror}", remedy="Check its permissions"
         ) from None
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         raise InputError(
             f"{file} is not text in the encoding {table.encoding}",
             remedy="Name its encoding in the schema",

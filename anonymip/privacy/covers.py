@@ -63,12 +63,18 @@ def check_cover(
     releases; of strongly connected components for effective matches; of looking up matches for
     degrees.
     """
-    most = max(claims)
+    # No record has more matches than there are rows, however large the claim.
+    most = min(max(claims), original.n)
     if manifest.recoding == "freeform":
-        problems = []
-        for k in sorted(claims):
+        problems = [
+            f"Original row {int(original.rows[0]) + 1} can fit into {original.n} published rows at "
+            f"most, k = {k}."
+            for k in sorted(claims)
+            if k > original.n
+        ]
+        for k in sorted({min(k, original.n) for k in claims}):
             reached, deficiency = disjoint_assignments(graph, k)
-            if deficiency is not None:
+            if deficiency is not None and k in claims:
                 problems.append(_deficiency_sentence(deficiency, k, original))
         return CoverFindings(reached, tuple(problems))
     part = GraphPart(graph, most)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,8 @@ def _poor_classes(
     kinds = np.bincount(pairs[0], minlength=len(sizes))
     largest = np.zeros(len(sizes), np.int64)
     np.maximum.at(largest, pairs[0], counts)
-    over, under = promised.l.as_integer_ratio()
+    # No class meets an l above its size; a larger one would not fit into the products below.
+    over, under = min(promised.l, Fraction(int(sizes.max(initial=0)) + 1)).as_integer_ratio()
     # Whole numbers, so that a share of exactly 1/l passes.
     return np.asarray((kinds < promised.distinct) | (largest * over > sizes * under), np.bool_)
 

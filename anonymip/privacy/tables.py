@@ -205,7 +205,9 @@ def _from_csv(path: Path, separator: str, encoding: str, names: Sequence[str] | 
                 raise MalformedTable(f"{path} is empty", remedy="Give a table with a header")
             _refuse_repeated(header)
             cells = _rectangular(path, lines, len(header))
-    except (UnicodeDecodeError, LookupError):
+    except MalformedTable:
+        raise
+    except (LookupError, ValueError):
         raise InputError(
             f"{path} is not text in the encoding {encoding!r}", remedy="Name its encoding"
         ) from None

@@ -223,6 +223,18 @@ CASES = (
         K,
         files=schema("[attributes.age]", "[table]", 'encoding = "klingon"'),
     ),
+    Case(
+        "schema with an encoding of words",
+        ("'punycode'", "utf-8"),
+        K,
+        files=schema("[attributes.age]", "[table]", 'encoding = "punycode"'),
+    ),
+    Case(
+        "schema with an encoding of nothing",
+        ("'undefined'", "utf-8"),
+        K,
+        files=schema("[attributes.age]", "[table]", 'encoding = "undefined"'),
+    ),
     Case("unknown recoding", ("'patterns'", "classes"), (*AGE_SEX, *K, "--recoding", "patterns")),
     Case("time limit of zero", ("time_limit", "positive"), (*AGE_SEX, *K, "--time-limit", "0")),
     Case(

@@ -242,6 +242,9 @@ def test_numbers_have_no_category_for_missing_values() -> None:
         ({"separator": 5}, "separator 5 is not one character"),
         ({"header": "no"}, "header is 'no'"),
         ({"encoding": 8}, "encoding is 8"),
+        ({"encoding": "punycode"}, "encoding 'punycode' is not one of tables"),
+        ({"encoding": "idna"}, "encoding 'idna' is not one of tables"),
+        ({"encoding": "undefined"}, "encoding 'undefined' is not one of tables"),
     ],
 )
 def test_wrong_table_formats_are_refused(arguments: dict[str, Any], message: str) -> None:

@@ -112,6 +112,8 @@ def test_a_header_alone_is_a_table_without_rows(file: Path) -> None:
         (b"a\n\xe9\n", {}, "is not text in the encoding utf-8"),
         (b"a\n" + b"1\n" * 100_000 + b"\xe9\n", {}, "is not text in the encoding utf-8"),
         ("a\n1\n", {"encoding": "nonsense"}, "is not text in the encoding nonsense"),
+        ("a\n1\n", {"encoding": "base64"}, "is not text in the encoding base64"),
+        ("a\n1\n", {"encoding": "utf-16"}, "is not text in the encoding utf-16"),
         ('a,b\n"x,2\n3,4\n', {}, "cannot be read as a table"),
         ('a,b\n"x"y,2\n', {}, "cannot be read as a table"),
     ],

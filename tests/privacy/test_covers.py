@@ -172,6 +172,38 @@ def test_spoiled_releases_fail_by_name(cover_release: Any, data: st.DataObject) 
     assert any(problem.startswith(name) for name in named)
 
 
+@pytest.mark.parametrize("recoding", ["freeform", *NOTIONS])
+@pytest.mark.parametrize("k", [7, 2**63, 10**30])
+def test_more_than_there_are_rows_is_not_reached(cover_release: Any, recoding: str, k: int) -> None:
+    """A k above the number of rows, however large, fails by name, asked for or claimed."""
+    frame = pd.DataFrame({"x": [str(value) for value in range(6)]}, dtype=object)
+    kinds = {"x": {"kind": "numeric", "publish": "set"}}
+    written = cover_release(frame, kinds, ring(6, 3), range(6), k=3, order=range(6))
+    written.manifest["recoding"] = recoding
+    assert written.verify().ok
+    for manifest in (written.manifest, {**written.manifest, "k": k}):
+        found = verify(written.original, written.release, manifest, k=k)
+        assert found.k_reached == 3
+        assert found.problems
+        assert all(str(k) in problem for problem in found.problems)
+
+
+@pytest.mark.parametrize("promise", [{"matches": 10**30}, {"distinct": 10**30}, {"l": 1e300}])
+def test_diversity_of_more_than_there_are_rows_is_not_kept(
+    cover_release: Any, promise: dict[str, Any]
+) -> None:
+    """Neither is a diversity that counts more rows than there are."""
+    frame = pd.DataFrame({"x": list("012345"), "s": list("abcabc")}, dtype=object)
+    kinds = {"x": {"kind": "numeric", "publish": "set"}}
+    written = cover_release(
+        frame, kinds, ring(6, 3), range(6), k=3, order=range(6), sensitive=["s"]
+    )
+    written.manifest["diversity"] = {"l": 1.5, "distinct": 1}
+    assert written.verify().ok
+    written.manifest["diversity"] |= promise
+    assert any("'s'" in problem for problem in written.verify().problems)
+
+
 def test_insisting_on_more_than_the_release_has_fails(cover_release: Any) -> None:
     """The caller's k counts beside the manifest's; what is reached is reported."""
     frame = pd.DataFrame({"x": list("01234")}, dtype=object)

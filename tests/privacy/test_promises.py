@@ -98,6 +98,11 @@ def claim_of_smaller_shares(written: Any) -> None:
     written.manifest["diversity"] = {"l": 2, "distinct": 1}
 
 
+def claim_of_vanishing_shares(written: Any) -> None:
+    """Claim an l whose products with sizes no whole number of 64 bits holds."""
+    written.manifest["diversity"] = {"l": 2.0**62, "distinct": 1}
+
+
 def class_without_diversity(written: Any) -> None:
     """Make a whole class share one sensitive value, in the original too."""
     rows = written.release["town"] == "Coast"
@@ -150,6 +155,7 @@ def hierarchy_without_a_value(written: Any) -> None:
         (lone_low_node, "classes have fewer than 2 rows"),
         (claim_of_more_distinct_values, "3 classes lack the promised diversity of 'disease'"),
         (claim_of_smaller_shares, "1 classes lack the promised diversity of 'disease'"),
+        (claim_of_vanishing_shares, "3 classes lack the promised diversity of 'disease'"),
         (class_without_diversity, "1 classes lack the promised diversity of 'disease'"),
         (diversity_of_nothing, "names no sensitive column"),
         (range_above_its_cap, "Column 'age', published row 2: the cell exceeds its cap"),

@@ -86,6 +86,22 @@ def test_absent_undecodable_and_broken_files_are_input_errors(tmp_path: Path) ->
     assert read_table(latin, encoding="latin-1").columns["a"].texts.tolist() == ["é"]
 
 
+@pytest.mark.parametrize("encoding", ["undefined", "punycode", "utf-16", "base64", "a\0b", ""])
+def test_encodings_that_the_file_is_not_in_are_input_errors(tmp_path: Path, encoding: str) -> None:
+    """Whatever a manifest names as encoding, what comes of it is no error of the program."""
+    path = tmp_path / "a.csv"
+    path.write_text("a\nx-1\n", encoding="utf-8")
+    with pytest.raises(InputError, match="is not text in the encoding") as caught:
+        read_table(path, encoding=encoding)
+    assert caught.value.remedy
+
+
+def test_names_that_no_file_can_have_are_absent(tmp_path: Path) -> None:
+    """A path that is too long for the system is that of no file."""
+    with pytest.raises(InputError, match="there is no file"):
+        read_table(tmp_path / ("a" * 300))
+
+
 @pytest.mark.parametrize("separator", [";;", "ab"])
 def test_separators_of_several_characters_are_refused(tmp_path: Path, separator: str) -> None:
     """A separator is one character, but for a blank behind it."""

@@ -114,6 +114,22 @@ def test_the_format_of_the_original_is_kept(tmp_path: Path) -> None:
     assert second == b"[30..31];\xe9;flu;01"
 
 
+def test_signs_without_code_are_refused(tmp_path: Path) -> None:
+    """A table that its encoding cannot write is bad input, and the message shows no value."""
+    data = Microdata(
+        people().assign(sex=["é", "é", "ü", "ü"]),
+        (Attribute("age", integer=True), Attribute("sex", "categorical")),
+        drop=("disease", "visit"),
+        table=TableFormat(encoding="ascii"),
+    )
+    published = publish(solve(Problem(data, 2)))
+    with pytest.raises(InputError, match="holds signs that the encoding ascii has none for") as e:
+        published.write(tmp_path / "release.csv")
+    assert "é" not in str(e.value)
+    assert list(tmp_path.iterdir()) == []
+    published.write(tmp_path / "release.parquet")
+
+
 def test_old_files_stay_if_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk in the middle of the table leaves the old table and manifest, and no rest."""
     table, manifest = release().write(tmp_path / "release.csv")
