@@ -21,7 +21,7 @@ from anonymip.models import build, choices_of, model_size, read, set_start
 from anonymip.models.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.solution import Solution
-from anonymip.solvers import SolverOptions, solve_model
+from anonymip.solvers import SolverOptions, broken_by_values, solve_model
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
@@ -232,7 +232,8 @@ def adopt(problem: Problem, model: ConcreteModel) -> Solution:
     Raises
     ------
     InputError
-        If the model holds no solution.
+        If the model holds no solution, or values that break its constraints, bounds or whole
+        numbers by more than solvers' tolerances.
     InvalidAssignment
         If the solution breaks a rule of the recoding.
     """
@@ -240,4 +241,11 @@ def adopt(problem: Problem, model: ConcreteModel) -> Solution:
         raise InputError(
             "the model was not made by anonymip.build", remedy="Change and solve a built model"
         )
-    return Solution.of(problem, read(model), method="adopted")
+    assignment = read(model)
+    broken = broken_by_values(model)
+    if broken is not None:
+        raise InputError(
+            f"the values that the model holds are no solution of it: {broken}",
+            remedy="Solve it, and load the solution",
+        )
+    return Solution.of(problem, assignment, method="adopted")

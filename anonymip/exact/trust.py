@@ -6,7 +6,7 @@ import numpy as np
 
 from anonymip.assignments import Classes
 from anonymip.errors import SolverError
-from anonymip.objectives.effects import effects_of_cells
+from anonymip.objectives.effects import effects_of_cells, least_step
 from anonymip.problem import Problem
 from anonymip.solution import Solution
 from anonymip.solvers import SolverResult
@@ -20,7 +20,8 @@ def trusted_bound(
 
     A solver keeps rows up to its tolerances, and the rows that link records turn these into a
     loss of `SOLVER_RESOLUTION` times the largest effect of one cell. Ordinary losses are far above
-    that; a finer one is not proven by a solver's word.
+    that; a finer one is not proven by a solver's word. Nor are losses told apart that differ by
+    less, as where values lie near each other.
 
     Parameters
     ----------
@@ -44,7 +45,8 @@ def trusted_bound(
     if excess > resolution:
         return None, ["the solver's bound lies above a solution that was found: it is not used"]
     finest = _smallest_effect(problem) if by_cells else effect
-    if abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect:
+    near = problem.compiled.has_tables and _least_step(problem) < resolution
+    if near or abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect:
         return claimed - resolution, [
             "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
         ]
@@ -72,6 +74,11 @@ def _smallest_effect(problem: Problem) -> float:
     """Return the least of what a cell of any attribute can add to the loss of a record."""
     effects = effects_of_cells(problem.compiled.tables, problem.microdata)
     return float(effects[effects > 0].min(initial=np.inf))
+
+
+def _least_step(problem: Problem) -> float:
+    """Return the least that a cell which takes in one more value costs more."""
+    return least_step(problem.compiled.tables, problem.microdata)
 
 
 def compare_losses(problem: Problem, result: SolverResult, found: Solution) -> None:

@@ -8,6 +8,30 @@ from numpy.typing import NDArray
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.tables import LossTables
 
+#: Steps below this share of the largest effect are rounding.
+_ROUNDING = 1e-11
+
+
+def least_step(tables: LossTables, microdata: Microdata) -> float:
+    """Return the least that a cell which takes in one more value costs more; infinite if nothing.
+
+    What rounding makes of equal losses does not count, nor steps as small.
+    """
+    steps = [np.empty(0)]
+    for r, column in enumerate(tables.range_columns):
+        gaps = np.diff(microdata.levels[column].astype(float))
+        steps += [abs(slope) * gaps for slope in (tables.range_low[r], tables.range_high[r])]
+    for s in range(len(tables.set_columns)):
+        first = tables.set_start[s] + 1
+        steps.append(np.abs(np.diff(tables.set_losses[first : first + tables.set_sizes[s]])))
+    for p in range(len(tables.pair_columns)):
+        first, size = tables.pair_start[p], tables.pair_sizes[p]
+        losses = np.triu(tables.pair_losses[first : first + size * size].reshape(size, size))
+        steps += [np.abs(losses[row, row + 1 :] - losses[row, row:-1]) for row in range(size)]
+    every = np.concatenate(steps)
+    every = every[every > _ROUNDING * effects_of_cells(tables, microdata).max(initial=0.0)]
+    return float(every.min(initial=np.inf))
+
 
 def effects_of_cells(tables: LossTables, microdata: Microdata) -> NDArray[np.float64]:
     """Return (m,) the most that a cell of each attribute can add to the loss of a record."""

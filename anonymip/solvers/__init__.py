@@ -5,6 +5,7 @@ Only the light parts are imported here; Pyomo and the solvers load on first use.
 
 from anonymip.solvers.compilation import compile_standard_form
 from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
+from anonymip.solvers.model_values import broken_by_values
 from anonymip.solvers.registry import (
     availability,
     get_solver,
@@ -21,6 +22,7 @@ __all__ = [
     "SolverResult",
     "StandardForm",
     "availability",
+    "broken_by_values",
     "compile_standard_form",
     "get_solver",
     "solve_form",

@@ -31,6 +31,7 @@ from anonymip.solvers.interface import (
     create_log,
 )
 from anonymip.solvers.isolation import Killed, can_isolate, prepare, run_isolated
+from anonymip.solvers.model_values import clear_values
 from anonymip.solvers.standard_form import StandardForm
 from anonymip.status import Stopped
 
@@ -112,7 +113,8 @@ def solve_model(
     Parameters
     ----------
     model
-        A linear model with one active objective. Its variables receive the values found; fixed
+        A linear model with one active objective. Its variables receive the values found, or none
+        where none are found, so that what an earlier solve left is not taken for a solution; fixed
         variables, and variables that no row and no cost uses, keep theirs. Constraints of an
         active Disjunct hold where its binary indicator variable is 1.
     solver
@@ -158,9 +160,12 @@ def solve_model(
     try:
         form = compile_standard_form(model)
     except NoSolution:
+        clear_values(model)
         return SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, adapter.name)
     result = _solve_scaled(form, adapter, options, start, budget)
-    if result.values is not None:
+    if result.values is None:
+        clear_values(model)
+    else:
         for variable, value in zip(form.variables, result.values.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
     return result

@@ -309,6 +309,42 @@ def test_adopt_refuses_what_the_recoding_forbids(health: Problem) -> None:
         adopt(health, model)
 
 
+def test_adopt_after_an_infeasible_solve(health: Problem) -> None:
+    """The values of the solve before, which break the model as it now is, are gone."""
+    model = build(health)
+    solve_model(model)
+    model.together = pyo.Constraint(expr=model.equivalent[0, 3] == 1)
+    model.apart = pyo.Constraint(expr=model.equivalent[0, 3] == 0)
+    assert solve_model(model).stopped is Stopped.INFEASIBLE
+    with pytest.raises(InputError, match="no values to read"):
+        adopt(health, model)
+
+
+@pytest.mark.parametrize("formulation", ["bigm", "hull", "indicator", "strengthened"])
+@pytest.mark.parametrize("linear", [True, False])
+def test_adopt_names_the_constraint_that_the_values_break(
+    health: Problem, formulation: str, linear: bool
+) -> None:
+    """A constraint added after the solve, or that another solver has ignored, is looked at."""
+    model = build(health, formulation)
+    set_start(model, Classes.from_groups([[0, 1, 2], [3, 4, 5, 6]], 7))
+    assert adopt(health, model).objective > 0
+    pair = model.equivalent[0, 3]
+    model.mine = pyo.Constraint(expr=(pair if linear else pair * pair) == 1)
+    with pytest.raises(InputError, match="constraint mine is violated by 1"):
+        adopt(health, model)
+
+
+def test_adopt_names_a_constraint_without_variables(health: Problem) -> None:
+    """Nor is one overlooked whose variables are all fixed."""
+    model = build(health)
+    set_start(model, Classes.from_groups([[0, 1, 2], [3, 4, 5, 6]], 7))
+    model.equivalent[0, 3].fix(0)
+    model.mine = pyo.Constraint(expr=model.equivalent[0, 3] == 1)
+    with pytest.raises(InputError, match="constraint mine"):
+        adopt(health, model)
+
+
 def test_adopt_refuses_models_without_solution(health: Problem) -> None:
     """Nothing is adopted from a model that was not solved."""
     with pytest.raises(InputError, match="no values to read"):
