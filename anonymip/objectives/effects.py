@@ -26,8 +26,12 @@ def least_step(tables: LossTables, microdata: Microdata) -> float:
         steps.append(np.abs(np.diff(tables.set_losses[first : first + tables.set_sizes[s]])))
     for p in range(len(tables.pair_columns)):
         first, size = tables.pair_start[p], tables.pair_sizes[p]
-        losses = np.triu(tables.pair_losses[first : first + size * size].reshape(size, size))
-        steps += [np.abs(losses[row, row + 1 :] - losses[row, row:-1]) for row in range(size)]
+        losses = tables.pair_losses[first : first + size * size].reshape(size, size)
+        # Ranges from row to column, and what one more value at either end adds.
+        wider = np.triu_indices(size, 1)
+        whole = losses[wider]
+        steps.append(np.abs(whole - losses[wider[0], wider[1] - 1]))
+        steps.append(np.abs(whole - losses[wider[0] + 1, wider[1]]))
     every = np.concatenate(steps)
     every = every[every > _ROUNDING * effects_of_cells(tables, microdata).max(initial=0.0)]
     return float(every.min(initial=np.inf))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from anonymip import (
+    GCP,
     Attribute,
+    Bottleneck,
     InputError,
+    KOne,
     Microdata,
     Problem,
     Stopped,
@@ -18,6 +23,9 @@ from anonymip import (
     objective,
     solve,
 )
+from anonymip.exact.freeform_solve import freeform_mip
+from tests.brute_force import Column
+from tests.random_problems import microdata
 
 # Six values in pairs far apart, in a declared domain so wide that all losses are tiny.
 PROBLEM = Problem(
@@ -136,3 +144,31 @@ def test_curved_losses_count_in_the_size_of_a_model() -> None:
     problem = Problem(Microdata(frame, (Attribute("a"),)), 2, objective=curved)
     with pytest.raises(InputError, match="constraints and choices"):
         build(problem)
+
+
+@objective
+def squares(record: Any) -> Any:
+    """Charge the squares of ranges."""
+    return sum(record.spread[name] ** 2 for name in record.attributes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "loss", "optimum"),
+    [
+        # By exact arithmetic: a set of two is cheaper by 4e-7, 4e-9 than the next.
+        (((0.0, 1.0, 0.0, 1e9, 1.0), (0.0, 0.0, 1e15, 0.0, 1e15)), squares, 1 - 2e-9 + 1e-18),
+        (((1.7e9 + 5, 1.7e9, 1.7e9 + 1e-6, 1.7e9 + 1e-6),), Bottleneck(GCP()), None),
+    ],
+)
+def test_losses_nearer_than_tolerances_are_not_proven_apart(
+    columns: tuple[tuple[float, ...], ...], loss: Any, optimum: float | None
+) -> None:
+    """A bound never passes an optimum that a solver cannot tell from the release it found."""
+    table = microdata([Column(values) for values in columns])
+    found = freeform_mip(Problem(table, 2, KOne(), loss))
+    if optimum is None:
+        low, high = min(columns[0]), max(columns[0])
+        optimum = (high - (1.7e9 + 1e-6)) / (high - low)
+    assert found.objective >= optimum * (1 - 1e-12)
+    assert found.bound is not None
+    assert found.bound.value <= optimum * (1 + 1e-9)
