@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from anonymip.objectives import GCP, cells_of
 from anonymip.objectives.record import Record
-from anonymip.publishing import Release, what_is_gone
+from anonymip.publishing import Release, homogeneous_classes, what_is_gone
 from anonymip.recodings import PatternGuided
 from anonymip.solution import Solution
 
@@ -43,12 +43,17 @@ def html_report(release: Release, instance: str) -> str:
 {_attribute_table(solution)}
 <h2>Class sizes</h2>
 {_size_chart(solution)}
-{_listed("What is not published", what_is_gone(release))}
+{_listed("What is not published", what_is_gone(release))}{_listed("Cautions", _cautions(release))}
 <h2>Checked</h2><ul>{checked}</ul>
 <h2>Assumed</h2><ul>{assumed}</ul>
 </body>
 </html>
 """
+
+
+def _cautions(release: Release) -> list[str]:
+    counts, rows = release.manifest["homogeneous"] or {}, len(release.frame)
+    return homogeneous_classes(counts, rows)
 
 
 def _listed(title: str, lines: list[str]) -> str:

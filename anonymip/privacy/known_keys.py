@@ -32,6 +32,7 @@ _KEYS = frozenset(
         "order",
         "suppressed",
         "left_out",
+        "homogeneous",
         "stars",
         "mask",
         "levels",

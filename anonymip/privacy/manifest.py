@@ -23,6 +23,7 @@ from anonymip.privacy.fields import (
     value_of,
     value_or_none,
 )
+from anonymip.privacy.homogeneous import read_homogeneous
 from anonymip.privacy.known_keys import foreign_keys
 from anonymip.privacy.left_out import LeftOut, read_left_out
 from anonymip.privacy.masks import Mask, read_levels, read_mask
@@ -174,6 +175,7 @@ class Manifest:
     sha256: str | None = None
     missing_caveats: tuple[str, ...] = ()
     left_out: LeftOut = field(default_factory=LeftOut)
+    homogeneous: Mapping[str, tuple[int, int]] | None = None
 
     @property
     def is_cover(self) -> bool:
@@ -343,6 +345,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         sha256=_digest(table),
         missing_caveats=tuple(key for key in CAVEATS if key not in document),
         left_out=read_left_out(document.get("left_out")),
+        homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
     )
 
 

@@ -30,6 +30,11 @@ from anonymip.privacy.digests import digest_finding
 from anonymip.privacy.diverse_matches import cover_diversity_problems
 from anonymip.privacy.formulas import formula_problems, without_marks
 from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
+from anonymip.privacy.homogeneous import (
+    homogeneous_counts,
+    homogeneous_problems,
+    homogeneous_sentence,
+)
 from anonymip.privacy.manifest import COVERS, STARRED, Manifest, read_manifest
 from anonymip.privacy.original import Original, domain_problems, encode_original
 from anonymip.privacy.promises import cap_problems, diversity_problems
@@ -255,6 +260,7 @@ def verify(
     if findings.published is not None:
         if not claims.is_cover:
             _check_classes(findings, findings.published, k)
+            _check_homogeneity(findings, findings.published)
             _check_stars(findings, findings.published, records)
         elif findings.published.n == records.n:
             _check_matches(findings, findings.published, records, k)
@@ -344,6 +350,19 @@ def _check_classes(findings: _Findings, published: PublishedTable, k: int | None
             f"Not checked: which {manifest.left_out.suppressed} records were suppressed and left "
             "out; who finds a person in no class knows that she is among them."
         )
+
+
+def _check_homogeneity(findings: _Findings, published: PublishedTable) -> None:
+    """Count the classes that share a sensitive value, which k does not forbid."""
+    sensitive = [c.name for c in findings.manifest.untouched if c.role == "sensitive"]
+    if not sensitive:
+        return
+    columns = {name: published.untouched[name] for name in sensitive}
+    found = homogeneous_counts(published.classes(), columns)
+    findings.note(
+        homogeneous_sentence(found, published.n),
+        homogeneous_problems(findings.manifest.homogeneous, found),
+    )
 
 
 def _check_stars(findings: _Findings, published: PublishedTable, records: Original) -> None:

@@ -3,6 +3,7 @@
 from anonymip.publishing.anonymization import anonymize
 from anonymip.publishing.checking import hierarchy_paths, loss_of_table
 from anonymip.publishing.dominance import dominates
+from anonymip.publishing.homogeneous import homogeneous_classes
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
 from anonymip.publishing.previous import cut_off
 from anonymip.publishing.release import Release, publish, refuse_ending, refuse_layout
@@ -17,6 +18,7 @@ __all__ = [
     "describe_mask",
     "dominates",
     "hierarchy_paths",
+    "homogeneous_classes",
     "loss_of_table",
     "manifest_path",
     "publish",

@@ -14,6 +14,7 @@ from anonymip.assignments import Assignment, Cover
 from anonymip.graphs import degree_of
 from anonymip.instances import Attribute
 from anonymip.publishing.claims import claimed_form, cover_assumptions, cover_checks
+from anonymip.publishing.homogeneous import Counts
 from anonymip.publishing.star_claims import (
     describe_costs,
     describe_stars,
@@ -67,6 +68,7 @@ def make_manifest(
     is_seeded: bool = False,
     formulas_escaped: bool = False,
     suppressed: str = LEFT_OUT,
+    homogeneous: Counts | None = None,
 ) -> dict[str, Any]:
     """Return the manifest of a release that is not yet verified.
 
@@ -82,6 +84,8 @@ def make_manifest(
         Whether the caller gave the source of randomness.
     formulas_escaped
         Whether cells that a spreadsheet would run have an apostrophe in front.
+    homogeneous
+        How many classes share a sensitive value; None of a cover.
     """
     problem, table = solution.problem, solution.problem.microdata.table
     value, bound = _published_value(solution), _published_bound(solution)
@@ -123,6 +127,7 @@ def make_manifest(
         "order": "kept" if keep_order else "shuffled",
         "suppressed": solution.suppressed - gone["suppressed"],
         "left_out": gone,
+        "homogeneous": homogeneous,
         **describe_stars(solution, suppressed),
         "diversity": _describe_diversity(problem.diversity, solution.assignment),
         "limits": [_describe_limit(limit) for limit in problem.limits],

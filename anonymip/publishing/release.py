@@ -23,6 +23,7 @@ from anonymip.publishing.cells import end_names, published_columns
 from anonymip.publishing.checking import hierarchy_paths, read_back
 from anonymip.publishing.drawing import draw_matching
 from anonymip.publishing.formulas import with_apostrophes
+from anonymip.publishing.homogeneous import count_homogeneous, homogeneous_classes
 from anonymip.publishing.manifest import (
     as_verified,
     describe_attribute,
@@ -263,6 +264,7 @@ def publish(
             )
         matching = draw_matching(solution.problem, solution.assignment, rng)
     columns: dict[str, Any] = {}
+    cells: list[NDArray[np.object_]] = []
     roles = {
         **dict.fromkeys(microdata.sensitive, "sensitive"),
         **dict.fromkeys(microdata.keep, "keep"),
@@ -273,8 +275,9 @@ def publish(
         if name in positions:
             a = positions[name]
             described.append(describe_attribute(microdata.attributes[a]))
-            cells = published_columns(solution, a, layout)
-            columns.update({header: column[shown] for header, column in cells.items()})
+            for header, column in published_columns(solution, a, layout).items():
+                columns[header] = column[shown]
+                cells.append(columns[header])
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
             column = microdata.frame[name].iloc[shown if matching is None else matching]
@@ -286,6 +289,10 @@ def publish(
     else:
         frame = frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
     cautions = [*nearly_unique_columns(microdata), *starred_rows(solution, suppressed)]
+    homogeneous = None
+    if matching is None:
+        homogeneous = count_homogeneous(cells, microdata, shown)
+        cautions += homogeneous_classes(homogeneous, len(shown))
     if escape_formulas:
         frame = with_apostrophes(frame)
     else:
@@ -302,6 +309,7 @@ def publish(
             is_seeded=is_seeded,
             formulas_escaped=escape_formulas,
             suppressed=suppressed,
+            homogeneous=homogeneous,
         ),
         solution,
         _matching=matching,

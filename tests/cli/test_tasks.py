@@ -153,6 +153,44 @@ def test_suppressed_records_are_left_out(shell: Any) -> None:
     assert "Add --suppression" in useless.err
 
 
+def test_what_is_gone_stands_in_output_manifest_and_report(shell: Any) -> None:
+    """Records with missing values, dropped columns, and columns that nobody declared."""
+    shell.write(
+        "gaps.csv", "sex,eye,name,note\nF,blue,Ann,1\n,blue,Bea,1\nF,blue,Cyd,2\nF,blue,Eve,2\n"
+    )
+    told = shell(
+        *("anonymize", "gaps.csv", "-q", "sex", "--sensitive", "eye", "--drop", "name"),
+        *("--missing", "drop", "-k", 2, "-o", "release.csv", "--report", "r.html"),
+    )
+    assert told.code == 0
+    manifest = json.loads(shell.read("release.csv.manifest.json"))
+    assert manifest["left_out"] == {
+        "suppressed": 0,
+        "missing": 1,
+        "columns": ["name"],
+        "undeclared_columns": 1,
+    }
+    page = shell.read("r.html")
+    for text in (
+        "1 record with missing values is left out",
+        "dropped columns are not published: name",
+    ):
+        assert text in told.out
+        assert text in page
+    # A name that nobody declared may be a value: the terminal shows it, what is published does not.
+    assert "columns without a role are not published: note" in told.out
+    assert "columns without a role are not published: 1" in page
+    assert "1 class shares one value of 'eye', 3 of 3 rows" in told.err
+    assert "--l-diversity" in told.err
+    assert "1 class shares one value of &#x27;eye&#x27;" in page
+    assert shell("verify", "gaps.csv", "release.csv").code == 0
+    manifest["left_out"]["missing"] = 0
+    shell.write("release.csv.manifest.json", json.dumps(manifest))
+    claimed = shell("verify", "gaps.csv", "release.csv")
+    assert claimed.code == 1
+    assert "claims that 0 records with missing values are left out" in claimed.out
+
+
 def test_missing_values(shell: Any) -> None:
     """Rows left out have no row; a category of missing values is published by its label."""
     shell.write("gaps.csv", "sex,eye\nF,blue\n,blue\nF,blue\n,blue\n")
