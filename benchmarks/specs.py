@@ -10,7 +10,7 @@ from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.methods import METHODS
 from benchmarks.chains import local_search, seams, small_windows, split_carry
 from benchmarks.formulations import formulations, write_table
-from benchmarks.freeform import doka_census, freeform, freeform_optimum, reassigned
+from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.registry import Benchmark
 from benchmarks.solving import hand_over, time_limits
@@ -163,6 +163,7 @@ BENCHMARKS = (
     Benchmark("reassign", reassigned),
     Benchmark("freeform-optimum", freeform_optimum, ("census-10k",)),
     Benchmark("doka-census", doka_census, ("census-10k",)),
+    Benchmark("doka-rounds", doka_rounds, ("census-10k",)),
     Benchmark("time-limits", time_limits),
     Benchmark("split-carry", split_carry, ("census-100k",)),
     Benchmark("small-windows", small_windows, ("census-100k",)),

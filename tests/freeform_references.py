@@ -50,32 +50,81 @@ def greedy_by_sets(n: int, k: int, weight: Weight) -> list[list[int]]:
 
 
 def sort_greedy_sets(n: int, k: int, weight: Weight) -> list[list[int]]:
-    """Return the sets of Algorithm 2."""
+    """Return the sets of Algorithm 2, matches weighed and repaired as the paper's text has it."""
     sets = [[record] for record in range(n)]
     for _ in range(k - 1):
         costs = _costs(sets, weight)
-        edges = sorted(
-            (costs[i][record], record, i)
-            for i in range(n)
-            for record in range(n)
-            if record not in sets[i]
-        )
-        match: dict[int, int] = {}
-        for _, record, i in edges:
-            if record not in match and i not in match.values():
-                match[record] = i
+        match = _cheapest_matches(sets, costs, [0.0] * n)
         for record in range(n):
-            if record not in match:
-                near = [
-                    other
-                    for distance in range(1, n)
-                    for other in (record - distance, record + distance)
-                    if 0 <= other < n
-                ]
-                if not _take_over(sets, match, costs, record, near):
-                    _augment(sets, match, record, range(n))
+            near = _neighbours(record, n)
+            if record not in match and not _take_over(sets, match, costs, record, near):
+                _augment(sets, match, record, range(n))
         _apply(sets, match)
     return sets
+
+
+def sort_greedy_sets_by_loss(
+    n: int, k: int, weight: Weight, loss: Callable[[list[int]], float], compared: int = 200
+) -> list[list[int]]:
+    """Return the sets of Algorithm 2, matches weighed by the loss that a record will have.
+
+    A published record left without an original looks at so many neighbours whose original would
+    do, and has it from the one where this and taking another costs least.
+    """
+    sets = [[record] for record in range(n)]
+    for _ in range(k - 1):
+        costs = _costs(sets, weight)
+        match = _cheapest_matches(sets, costs, [loss(one) for one in sets])
+        for i in range(n):
+            if i in match.values():
+                continue
+            original = {owner: record for record, owner in match.items()}
+            best: tuple[float, int, int] | None = None
+            looked = 0
+            for owner in _neighbours(i, n):
+                if owner not in original or original[owner] in sets[i]:
+                    continue
+                if looked >= compared and best is not None:
+                    break
+                looked += 1
+                other = _cheapest_original(sets, match, costs, owner)
+                if other is None:
+                    continue
+                record = original[owner]
+                cost = costs[owner][other] + (costs[i][record] - costs[owner][record])
+                if best is None or cost < best[0]:
+                    best = cost, owner, other
+            if best is not None:
+                _, owner, other = best
+                match[original[owner]], match[other] = i, owner
+            else:
+                free = [record for record in range(n) if record not in match]
+                assert any(_augment(sets, match, record, [i]) for record in free)
+        _apply(sets, match)
+    return sets
+
+
+def _cheapest_matches(
+    sets: list[list[int]], costs: Sequence[Sequence[float]], losses: Sequence[float]
+) -> dict[int, int]:
+    """Match the cheapest pair of all as long as there is one; the losses come on top."""
+    match: dict[int, int] = {}
+    while True:
+        pairs = []
+        for i in set(range(len(sets))) - set(match.values()):
+            record = _cheapest_original(sets, match, costs, i)
+            if record is not None:
+                pairs.append((losses[i] + costs[i][record], record, i))
+        if not pairs:
+            return match
+        _, record, i = min(pairs)
+        match[record] = i
+
+
+def _neighbours(record: int, n: int) -> list[int]:
+    """Return the others, the nearest first, predecessors before successors."""
+    near = [other for distance in range(1, n) for other in (record - distance, record + distance)]
+    return [other for other in near if 0 <= other < n]
 
 
 def cheapest_round(sets: list[list[int]], weight: Weight) -> float:

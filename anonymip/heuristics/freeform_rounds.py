@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ from anonymip.heuristics.rules import losses_within_limits
 from anonymip.heuristics.set_growth import (
     SetStates,
     SetTerms,
+    fill_losses,
     new_states,
     rebuild,
     set_terms,
@@ -150,6 +151,15 @@ class Rounds:
         _take_new(self.weights.terms, self.weights.states, self.cover, before)
         self._fill_matrix()
 
+    def losses(self) -> NDArray[np.float64]:
+        """Return the (n,) losses of the published records when the weights were last set."""
+        losses = np.empty(self.problem.n)
+        if not len(self.weights.matrix):
+            fill_losses(self.weights.terms, self.weights.states, losses)
+        for published, sets in self._sets_by_size() if len(self.weights.matrix) else ():
+            losses[published] = _record_losses(self.problem, sets)
+        return losses
+
     def finish(
         self,
         stopped: Stopped | None,
@@ -244,12 +254,17 @@ class Rounds:
             held = self.cover.members[i, : self.cover.sizes[i]]
             rebuild(self.weights.terms, self.weights.states, i, held)
 
+    def _sets_by_size(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield published records whose sets have one size, and the records of these sets."""
+        for size in np.unique(self.cover.sizes):
+            published = np.flatnonzero(self.cover.sizes == size)
+            yield published, self.order[self.cover.members[published, :size]]
+
     def _fill_matrix(self) -> None:
         """Compute the increases of a loss without tables for all pairs."""
         n = len(self.weights.matrix)
-        for size in np.unique(self.cover.sizes) if n else ():
-            published = np.flatnonzero(self.cover.sizes == size)
-            sets = self.order[self.cover.members[published, :size]]
+        for published, sets in self._sets_by_size() if n else ():
+            size = sets.shape[1]
             now = _record_losses(self.problem, sets)
             for at, i in enumerate(published):
                 rows = np.empty((n, size + 1), np.int64)

@@ -37,11 +37,11 @@ def greedy(
     problem
         With freeform covers; degrees of single records are kept.
     chooser
-        ``published``: the published records choose the originals that they take in;
-        ``originals``: the originals choose the sets that they join, as the paper words it. Those
-        who choose last must take what is left. Published records are the same ones every round,
-        and lose little more by another far record; originals spoil other sets each round, and
-        the loss can be twice as large.
+        ``published``: the published records choose the originals that they take in, as in the
+        authors' program; ``originals``: the originals choose the sets that they join, as the paper
+        words it. Those who choose last must take what is left. Published records are the same
+        ones every round, and lose little more by another far record; originals spoil other sets
+        each round, and the loss can be twice as large.
     reciprocal
         Whether l shall cover i if i covers l: a round then pairs records, each in turn with the
         one at the least weight both ways, whoever chooses. Forced if the recoding asks for it.

@@ -12,7 +12,6 @@ from anonymip.heuristics.growing_cover import (
     PairWeights,
     PathSearch,
     add,
-    place_in_round,
 )
 from anonymip.heuristics.original_blocks import (
     OriginalBlocks,
@@ -23,6 +22,7 @@ from anonymip.heuristics.original_blocks import (
 )
 from anonymip.heuristics.round_turns import (
     Turns,
+    find_any_original,
     hand_over_original,
     new_turns,
     read_originals,
@@ -102,30 +102,9 @@ def _choose_step(
                 if record >= 0:
                     break
         turns.chosen[turn] = record
-        if record < 0 and _place_any(cover, weights, search, blocks, before, left, i, limited):
+        if record < 0 and find_any_original(
+            cover, weights, search, blocks, before, left, i, limited
+        ):
             read_originals(cover, turns, before)
         turns.cursor[0] += 1
     return turns.cursor[0]
-
-
-@kernel
-def _place_any(
-    cover: GrowingCover,
-    weights: PairWeights,
-    search: PathSearch,
-    blocks: OriginalBlocks,
-    before: NDArray[np.int64],
-    left: NDArray[np.int64],
-    i: int,
-    limited: bool,
-) -> bool:
-    """Give published record i the first original without a set from which a path leads to it."""
-    room = np.zeros(len(left), np.int64)
-    room[i] = 1
-    for record in range(len(left)):
-        if left[record] > 0 and place_in_round(
-            cover, weights, search, before, room, record, limited
-        ):
-            leave_blocks(blocks, weights.terms, left, record)
-            return True
-    return False

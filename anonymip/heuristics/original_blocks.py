@@ -16,7 +16,7 @@ from anonymip.heuristics.set_growth import SetStates, SetTerms, fill_table
 from anonymip.kernels import kernel
 
 #: Originals in a block.
-_BLOCK = 32
+BLOCK = 32
 
 
 class OriginalBlocks(NamedTuple):
@@ -68,7 +68,7 @@ def new_original_blocks(terms: SetTerms, *, bounded: bool) -> OriginalBlocks:
         Whether bounds are wanted, which hold if the loss is monotone.
     """
     r, n = terms.range_values.shape
-    blocks = -(-n // _BLOCK) if bounded else 0
+    blocks = -(-n // BLOCK) if bounded else 0
     s, p = len(terms.set_sizes), len(terms.pair_sizes)
     return OriginalBlocks(
         np.empty(n, np.int64),
@@ -82,7 +82,7 @@ def new_original_blocks(terms: SetTerms, *, bounded: bool) -> OriginalBlocks:
         np.empty((p, blocks), np.int32),
         np.empty(blocks),
         np.empty(int(terms.table_start[-1])),
-        np.empty(_BLOCK),
+        np.empty(BLOCK),
         np.zeros(2, np.int64),
     )
 
@@ -112,8 +112,8 @@ def make_original_blocks(blocks: OriginalBlocks, terms: SetTerms, left: NDArray[
     blocks.cursor[1] = kept
     if len(blocks.bounds) == 0:
         return
-    for b in range((kept + _BLOCK - 1) // _BLOCK):
-        held = blocks.items[b * _BLOCK : min(kept, (b + 1) * _BLOCK)]
+    for b in range((kept + BLOCK - 1) // BLOCK):
+        held = blocks.items[b * BLOCK : min(kept, (b + 1) * BLOCK)]
         for r in range(len(terms.range_up)):
             low, high = np.inf, -np.inf
             for record in held:
@@ -136,7 +136,7 @@ def make_original_blocks(blocks: OriginalBlocks, terms: SetTerms, left: NDArray[
 
 
 @kernel
-def _fill_bounds(
+def fill_bounds(
     blocks: OriginalBlocks, terms: SetTerms, states: SetStates, i: int, count: int
 ) -> None:
     """Add up the least penalty of each term in the order in which a weight adds up its own."""
@@ -174,7 +174,7 @@ def _fill_bounds(
 
 
 @kernel
-def _weigh_block(
+def weigh_block(
     blocks: OriginalBlocks, terms: SetTerms, states: SetStates, i: int, begin: int, end: int
 ) -> None:
     """Fill in the weights of the items from `begin` on; the table holds the penalties."""
@@ -218,13 +218,13 @@ def _scan_block(
     least: float,
 ) -> tuple[int, float]:
     """Return the better of the best so far and the best of a block."""
-    begin, end = b * _BLOCK, min(blocks.cursor[0], (b + 1) * _BLOCK)
+    begin, end = b * BLOCK, min(blocks.cursor[0], (b + 1) * BLOCK)
     rising = not both_ways or len(blocks.bounds) > 0  # what comes on top is not negative
     if weights.matrix.shape[0] > 0:
         for at in range(begin, end):
             blocks.weights[at - begin] = weights.matrix[i, blocks.items[at]]
     else:
-        _weigh_block(blocks, weights.terms, weights.states, i, begin, end)
+        weigh_block(blocks, weights.terms, weights.states, i, begin, end)
     for at in range(begin, end):
         weight, record = blocks.weights[at - begin], blocks.items[at]
         if left[record] == 0 or (weight > least and rising):
@@ -262,24 +262,24 @@ def cheapest_original(
     Complexity: O(v + (n / 32 + 32 b) m) time for v values of all attributes, b being the blocks
     whose bound does not rule them out.
     """
-    count = (blocks.cursor[0] + _BLOCK - 1) // _BLOCK
+    count = (blocks.cursor[0] + BLOCK - 1) // BLOCK
     bounded = len(blocks.bounds) > 0
     if weights.matrix.shape[0] == 0:
         fill_table(weights.terms, weights.states, i, blocks.table)
     if bounded:
-        _fill_bounds(blocks, weights.terms, weights.states, i, count)
+        fill_bounds(blocks, weights.terms, weights.states, i, count)
     best, least = -1, np.inf
     if not bounded:
         for b in range(count):
             best, least = _scan_block(blocks, weights, cover, left, i, both_ways, b, best, least)
         return best, least
     # First the block where the record itself stands: it is likely to hold a cheap one.
-    home = int(np.searchsorted(blocks.items[: blocks.cursor[0]], i)) // _BLOCK
+    home = int(np.searchsorted(blocks.items[: blocks.cursor[0]], i)) // BLOCK
     if home < count:
         best, least = _scan_block(blocks, weights, cover, left, i, both_ways, home, best, least)
     for b in range(count):
         bound = blocks.bounds[b]
-        if bound > least or b == home or (bound == least and blocks.items[b * _BLOCK] > best):
+        if bound > least or b == home or (bound == least and blocks.items[b * BLOCK] > best):
             continue
         best, least = _scan_block(blocks, weights, cover, left, i, both_ways, b, best, least)
     return best, least
@@ -293,5 +293,5 @@ def leave_blocks(
     left[record] -= 1
     if left[record] == 0:
         blocks.cursor[1] -= 1
-        if 2 * blocks.cursor[1] < blocks.cursor[0] and blocks.cursor[0] > _BLOCK:
+        if 2 * blocks.cursor[1] < blocks.cursor[0] and blocks.cursor[0] > BLOCK:
             make_original_blocks(blocks, terms, left)

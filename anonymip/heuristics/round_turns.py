@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from anonymip.heuristics.growing_cover import (
     GrowingCover,
     PairWeights,
+    PathSearch,
     add,
     covers,
     pair_weight,
+    place_in_round,
     replace,
 )
 from anonymip.heuristics.original_blocks import OriginalBlocks, cheapest_original, leave_blocks
@@ -124,6 +126,29 @@ def hand_over_original(
     leave_blocks(blocks, weights.terms, left, other)
     turns.chosen[turn] = other
     return record
+
+
+@kernel
+def find_any_original(
+    cover: GrowingCover,
+    weights: PairWeights,
+    search: PathSearch,
+    blocks: OriginalBlocks,
+    before: NDArray[np.int64],
+    left: NDArray[np.int64],
+    i: int,
+    limited: bool,
+) -> bool:
+    """Give published record i the first original without a set from which a path leads to it."""
+    room = np.zeros(len(left), np.int64)
+    room[i] = 1
+    for record in range(len(left)):
+        if left[record] > 0 and place_in_round(
+            cover, weights, search, before, room, record, limited
+        ):
+            leave_blocks(blocks, weights.terms, left, record)
+            return True
+    return False
 
 
 @kernel

@@ -350,6 +350,25 @@ def set_loss(terms: SetTerms, states: SetStates, i: int) -> float:
 
 
 @kernel
+def fill_losses(terms: SetTerms, states: SetStates, losses: NDArray[np.float64]) -> None:
+    """Write the (n,) losses of the published records, what publishing them exactly costs included.
+
+    Records with equal sets have the same bits. Complexity: O(n m) time.
+    """
+    for i in range(len(losses)):
+        loss = terms.constant
+        for r in range(len(terms.range_up)):
+            low, down, up = states.low[i, r], terms.range_down[r], terms.range_up[r]
+            loss += up * (states.high[i, r] - low) + (up - down) * low
+        for s in range(len(terms.set_sizes)):
+            loss += terms.set_losses[terms.set_start[s] + states.counts[i, s]]
+        for p in range(len(terms.pair_sizes)):
+            at = states.pair_low[i, p] * terms.pair_sizes[p] + states.pair_high[i, p]
+            loss += terms.pair_losses[terms.pair_start[p] + at]
+        losses[i] = loss
+
+
+@kernel
 def increase(terms: SetTerms, states: SetStates, i: int, record: int) -> float:
     """Return by how much the loss of published record i rises if it takes in a record.
 

@@ -166,7 +166,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "classes",
                 "heuristic",
                 "anonymip.heuristics.hp:hp",
-                f"{_WONG}, Fig. 8, one class a partition",
+                f"{_WONG}, Fig. 8 as printed, one class a partition",
             ),
             MethodSpec(
                 "anatomy",
@@ -231,9 +231,14 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "freeform",
                 "heuristic",
                 "anonymip.heuristics.greedy:greedy",
-                f"{_DOKA}, Algorithm 1",
+                f"{_DOKA}, Algorithm 1, the published records choosing as in the authors' program",
                 options=(
-                    MethodOption("chooser", "published", "who chooses: published, originals"),
+                    MethodOption(
+                        "chooser",
+                        "published",
+                        "who chooses: published (the authors' program), or originals (the "
+                        "paper's text)",
+                    ),
                     _RECIPROCAL,
                     _PART,
                     _JOBS,
@@ -244,8 +249,24 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "freeform",
                 "heuristic",
                 "anonymip.heuristics.sort_greedy:sort_greedy",
-                f"{_DOKA}, Algorithm 2",
-                options=(_RECIPROCAL, _PART, _JOBS),
+                f"{_DOKA}, Algorithm 2, weights and repair as in the authors' program",
+                options=(
+                    MethodOption(
+                        "weight",
+                        "loss",
+                        "loss: what the record will have (the authors' program), or increase "
+                        "(the paper's text)",
+                    ),
+                    MethodOption(
+                        "repair",
+                        "published",
+                        "who finds a match by exchange: published (the authors' program), or "
+                        "originals (the paper's text)",
+                    ),
+                    _RECIPROCAL,
+                    _PART,
+                    _JOBS,
+                ),
             ),
             MethodSpec(
                 "hungarian",

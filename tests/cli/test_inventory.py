@@ -29,6 +29,13 @@ def test_methods_are_listed(shell: Any) -> None:
             assert f"{option.name}={option.default}" in lines[spec.name]
 
 
+@pytest.mark.parametrize("name", ["greedy", "sort-greedy"])
+def test_methods_say_that_they_follow_the_program(shell: Any, name: str) -> None:
+    """Where the default is the authors' program and not the paper's text the list says so."""
+    lines = {line.split()[0]: line for line in shell("methods").out.splitlines()}
+    assert "authors' program" in lines[name]
+
+
 def test_listing_methods_imports_none_of_them() -> None:
     """The registry is data: its listing loads no heuristic, no model and no solver."""
     code = (

@@ -187,6 +187,23 @@ def test_the_mixed_census_extract_has_six_categorical_attributes() -> None:
     assert all(a.domain is None for a in data.attributes if not a.is_numeric)
 
 
+@pytest.mark.shared_data
+def test_census_10k_has_the_domains_of_doka_et_al_table_2() -> None:
+    """79, 2, 17, 6, 9, 10, 83, 51 values, though 57 countries and 50 occupations occur."""
+    data = load_instance("census-10k")
+    sizes = []
+    for attribute in data.attributes:
+        assert attribute.domain is not None
+        if attribute.is_numeric:
+            low, high = attribute.domain
+            sizes.append(int(high) - int(low) + 1)
+        else:
+            sizes.append(len(attribute.domain))
+    assert sizes == [79, 2, 17, 6, 9, 10, 83, 51]
+    assert [len(level) for level in data.levels][-2:] == [57, 50]
+    assert "Table 2" in INSTANCES["census-10k"].source
+
+
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_absent_data_are_named_with_the_remedy(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
