@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.assignments import Assignment
 from anonymip.budget import Budget
 from anonymip.errors import InputError, InvalidAssignment, NoSolution
+from anonymip.heuristics.cheap_starts import StartingBudget, cheapest_start
 from anonymip.heuristics.growing_cover import (
     GrowingCover,
     PairWeights,
@@ -66,6 +68,11 @@ class Rounds:
         Workspace.
     watch
         Started when the work began.
+    budget
+        Of the rounds. When a third of its time is spent a cheap start is found: a method that is
+        cut off returns nothing worse.
+    starts
+        The cheap start, its loss, and what it is, once it is found.
     """
 
     problem: Problem
@@ -76,6 +83,8 @@ class Rounds:
     weights: PairWeights
     search: PathSearch
     watch: Stopwatch
+    budget: Budget
+    starts: list[tuple[Assignment, float, str]] = field(default_factory=list)
 
     @classmethod
     def of(cls, problem: Problem, method: str, budget: Budget, *, reciprocal: bool) -> Rounds:
@@ -115,6 +124,7 @@ class Rounds:
             PairWeights(terms, states, np.empty((size, size))),
             new_search(problem.n),
             watch,
+            StartingBudget.around(budget, lambda: rounds._begin()),
         )
         rounds._fill_matrix()
         return rounds
@@ -166,29 +176,49 @@ class Rounds:
         options: Mapping[str, object],
         trace: tuple[str, ...] = (),
     ) -> Solution:
-        """Complete the cover and return the solution.
+        """Complete the cover and return the solution; a cheap start if it loses less.
 
         Raises
         ------
         NoSolution
             If no cover is found that has the degrees and keeps the limits.
         """
-        problem = self.problem
         missing = int((self.cover.wanted - self.cover.sizes).sum())
-        if missing:
-            if self.limited:
-                self._rebuild_all()
-            left = self._complete()
-            if left:
-                raise self._failure(left)
-            trace = (*trace, f"{missing} matches were added after the rounds, along the order")
-        if self.weights.matrix.shape[0] == 0 and not problem.compiled.has_tables:
-            remark = f"more than {LARGEST_MATRIX} records and a loss without tables: "
-            trace = (*trace, f"{remark}the weights were those of GCP")
-        assignment = finished(self.cover, self.order)
+        cut_off = stopped is not None and missing > 0
+        if cut_off and not self.starts:
+            self._begin()
+        start = self.starts[0] if cut_off and self.starts else None
         try:
-            found = Solution.of(
-                problem,
+            if missing:
+                if self.limited:
+                    self._rebuild_all()
+                left = self._complete()
+                if left:
+                    raise self._failure(left)
+                trace = (*trace, f"{missing} matches were added after the rounds, along the order")
+            if self.weights.matrix.shape[0] == 0 and not self.problem.compiled.has_tables:
+                remark = f"more than {LARGEST_MATRIX} records and a loss without tables: "
+                trace = (*trace, f"{remark}the weights were those of GCP")
+            found = self._solution(finished(self.cover, self.order), stopped, options, trace)
+        except NoSolution:
+            if start is None:
+                raise
+            return self._solution(start[0], stopped, options, (*trace, f"cut off: {start[2]}"))
+        if start is None or start[1] >= found.objective:
+            return found
+        trace = (*trace, f"{start[2]} loses less: taken instead")
+        return self._solution(start[0], stopped, options, trace)
+
+    def _solution(
+        self,
+        assignment: Assignment,
+        stopped: Stopped | None,
+        options: Mapping[str, object],
+        trace: tuple[str, ...],
+    ) -> Solution:
+        try:
+            return Solution.of(
+                self.problem,
                 assignment,
                 method=self.method,
                 stopped=stopped or Stopped.HEURISTIC,
@@ -203,29 +233,12 @@ class Rounds:
                 f"{self.method} found no cover that keeps the limits: {error.message}",
                 remedy="Use freeform-mip, a smaller k or weaker limits",
             ) from error
-        return found if stopped is None or not missing else self._or_ring(found)
 
-    def _or_ring(self, found: Solution) -> Solution:
-        """Return a ring instead, if it loses less than rounds that had no time to end."""
-        from anonymip.heuristics.ring import ring
-
-        problem = self.problem
-        if problem.recoding != Freeform() or self.limited:
-            return found
-        asked = problem.replace(recoding=Freeform(reciprocal=self.reciprocal))
-        other = ring(asked).assignment
-        loss = problem.compiled.total(problem.recoding.describe(problem, other), other)
-        if loss >= found.objective:
-            return found
-        return Solution.of(
-            problem,
-            other,
-            method=self.method,
-            stopped=found.status.stopped,
-            options=found.options,
-            seconds=self.watch.seconds,
-            trace=(*found.trace, "a ring along the Hilbert curve loses less: taken instead"),
-        )
+    def _begin(self) -> None:
+        """Find a cheap start, to be returned if the rounds are cut off and lose more."""
+        start = cheapest_start(self.problem, self.method, self.reciprocal, self.budget)
+        if start is not None:
+            self.starts.append(start)
 
     def _complete(self) -> int:
         reach = 2 * int(self.cover.wanted.max())

@@ -47,7 +47,8 @@ def greedy(
         one at the least weight both ways, whoever chooses. Forced if the recoding asks for it.
         Where n is odd and k even all sets have k + 1 records, since none of k exist.
     budget
-        When it ends, the matches still missing are added along the lexicographic order.
+        When it ends, the matches still missing are added along the lexicographic order; a cheap
+        start (rings, SortGreedy in parts) is returned where it loses less.
     seed
         Not used: nothing is random.
 
@@ -73,8 +74,8 @@ def greedy(
     """
     if chooser not in _CHOOSERS:
         raise InputError(f"unknown chooser {chooser!r}", remedy=f"Use {' or '.join(_CHOOSERS)}")
-    budget = budget or Budget()
-    rounds = Rounds.of(problem, "greedy", budget, reciprocal=reciprocal)
+    rounds = Rounds.of(problem, "greedy", budget or Budget(), reciprocal=reciprocal)
+    budget = rounds.budget
     options = {"chooser": chooser, "reciprocal": rounds.reciprocal}
     if rounds.reciprocal:
         return rounds.finish(grow_pairs(rounds, budget, cheapest_first=False), options)

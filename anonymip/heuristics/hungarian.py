@@ -41,7 +41,8 @@ def hungarian(
         ways and its cycles are cut into pairs. Forced if the recoding asks for it. Where n is odd
         and k even all sets have k + 1 records, since none of k exist.
     budget
-        When it ends, the matches still missing are added along the lexicographic order.
+        When it ends, the matches still missing are added along the lexicographic order; a cheap
+        start (rings, SortGreedy in parts) is returned where it loses less.
     seed
         Not used: nothing is random.
 
@@ -65,8 +66,8 @@ def hungarian(
     NoSolution
         If no cover is found that keeps the limits.
     """
-    budget = budget or Budget()
-    rounds = Rounds.of(problem, "hungarian", budget, reciprocal=reciprocal)
+    rounds = Rounds.of(problem, "hungarian", budget or Budget(), reciprocal=reciprocal)
+    budget = rounds.budget
     _refuse_degrees(rounds)
     run = assign_pairs if rounds.reciprocal else _assign_rounds
     stopped = run(rounds, budget)

@@ -26,7 +26,8 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     problem
         With freeform covers; degrees of single records are kept.
     budget
-        When it ends, the matches still missing are added along the lexicographic order.
+        When it ends, the matches still missing are added along the lexicographic order; a cheap
+        start (rings, SortGreedy in parts) is returned where it loses less.
     seed
         Not used: nothing is random.
 
@@ -49,8 +50,8 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     NoSolution
         If no cover has the degrees, or none is found that keeps the limits.
     """
-    budget = budget or Budget()
-    rounds = Rounds.of(problem, "min-cost-flow", budget, reciprocal=False)
+    rounds = Rounds.of(problem, "min-cost-flow", budget or Budget(), reciprocal=False)
+    budget = rounds.budget
     if rounds.reciprocal:
         raise InputError(
             "min-cost-flow makes no reciprocal covers",

@@ -68,7 +68,8 @@ def sort_greedy(
         ways are least, whatever the weight. Forced if the recoding asks for it. Where n is odd and
         k even all sets have k + 1 records, since none of k exist.
     budget
-        When it ends, the matches still missing are added along the lexicographic order.
+        When it ends, the matches still missing are added along the lexicographic order; a cheap
+        start (rings, SortGreedy in parts) is returned where it loses less.
     seed
         Not used: nothing is random.
 
@@ -96,8 +97,8 @@ def sort_greedy(
         raise InputError(f"unknown weight {weight!r}", remedy=f"Use {' or '.join(_WEIGHTS)}")
     if repair not in _REPAIRS:
         raise InputError(f"unknown repair {repair!r}", remedy=f"Use {' or '.join(_REPAIRS)}")
-    budget = budget or Budget()
-    rounds = Rounds.of(problem, "sort-greedy", budget, reciprocal=reciprocal)
+    rounds = Rounds.of(problem, "sort-greedy", budget or Budget(), reciprocal=reciprocal)
+    budget = rounds.budget
     options = {"weight": weight, "repair": repair, "reciprocal": rounds.reciprocal}
     if rounds.reciprocal:
         return rounds.finish(grow_pairs(rounds, budget, cheapest_first=True), options)

@@ -37,6 +37,7 @@ from anonymip.heuristics.freeform_rounds import Rounds
 from anonymip.heuristics.greedy import greedy
 from anonymip.heuristics.hungarian import hungarian
 from anonymip.heuristics.min_cost_flow import min_cost_flow
+from anonymip.heuristics.nh import nh
 from anonymip.heuristics.ring import ring
 from anonymip.heuristics.set_growth import fill_losses, increase, rebuild
 from anonymip.heuristics.sort_greedy import sort_greedy
@@ -366,7 +367,7 @@ def test_interrupt_halfway_keeps_the_rounds_done(
     people: Problem, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The matches of the rounds before the interrupt stay; the rest is filled up."""
-    monkeypatch.setattr(Rounds, "_or_ring", lambda _, found: found)
+    monkeypatch.setattr(Rounds, "_begin", lambda _: None)
     budget = Budget()
 
     def listen(progress: Progress) -> None:
@@ -469,6 +470,68 @@ def test_what_single_methods_refuse(people: Problem, monkeypatch: pytest.MonkeyP
     for run in (hungarian, min_cost_flow):
         with pytest.raises(InputError, match="sort-greedy"):
             run(people)
+
+
+class Clock:
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+@pytest.mark.parametrize("method", [greedy, hungarian, min_cost_flow])
+def test_a_method_cut_off_returns_no_worse_than_a_cheap_start(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start is made meanwhile, and returned if the method does not end in time."""
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    problem = Problem(census(400, 8, seed=2), 12, Freeform())
+    cheap = min(run(problem).objective for run in (ring, nh, sort_greedy))
+
+    def slow(progress: Progress) -> None:
+        clock.now += 6.0
+
+    cut = method(problem, budget=Budget(deadline=clock.now + 10.0, progress=slow))
+    assert cut.status.stopped is Stopped.TIME
+    assert cut.objective <= cheap + 1e-9
+    assert set(map(len, sets_of(cut))) == {12}
+    whole = method(problem)
+    assert whole.status.stopped is Stopped.HEURISTIC
+    assert whole.trace == ()
+
+
+def test_large_tables_begin_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SortGreedy itself is cut off too: then its run on parts of the table is the result."""
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    monkeypatch.setattr("anonymip.heuristics.cheap_starts._PART", 100)
+    problem = Problem(census(400, 8, seed=2), 5, Freeform())
+    parts = sort_greedy(problem, part=100, jobs=1)
+
+    def slow(progress: Progress) -> None:
+        clock.now += 6.0
+
+    cut = sort_greedy(problem, budget=Budget(deadline=clock.now + 10.0, progress=slow))
+    assert cut.objective <= parts.objective + 1e-9
+    assert "sort-greedy in parts of 100 loses less: taken instead" in cut.trace
+
+
+def test_cut_off_under_limits_the_start_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where matches added in order break a limit, the start that keeps it is the result."""
+    problem = Problem(census(60, 3, seed=1), 3, Freeform())
+    good = sort_greedy(problem)
+    monkeypatch.setattr(
+        Rounds, "_begin", lambda rounds: rounds.starts.append((good.assignment, 1.0, "a start"))
+    )
+    monkeypatch.setattr(Rounds, "_complete", lambda _: 1)
+    cut = hungarian(problem, budget=Budget(deadline=time.monotonic() - 1.0))
+    assert sets_of(cut) == sets_of(good)
+    assert cut.trace == ("cut off: a start",)
 
 
 @pytest.mark.parametrize("method", [greedy, sort_greedy, hungarian, min_cost_flow])
