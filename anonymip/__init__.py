@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         Mask,
         OneK,
         PatternGuided,
+        PatternLevels,
     )
     from anonymip.solution import Bound, Solution
     from anonymip.solvers import SolverOptions, solve_model, solver_names
@@ -137,6 +138,7 @@ _HOMES = {
     "anonymip.recodings": (
         *("Apart", "Cap", "Diversity", "EquivalenceClasses", "Freeform", "FullDomain"),
         *("KK", "KConcealment", "KOne", "Mask", "OneK", "PatternGuided"),
+        "PatternLevels",
     ),
     "anonymip.solution": ("Bound", "Solution"),
     "anonymip.solvers": ("SolverOptions", "solve_model", "solver_names"),
@@ -184,6 +186,7 @@ __all__ = [
     "Objective",
     "OneK",
     "PatternGuided",
+    "PatternLevels",
     "Patterns",
     "Problem",
     "Progress",

@@ -11,7 +11,7 @@ import typer
 from anonymip.errors import InputError
 from anonymip.methods import find_method
 from anonymip.objectives import MembersObjective, Objective, Suppressions
-from anonymip.recodings import FullDomain, Recoding
+from anonymip.recodings import FullDomain, PatternLevels, Recoding
 from anonymip.recodings.mask_sections import listed_columns, read_mask_section
 from anonymip.recodings.registry import find_recoding
 
@@ -116,7 +116,7 @@ class StarRules:
         if self.most_suppressed is not None:
             return self._full_domain(named, methods, rules)
         if named is not None:
-            if rules and named != "pattern":
+            if rules and named not in ("pattern", "pattern-levels"):
                 raise InputError(
                     f"{_option(rules)} is a rule of the recoding pattern, not of {named}",
                     remedy="Use --recoding pattern, or leave the rule out",
@@ -166,9 +166,16 @@ class StarRules:
         """
         if name == "full-domain" and self.most_suppressed is not None:
             return FullDomain(most_suppressed=_number_or_share(self.most_suppressed))
+        rules = {**self.section, **self.given()}
+        if name == "pattern-levels" and not suppression:
+            if rules.get("single_use"):
+                raise InputError(
+                    "the recoding pattern-levels has no single use",
+                    remedy="Leave the rule out, or use the recoding pattern",
+                )
+            return PatternLevels(read_mask_section(rules).recoding.mask)
         if name != "pattern":
             return find_recoding(name, suppression=suppression)
-        rules = {**self.section, **self.given()}
         return read_mask_section(rules, suppression=suppression).recoding
 
     def objective(
@@ -192,7 +199,11 @@ class StarRules:
                 )
             return _priced(dict(map(_cost, self.costs)))
         told = self.section.get("costs")
-        if told and recoding == "pattern" and found.name in ("gcp", "suppressions"):
+        if (
+            told
+            and recoding in ("pattern", "pattern-levels")
+            and found.name in ("gcp", "suppressions")
+        ):
             return _priced(told)
         return found
 

@@ -39,7 +39,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 ),
                 also=(
                     *("freeform", "one-k", "k-one", "k-k", "k-concealment"),
-                    *("pattern", "full-domain"),
+                    *("pattern", "pattern-levels", "full-domain"),
                 ),
                 keeps=("closeness",),
             ),
@@ -343,6 +343,19 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                     MethodOption("warm_start", "greedy", "greedy, search, none"),
                 ),
                 keeps=("closeness",),
+            ),
+            MethodSpec(
+                "pattern-levels",
+                "pattern-levels",
+                "exact",
+                "anonymip.exact.pattern_levels:pattern_levels",
+                f"{_BREDERECK}, Section 5: hierarchies in place of stars",
+                needs=("levels",),
+                takes=("solver", "gap", "threads", "log", "solver_options"),
+                options=(
+                    MethodOption("formulation", "auto", "auto, pattern, pattern-strong, parts"),
+                    MethodOption("warm_start", "greedy", "greedy, search, none"),
+                ),
             ),
             MethodSpec(
                 "pattern-fpt",

@@ -138,8 +138,8 @@ def _pick(problem: Problem, budget: Budget | None) -> tuple[tuple[_Choice, ...],
         return _pick_freeform(problem)
     if name == "pattern":
         return _pick_patterns(problem)
-    if name == "full-domain":
-        return (_Choice("full-domain"),), f"the method for {name}"
+    if name in ("pattern-levels", "full-domain"):
+        return (_Choice(name),), f"the method for {name}"
     if name == "k-concealment" and problem.n > _FEW_CONCEALED:
         return (_Choice("k-concealment"),), f"more than {_FEW_CONCEALED} records"
     return (_Choice("freeform-mip"),), f"the method for {name}"

@@ -11,7 +11,9 @@ import numpy as np
 
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.objectives import pattern_costs
+from anonymip.objectives.level_costs import level_costs
 from anonymip.problem import Problem
+from anonymip.recodings.level_maps import level_maps
 
 Method = Callable[..., Any]
 
@@ -80,6 +82,7 @@ class MethodSpec:
         What the objective must be: ``"monotone"``; ``"tables"``, a sum of terms that look at one
         attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
         for one; ``"stars"``, a loss that exact cells and stars decide, whatever the values;
+        ``"levels"``, a loss that the levels of hierarchies decide, whatever the values;
         ``"published"``, one of published records; ``"k=2"`` or ``"k=3"``, a problem with this k.
     takes
         Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
@@ -156,6 +159,11 @@ class MethodSpec:
                 pattern_costs(compiled, np.eye(2, dtype=np.bool_)[:, [0] * problem.m])
             except UnsupportedObjective as refusal:
                 return f"needs a loss that stars alone decide; {refusal.message}"
+        if "levels" in self.needs:
+            try:
+                level_costs(compiled, [levels.cells for levels in level_maps(problem.microdata)])
+            except UnsupportedObjective as refusal:
+                return f"needs a loss that levels alone decide; {refusal.message}"
         close = problem.diversity is not None and problem.diversity.t is not None
         if close and "closeness" not in self.keeps:
             return f"cannot keep the {problem.diversity}"

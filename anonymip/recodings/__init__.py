@@ -6,6 +6,7 @@ from anonymip.recodings.freeform import Freeform
 from anonymip.recodings.full_domain import FullDomain
 from anonymip.recodings.limits import Apart, Cap, Limit
 from anonymip.recodings.masks import Mask
+from anonymip.recodings.pattern_levels import PatternLevels
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import Recoding, SizeLimit
 from anonymip.recodings.weaker import KK, KConcealment, KOne, OneK
@@ -24,6 +25,7 @@ __all__ = [
     "Mask",
     "OneK",
     "PatternGuided",
+    "PatternLevels",
     "Recoding",
     "SizeLimit",
 ]

@@ -11,6 +11,7 @@ from anonymip.extensions import Extensions
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.freeform import Freeform
 from anonymip.recodings.full_domain import FullDomain
+from anonymip.recodings.pattern_levels import PatternLevels
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import Recoding
 from anonymip.recodings.weaker import KK, KConcealment, KOne, OneK
@@ -25,6 +26,7 @@ RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
         "k-k": KK,
         "k-concealment": KConcealment,
         "pattern": PatternGuided,
+        "pattern-levels": PatternLevels,
         "full-domain": FullDomain,
     }
 )

@@ -317,3 +317,16 @@ def test_full_domains(table: Any, tmp_path: Path) -> None:
     (fewer,) = table("solve", *PLAIN, "-k", 2, *asked, "--json", "-").records()
     assert fewer["recoding"] == "full-domain"
     assert fewer["objective"] <= record["objective"]
+
+
+def test_levels_in_place_of_stars(shell: Any) -> None:
+    """The recoding of levels takes the rules of the mask, and its release verifies as classes."""
+    asked = ("aggarwal-quality", "-k", 2, "--recoding", "pattern-levels")
+    (free,) = shell("solve", *asked, "--objective", "hierarchy-loss", "--json", "-").records()
+    assert (free["method"], free["status"]) == ("pattern-levels", "optimal")
+    told = shell("anonymize", *asked, "--objective", "hierarchy-loss", "-o", "x.csv")
+    assert told.code == 0
+    assert shell("verify", "aggarwal-quality", "x.csv").code == 0
+    told = shell("solve", *asked, "--single-use")
+    assert told.code == 2
+    assert "no single use" in told.err
