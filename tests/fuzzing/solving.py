@@ -286,13 +286,19 @@ def check_release(found: Findings, asked: Asked, solution: Solution, rng: random
     generator = np.random.default_rng(rng.randrange(2**32))
     layout = "columns" if rng.random() < 0.15 else "cells"
     keep_order = rng.random() < 0.2
+    # Fewer than k of them are refused, which counts as a refusal.
+    suppressed = "starred" if rng.random() < 0.3 else "left-out"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release.csv"
 
         def action() -> Any:
             try:
                 release = anonymip.publish(
-                    solution, generator, layout=layout, keep_order=keep_order
+                    solution,
+                    generator,
+                    layout=layout,
+                    keep_order=keep_order,
+                    suppressed=suppressed,
                 )
                 release.write(path, original=frame_of(asked.table))
             except NoSolution:

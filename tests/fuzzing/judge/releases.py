@@ -230,15 +230,14 @@ def _cover_diversity(
     return wrong
 
 
-def _class_problems(asked: Asked, rows: list[dict[str, Any]], *, stars_count: bool) -> list[str]:
+def _class_problems(asked: Asked, rows: list[dict[str, Any]]) -> list[str]:
     names = [column.name for column in asked.table.columns]
     classes: dict[tuple[Cell, ...], list[dict[str, Any]]] = {}
     for row in rows:
         classes.setdefault(tuple(row[name] for name in names), []).append(row)
     wrong = []
-    for cells, alike in classes.items():
-        if all(cell == STAR for cell in cells) and not stars_count:
-            continue
+    # Rows of stars are a class too, whether somebody calls them so or not.
+    for alike in classes.values():
         if len(alike) < asked.k:
             wrong.append(f"a class of {len(alike)} rows")
         for name, values in asked.table.sensitive:
@@ -259,7 +258,6 @@ def release_problems(asked: Asked, path: Path, manifest_path: Path) -> list[str]
     left_out = table.n - len(rows)
     if left_out < 0 or (left_out and not asked.suppression):
         return [f"{len(rows)} rows for {table.n} records"]
-    stars_count = not asked.suppression
     fits = _fits(asked, rows, _open(asked))
     shown = _fits(asked, rows, lambda record, row: _says(asked, record, row))
     both = [sorted(set(one) & set(other)) for one, other in zip(fits, shown, strict=True)]
@@ -269,7 +267,7 @@ def release_problems(asked: Asked, path: Path, manifest_path: Path) -> list[str]
     if asked.recoding in COVERS:
         wrong += _cover_problems(asked, fits, rows)
     else:
-        wrong += _class_problems(asked, rows, stars_count=stars_count)
+        wrong += _class_problems(asked, rows)
     wrong += _cell_problems(asked, rows, manifest)
     wrong += _loss_problems(asked, rows, manifest, left_out)
     return wrong
