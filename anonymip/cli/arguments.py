@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,12 +193,12 @@ def sources_of(instance: str, schema: Path | None, objective: str = "gcp") -> li
     """Return the files that the arguments may be read from."""
     named = (table_file(instance), _schema_beside(instance), schema)
     function = Path(objective.rpartition(":")[0])
-    return [path for path in (*named, function) if path is not None and path.is_file()]
+    return [path for path in (*named, function) if path is not None and os.path.isfile(path)]
 
 
 def table_file(instance: str) -> Path | None:
     """Return the file of a table, None if the instance is a named or generated one."""
-    if _is_named(instance) or not Path(instance).is_file():
+    if _is_named(instance) or not os.path.isfile(instance):
         return None
     return Path(instance)
 
@@ -209,7 +210,7 @@ def _is_named(instance: str) -> bool:
 def _schema_beside(instance: str) -> Path | None:
     """Return the schema of the same name beside a table, if there is one."""
     table = table_file(instance)
-    if table is None or not table.with_suffix(".toml").is_file():
+    if table is None or not os.path.isfile(table.with_suffix(".toml")):
         return None
     return table.with_suffix(".toml")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -345,14 +346,14 @@ def load_instance(name: str, schema: Schema | None = None) -> Microdata:
     if name.startswith("census:"):
         return _generated(name)
     file = Path(name)
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise InputError(
             f"there is no instance and no file {name!r}",
             remedy="Run 'anonymip instances' for the names, or check the path",
         )
     beside = file.with_suffix(".toml")
     if schema is None:
-        if not beside.is_file():
+        if not os.path.isfile(beside):
             raise InputError(
                 f"{file} has no schema",
                 remedy=f"Name quasi-identifiers (-q), give --schema, or write {beside}",

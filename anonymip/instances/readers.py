@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import os
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def read_table(path: str | Path, table: TableFormat | None = None) -> pd.DataFra
         If the file is missing, empty, ragged, repeats a column name, or is not in the encoding.
     """
     file = Path(path)
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise InputError(f"there is no file {file}", remedy="Check the path")
     if file.suffix.lower() in (".parquet", ".pq"):
         try:

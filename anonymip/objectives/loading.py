@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -75,7 +76,7 @@ def objective_names() -> tuple[str, ...]:
 
 
 def _from_file(file: Path, name: str) -> Objective | MembersObjective:
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise InputError(f"there is no file {file}", remedy="Check the path of the objective")
     found = _as_objective(getattr(_execute(file), name, None), str(file))
     if found is None:

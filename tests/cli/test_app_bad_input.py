@@ -162,3 +162,20 @@ def test_constant_columns_cost_nothing(shell: Any) -> None:
     assert told.code == 0
     assert (record["objective"], record["gap"], record["status"]) == (0.0, 0.0, "optimal")
     assert shell.read("release.csv") == "age,sex\n5,F\n5,F\n5,F\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", "x" * 300 + ".csv", "-k", 3),
+        ("solve", "health-records", "-k", 3, "--objective", "x" * 300 + ".py:loss"),
+        ("solve", "health-records", "-k", 3, "--schema", "x" * 300),
+        ("verify", "people.csv", "x" * 300 + ".csv"),
+    ],
+    ids=["table", "objective", "schema", "release"],
+)
+def test_names_that_no_file_can_have(shell: Any, arguments: tuple[object, ...]) -> None:
+    """An input whose name is too long for any file is not there, which is bad input."""
+    told = shell(*arguments)
+    assert told.code == 2, told
+    assert told.err.startswith("error: ")
