@@ -193,12 +193,13 @@ def _limited_nodes(
             remedy="Leave the limit out, or use a method that works without tables: ring",
         )
     codes = microdata.codes[:, a]
-    first = np.unique(codes, return_index=True)[1]
+    # A part of a table need not hold all of its values.
+    held, first = np.unique(codes, return_index=True)
     losses = np.zeros((size, size))
-    for low in range(size):
-        rows = np.stack([np.full(size, first[low]), first], axis=1)
+    for low, row in zip(held, first, strict=True):
+        rows = np.stack([np.full(len(held), row), first], axis=1)
         met = met_by_sets(microdata, [limit], rows, cells_of_sets(microdata, rows))
-        losses[low] = np.where(met, 0.0, np.inf)
+        losses[low, held] = np.where(met, 0.0, np.inf)
     return codes[records], size, losses.ravel()
 
 

@@ -77,7 +77,9 @@ class SSE(MembersObjective):
 
     def _unit(self, microdata: Microdata, attribute: int) -> float:
         if self.scale == "deviation":
-            unit = float(np.std(microdata.values[:, attribute]))
+            # From the lowest value on: the mean of huge numbers is rounded as they are.
+            column = microdata.values[:, attribute]
+            unit = float(np.std(column - column.min()))
         elif self.scale == "domain":
             low, high = microdata.domain_bounds(attribute)
             unit = high - low

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 from tests.fuzzing.command_line import run_commands
 from tests.fuzzing.problems import draw_area, draw_problem
@@ -24,5 +25,7 @@ def run_case(seed: int, index: int, only: str | None = None) -> Findings:
     asked = draw_problem(rng, area)
     found = Findings(area)
     run = run_commands if area == "command-line" else run_solves
-    found.attempt("judge", lambda: run(found, asked, rng))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found.attempt("judge", lambda: run(found, asked, rng))
     return found

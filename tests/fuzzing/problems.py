@@ -79,9 +79,10 @@ def _loss(rng: random.Random, table: Table, recoding: str) -> Loss:
         column.kind != "numeric" or column.integer or column.publish == "set"
         for column in table.columns
     )
-    names = ["gcp"] * 4 + ["liang-gcp", "leaf-loss", "hierarchy-loss", "suppressions"]
-    if sum(column.weight for column in table.columns):
-        names += ["weighted-loss", "weighted-loss-binary"]
+    weighed = sum(column.weight for column in table.columns) > 0
+    names = ["gcp"] * 4 + ["liang-gcp", "leaf-loss", "suppressions"]
+    if weighed:
+        names += ["weighted-loss", "weighted-loss-binary", "hierarchy-loss"]
     if counted:
         names += ["set-gcp", "set-gcp"]
     if recoding != "pattern":
@@ -89,9 +90,8 @@ def _loss(rng: random.Random, table: Table, recoding: str) -> Loss:
     if numbers and recoding == "classes":
         names += ["sse"]
     if recoding == "pattern":
-        names = ["gcp", "gcp", "suppressions", "suppressions", "hierarchy-loss", "weighted-loss"]
-        if not sum(column.weight for column in table.columns):
-            names.pop()
+        names = ["gcp", "gcp", "suppressions", "suppressions"]
+        names += ["hierarchy-loss", "weighted-loss"] if weighed else []
     name = rng.choice(names)
     if name == "suppressions":
         return Loss(name, tuple(rng.choice([1.0, 2.0, 0.5, 1e9, 1e-9, 0.3]) for _ in range(m)))

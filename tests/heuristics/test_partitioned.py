@@ -8,20 +8,25 @@ import time
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
     AnonymipError,
+    Attribute,
     Budget,
+    Hierarchy,
     InputError,
+    Microdata,
     NoSolution,
     Problem,
     Progress,
     Stopped,
     census,
     objective,
+    solve,
 )
 from anonymip.heuristics.orders import cardinality_order
 from anonymip.heuristics.partitioned import solve_in_parts
@@ -180,3 +185,14 @@ def test_what_is_refused(people: Problem) -> None:
     problem = case.problem().replace(recoding=Freeform(), limits=(Cap("a", 0.5),))
     with pytest.raises(NoSolution):
         solve_in_parts(problem, partial(ring, order="variance"), part=4, jobs=1)
+
+
+def test_parts_that_lack_values_of_a_limited_hierarchy() -> None:
+    """A part of which no record has some value is asked about those that it has."""
+    groups = {"North": ["a", "b"], "South": ["c", "d"]}
+    towns = Hierarchy.from_groups(groups)
+    frame = pd.DataFrame({"town": list("aabbccdd"), "age": [1, 2, 1, 2, 71, 72, 71, 72]})
+    data = Microdata(frame, (Attribute("town", "hierarchical", hierarchy=towns), Attribute("age")))
+    problem = Problem(data, 2, Freeform(), limits=(Cap("town", 1),))
+    solution = solve(problem, "greedy", options={"part": 4, "jobs": 1})
+    assert set(solution.to_frame()["town"]) <= {*"abcd", *groups}

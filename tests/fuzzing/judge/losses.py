@@ -61,9 +61,9 @@ class Loss:
             return Fraction(column.count(cell) - 1, column.size)
         if self.name == "hierarchy-loss":
             if not column.paths:
-                return Fraction(spread > 0)
+                return Fraction(column.weight) * (spread > 0)
             level = column.height if cell == STAR else column.level(cell[1])
-            return Fraction(level, column.height)
+            return Fraction(column.weight) * Fraction(level, column.height)
         weight = Fraction(column.weight) / sum(Fraction(one.weight) for one in table.columns)
         if self.name == "weighted-loss-binary" and column.kind != "numeric":
             count = column.count(cell)

@@ -258,6 +258,8 @@ def release_problems(asked: Asked, path: Path, manifest_path: Path) -> list[str]
     left_out = table.n - len(rows)
     if left_out < 0 or (left_out and not asked.suppression):
         return [f"{len(rows)} rows for {table.n} records"]
+    if manifest["left_out"]["suppressed"] != left_out:
+        wrong.append("the manifest counts other records that are left out")
     fits = _fits(asked, rows, _open(asked))
     shown = _fits(asked, rows, lambda record, row: _says(asked, record, row))
     both = [sorted(set(one) & set(other)) for one, other in zip(fits, shown, strict=True)]
