@@ -215,6 +215,31 @@ def test_hungarian_rounds_are_the_best_of_all(case: Case) -> None:
         assert rise == pytest.approx(least, abs=case.slack(math.fsum(map(case.set_loss, after))))
 
 
+@settings(max_examples=40)
+@given(
+    cases(smallest=4, largest=8, suppression=False),
+    st.sampled_from(["loss", "increase"]),
+    st.sampled_from(["published", "originals"]),
+)
+def test_every_round_of_sort_greedy_is_a_perfect_matching(
+    case: Case, weight: str, repair: str
+) -> None:
+    """Each round gives every set one record more and every record one set more, for any option."""
+    problem = freeform(case)
+    run = partial(sort_greedy, weight=weight, repair=repair)
+    covers = [[[record] for record in range(case.n)]]
+    for size in range(2, case.k + 1):
+        covers.append(sets_of(run(problem.replace(k=size))))
+    for before, after in pairwise(covers):
+        pairs = zip(before, after, strict=True)
+        added = [sorted(set(new) - set(old)) for old, new in pairs]
+        assert sorted(added) == [[record] for record in range(case.n)]
+    solution = run(problem)
+    assert solution.options == {"weight": weight, "repair": repair, "reciprocal": False}
+    best = case.cover_optimum()
+    assert solution.objective >= best - case.slack(best)
+
+
 @settings(max_examples=60)
 @given(cases(smallest=4, largest=8, suppression=False))
 def test_reciprocal_covers(case: Case) -> None:
