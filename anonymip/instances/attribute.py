@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -20,6 +19,8 @@ _PUBLISH_OF_KIND: dict[str, tuple[Publish, ...]] = {
     "categorical": ("set",),
     "hierarchical": ("node",),
 }
+#: Sums and products of weights stay numbers up to here.
+_HEAVIEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,9 @@ class Attribute:
         if not _is_weight(self.weight):
             raise InputError(
                 f"attribute {self.name!r}: weight is {self.weight!r}",
-                remedy="A weight is a finite number of at least 0",
+                remedy="A weight is a number of at least 0 and at most 1e100",
             )
+        object.__setattr__(self, "weight", float(self.weight))
         if not isinstance(self.integer, bool):
             raise InputError(
                 f"attribute {self.name!r}: integer is {self.integer!r}",
@@ -153,4 +155,4 @@ class Attribute:
 def _is_weight(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
-    return bool(0 <= value <= sys.float_info.max)  # type: ignore[operator]
+    return bool(0 <= value <= _HEAVIEST)  # type: ignore[operator]

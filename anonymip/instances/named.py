@@ -23,6 +23,9 @@ from anonymip.instances.small_tables import (
     wong_table,
 )
 
+#: More do not fit into the memory of an ordinary computer.
+_MOST_GENERATED = 50_000_000
+
 
 @dataclass(frozen=True)
 class NamedInstance:
@@ -373,4 +376,9 @@ def _generated(name: str) -> Microdata:
             remedy="For example census:1000,8,1",
         )
     n, m, *seed = numbers
+    if n > _MOST_GENERATED:
+        raise InputError(
+            f"n is above {_MOST_GENERATED:,}, the most records that are generated",
+            remedy="Ask for fewer",
+        )
     return census(n, m, seed[0] if seed else 0)

@@ -13,6 +13,9 @@ from anonymip.instances.columns import unknown_column
 from anonymip.objectives.protocol import Objective
 from anonymip.objectives.record import Record
 
+#: Sums of costs stay numbers up to here.
+_DEAREST = 1e100
+
 
 @dataclass(frozen=True)
 class Suppressions(Objective):
@@ -53,9 +56,10 @@ class Suppressions(Objective):
             given: Any = cost
             if isinstance(given, bool) or not isinstance(given, int | float | np.number):
                 raise InputError(f"the cost of {name!r} is {cost!r}", remedy="Give a number")
-            if not 0 <= float(given) < np.inf:
+            if not 0 <= given <= _DEAREST:
                 raise InputError(
-                    f"the cost of {name!r} is {cost!r}", remedy="Give a number of at least 0"
+                    f"the cost of {name!r} is {cost!r}",
+                    remedy="Give a number of at least 0 and at most 1e100",
                 )
         object.__setattr__(self, "costs", dict(self.costs))
         # Whoever names the columns of a pattern has no order in mind.

@@ -90,3 +90,9 @@ def test_any_finite_weight_of_at_least_zero_is_accepted(weight: float) -> None:
 def test_a_domain_of_one_number_is_accepted() -> None:
     """Lowest and highest may coincide: the attribute is constant."""
     assert Attribute("age", domain=[7, 7], integer=True).domain == (7.0, 7.0)
+
+
+def test_weights_are_floats() -> None:
+    """A weight of many digits is a number like any other to what computes with it."""
+    weight = Attribute("x", weight=10**26).weight
+    assert (type(weight), weight) == (float, 1e26)
