@@ -249,7 +249,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "freeform",
                 "heuristic",
                 "anonymip.heuristics.sort_greedy:sort_greedy",
-                f"{_DOKA}, Algorithm 2, weights and repair as in the authors' program",
+                f"{_DOKA}, Algorithm 2, weights as in the authors' program",
                 options=(
                     MethodOption(
                         "weight",
