@@ -68,7 +68,7 @@ def _section(folder: Path, column: Column) -> list[str]:
 
 def _mask(asked: Asked) -> list[str]:
     mask, names = asked.mask, [column.name for column in asked.table.columns]
-    if asked.recoding != "pattern":
+    if asked.recoding not in ("pattern", "pattern-levels"):
         return []
 
     def named(groups: tuple[tuple[int, ...], ...]) -> str:
@@ -147,6 +147,8 @@ def run_commands(found: Findings, asked: Asked, rng: random.Random) -> None:
         given = [str(data), "--schema", str(schema), *arguments_of(asked, rng)]
         release, answers = folder / "release.csv", folder / "answers.json"
         outputs = ["-o", str(release), "--json", str(answers), "--time-limit", "20"]
+        if asked.suppression and rng.random() < 0.3:
+            outputs.append("--publish-suppressed")
         if rng.random() < 0.2:
             outputs += ["--report", str(folder / "report.html")]
         found.solves += 1

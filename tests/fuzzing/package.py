@@ -99,6 +99,8 @@ def recoding_of(asked: Asked) -> Any:
             suppression=asked.suppression, most_suppressed=asked.most_suppressed
         )
     names = [column.name for column in asked.table.columns]
+    if asked.recoding == "pattern-levels":
+        return anonymip.PatternLevels(mask_of(asked.mask, names))
     return anonymip.PatternGuided(
         mask_of(asked.mask, names), single_use=asked.single_use, suppression=asked.suppression
     )
@@ -134,7 +136,7 @@ def problem_of(asked: Asked) -> Problem:
 def judged(asked: Asked, solution: anonymip.Solution) -> tuple[Fraction, list[str]]:
     """Return the exact loss of a solution and what is wrong with its assignment."""
     given: Any = solution.assignment
-    if asked.recoding == "classes":
+    if asked.recoding in ("classes", "pattern-levels"):
         return asked.judge_classes(given.labels.tolist())
     if asked.recoding == "pattern":
         stars = solution.problem.recoding.stars(solution.problem)  # type: ignore[attr-defined]

@@ -25,10 +25,19 @@ _RECODINGS = {
     "classes": ("classes",),
     "freeform": ("freeform",),
     "weaker": WEAKER,
-    "pattern": ("pattern",),
+    "pattern": ("pattern", "pattern", "pattern", "pattern-levels"),
     "full-domain": ("full-domain",),
-    "command-line": ("classes", "classes", "freeform", "pattern", "full-domain", *WEAKER),
+    "command-line": (
+        "classes",
+        "classes",
+        "freeform",
+        "pattern",
+        "pattern-levels",
+        "full-domain",
+        *WEAKER,
+    ),
 }
+_MASKED = ("pattern", "pattern-levels")
 
 
 def draw_area(rng: random.Random, only: str | None) -> str:
@@ -56,8 +65,9 @@ def draw_problem(rng: random.Random, area: str) -> Asked:
         asked = replace(asked, suppression=True)
         if recoding == "full-domain" and rng.random() < 0.5:
             asked = replace(asked, most_suppressed=rng.randint(0, n))
-    if recoding == "pattern":
+    if recoding in _MASKED:
         asked = replace(asked, mask=_mask(rng, len(table.columns)))
+    if recoding == "pattern":
         asked = replace(asked, single_use=rng.random() < 0.12)
     if recoding == "freeform" and area != "command-line":
         asked = _special_cover(rng, asked)
@@ -85,11 +95,11 @@ def _loss(rng: random.Random, table: Table, recoding: str) -> Loss:
         names += ["weighted-loss", "weighted-loss-binary", "hierarchy-loss"]
     if counted:
         names += ["set-gcp", "set-gcp"]
-    if recoding != "pattern":
+    if recoding not in _MASKED:
         names += ["affine", "bottleneck-gcp"]
     if numbers and recoding == "classes":
         names += ["sse"]
-    if recoding == "pattern":
+    if recoding in _MASKED:
         names = ["gcp", "gcp", "suppressions", "suppressions"]
         names += ["hierarchy-loss", "weighted-loss"] if weighed else []
     name = rng.choice(names)
@@ -113,7 +123,7 @@ def _rules(rng: random.Random, asked: Asked) -> Rules:
         elif kind == 2 and asked.recoding in ("pattern", "full-domain"):
             t = rng.choice([0.0, 0.2, 0.3333333333333333, 0.5])
             rules = replace(rules, t=t, ordered=rng.random() < 0.5)
-    if asked.recoding in ("pattern", "full-domain"):
+    if asked.recoding in (*_MASKED, "full-domain"):
         return rules
     for a, column in enumerate(table.columns):
         if rng.random() < 0.3:

@@ -18,7 +18,14 @@ from tests.fuzzing.judge.optima import (
     effective,
 )
 from tests.fuzzing.judge.rules import Rules
-from tests.fuzzing.judge.stars import Mask, best_levels, best_patterns, levels_loss, starred
+from tests.fuzzing.judge.stars import (
+    Mask,
+    best_levels,
+    best_patterns,
+    group_on_levels,
+    levels_loss,
+    starred,
+)
 from tests.fuzzing.judge.table import Table
 
 WEAKER = ("one-k", "k-one", "k-k", "k-concealment")
@@ -58,11 +65,18 @@ class Asked:
             most = self.table.n if self.most_suppressed is None else self.most_suppressed
             most = most if self.suppression else 0
             return True, best_levels(self.table, self.loss, self.rules, self.k, most)
-        sets = Sets(self.table, self.loss, self.rules, classes=self.recoding == "classes")
-        return self._optimum_of(sets)
+        return self._optimum_of(Sets(self.table, self.loss, self.rules, self._charge))
+
+    def _charge(self, records: Sequence[int]) -> Fraction | None:
+        """Return what a set of records loses."""
+        if self.recoding == "pattern-levels":
+            return group_on_levels(self.table, self.loss, self.mask, records)
+        if self.recoding == "classes":
+            return self.loss.group(self.table, records)
+        return self.loss.set(self.table, records)
 
     def _optimum_of(self, sets: Sets) -> tuple[bool, Fraction | None]:
-        if self.recoding == "classes":
+        if self.recoding in ("classes", "pattern-levels"):
             return True, sets.fraction(best_classes(sets, self.k, self.suppression))
         if self.degrees:
             # Beside a diversity larger sets are not a matter of degrees.
@@ -88,7 +102,10 @@ class Asked:
         left_out = list(labels).count(-1)
         if left_out and not self.suppression:
             wrong.append("suppressed records")
-        losses = [self.loss.group(self.table, group) for group in groups]
+        charged = [self._charge(group) for group in groups]
+        losses = [one for one in charged if one is not None]
+        if len(losses) < len(charged):
+            wrong.append("a class that looks alike under no pattern of the mask")
         if left_out:
             losses += [self.loss.suppressed(self.table)] * left_out
         return self.loss.total(losses), wrong

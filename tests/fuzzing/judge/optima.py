@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import combinations, product
@@ -11,8 +11,6 @@ from itertools import combinations, product
 from tests.fuzzing.judge.losses import Loss
 from tests.fuzzing.judge.rules import Rules
 from tests.fuzzing.judge.table import Table, members
-
-_NEVER = None
 
 
 class Sets:
@@ -22,14 +20,19 @@ class Sets:
     ----------
     table, loss, rules
         What is asked.
-    classes
-        Whether sets are classes, all of whose records are charged.
+    charge
+        What a set loses; None where it is not allowed, whatever the rules say.
     """
 
-    def __init__(self, table: Table, loss: Loss, rules: Rules, *, classes: bool) -> None:
-        masks = range(1, 1 << table.n)
-        charge = loss.group if classes else loss.set
-        exact = {mask: charge(table, members(mask)) for mask in masks}
+    def __init__(
+        self,
+        table: Table,
+        loss: Loss,
+        rules: Rules,
+        charge: Callable[[list[int]], Fraction | None],
+    ) -> None:
+        losses = {mask: charge(members(mask)) for mask in range(1, 1 << table.n)}
+        exact = {mask: one for mask, one in losses.items() if one is not None}
         price = None if loss.of_members else loss.suppressed(table)
         denominators = [one.denominator for one in exact.values()]
         self.scale = reduce(math.lcm, denominators, 1 if price is None else price.denominator)

@@ -312,7 +312,7 @@ def _cell_problems(asked: Asked, rows: list[dict[str, Any]], manifest: dict[str,
             )
             if not exact or not asked.mask.allows(stars):
                 wrong.append("a row that is not of the mask")
-        elif asked.recoding != "full-domain" and any(stars):
+        elif asked.recoding not in ("full-domain", "pattern-levels") and any(stars):
             wrong.append("a star that nobody asked for")
     if asked.recoding == "full-domain":
         wrong += _level_problems(asked, rows, manifest["levels"])

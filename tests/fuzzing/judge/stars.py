@@ -128,6 +128,27 @@ def levels_loss(
     return loss.total(losses), left_out
 
 
+def group_on_levels(table: Table, loss: Loss, mask: Mask, group: Sequence[int]) -> Fraction | None:
+    """Return the least loss of a class that shows every column on a level; None if none is allowed.
+
+    A column on its highest level is a star to the mask.
+    """
+    columns = table.columns
+    heights = [column.height if column.paths else 1 for column in columns]
+    found = []
+    for levels in product(*(range(height + 1) for height in heights)):
+        stars = tuple(level == height for level, height in zip(levels, heights, strict=True))
+        if not mask.allows(stars) or (all(stars) and not any(column.paths for column in columns)):
+            continue
+        rows = {
+            tuple(c.at_level(record, level) for c, level in zip(columns, levels, strict=True))
+            for record in group
+        }
+        if len(rows) == 1:
+            found.append(loss.record(table, rows.pop()) * len(group))
+    return min(found, default=None)
+
+
 def best_levels(
     table: Table, loss: Loss, rules: Rules, k: int, most_suppressed: int
 ) -> Fraction | None:
