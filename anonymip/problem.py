@@ -13,11 +13,25 @@ import numpy as np
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective
-from anonymip.objectives.class_cells import cells_of_sets
+from anonymip.objectives.effects import size_of_exact
 from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
 from anonymip.recodings.limits import refuse_unfit
 from anonymip.recodings.registry import published_form
 from anonymip.recodings.weaker import WITHOUT_DIVERSITY
+
+#: What the releases of a recoding are called.
+_KINDS = {
+    "classes": "equivalence-class",
+    "freeform": "freeform",
+    "one-k": "(1,k)",
+    "k-one": "(k,1)",
+    "k-k": "(k,k)",
+    "k-concealment": "k-concealment",
+    "pattern": "pattern",
+    "full-domain": "full-domain",
+}
+#: Roundings of the largest term that the loss of one record may suffer.
+_ROUNDINGS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +156,57 @@ class Problem:
     def unavoidable(self) -> float:
         """The loss of publishing every record exactly, which a monotone loss cannot go below.
 
-        0 where the loss is not monotone or looks at members.
+        0 where a loss of classes is undefined for single records.
         """
-        if not self.compiled.monotone or self.compiled.tier == "members":
+        alone = np.arange(self.n)[:, None]
+        try:
+            return self.compiled.aggregated(self.compiled.class_losses(alone))
+        except UnsupportedObjective:
             return 0.0
-        cells = cells_of_sets(self.microdata, np.arange(self.n)[:, None])
-        return self.compiled.aggregated(self.compiled.record_losses(cells))
+
+    @cached_property
+    def whole(self) -> float:
+        """The loss of publishing all records alike; 0 where it is undefined."""
+        try:
+            return float(self.compiled.class_losses(np.arange(self.n)[None, :])[0])
+        except UnsupportedObjective:
+            return 0.0
+
+    @cached_property
+    def rounding(self) -> float:
+        """How far rounding may put a computed loss off, whatever release it is of.
+
+        Without tables it is told by the sizes of the losses alone, and this is 0.
+        """
+        if not self.compiled.has_tables:
+            return 0.0
+        size = size_of_exact(self.compiled.tables, self.microdata)
+        records = self.n if self.compiled.aggregate == "sum" else 1
+        return records * _ROUNDINGS * float(np.finfo(float).eps) * size
+
+    @cached_property
+    def release_name(self) -> str:
+        """What is compared in a proof: the releases that the problem allows, in words.
+
+        A bound holds for one recoding and its rules; others may lose less.
+        """
+        recoding = self.recoding
+        kind = _KINDS.get(recoding.name)
+        release = f"release by {recoding.name}" if kind is None else f"{kind} release"
+        asked = [f"k = {self.k}"]
+        if recoding.name == "pattern":
+            asked.append("this mask")
+        if getattr(recoding, "degrees", None) is not None:
+            asked.append("these degrees")
+        limited = getattr(recoding, "most_suppressed", None) is not None
+        if getattr(recoding, "suppression", False) or limited:
+            asked.append("suppression")
+        if self.diversity is not None:
+            asked.append(str(self.diversity))
+        if self.limits:
+            asked.append("these limits")
+        listed = ", ".join(asked[:-1]) + (" and " if asked[1:] else "") + asked[-1]
+        return f"{release} of this table with {listed}"
 
     @property
     def n(self) -> int:

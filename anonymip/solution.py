@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Classes, Cover, Description
 from anonymip.errors import AnonymipError, UnsupportedObjective
 from anonymip.objectives import GCP
+from anonymip.objectives.effects import effects_of_cells
+from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem
 from anonymip.status import Status, Stopped
-from anonymip.tolerances import closes_gap, contradicts, equals_bound
+from anonymip.tolerances import OPTIMALITY_RELATIVE, SEARCH_ROUNDING, contradicts
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ class Solution:
         Remarks of the method, in order.
     solver
         Name and version of the solver, None if none was used.
+
+    Raises
+    ------
+    AnonymipError
+        If the status says optimal and the gap is not closed: nobody can make such a solution.
     """
 
     problem: Problem
@@ -95,6 +102,15 @@ class Solution:
     seed: int | None = None
     trace: tuple[str, ...] = ()
     solver: str | None = None
+
+    def __post_init__(self) -> None:
+        gap = self.gap
+        if self.is_optimal and not (gap is not None and 0 <= gap <= OPTIMALITY_RELATIVE):
+            known = "no bound that closes its gap" if gap is None else f"a gap of {gap:.3g}"
+            raise AnonymipError(
+                f"a solution of {self.method} calls itself optimal with {known}",
+                remedy="Make solutions with Solution.of, which says what is proven",
+            )
 
     @classmethod
     def of(
@@ -132,7 +148,7 @@ class Solution:
             assignment,
             loss,
             None,
-            _status(problem, loss, None, stopped),
+            _unproven(stopped, has_bound=False),
             method,
             MappingProxyType(dict(options or {})),
             seconds,
@@ -150,8 +166,9 @@ class Solution:
         AnonymipError
             If the bound exceeds the loss, which disproves the bound.
         """
-        if bound.value > self.objective:
-            if contradicts(self.objective, bound.value):
+        excess = bound.value - self.objective
+        if excess > 0:
+            if contradicts(self.objective, bound.value, _slack(self.problem)):
                 declared = self.problem.compiled.assumed
                 raise AnonymipError(
                     f"bound {bound.value!r} of {bound.method} exceeds the loss {self.objective!r} "
@@ -161,12 +178,45 @@ class Solution:
                     if declared
                     else "This is an error of the program; please report it",
                 )
+            # What is too high by so much may be so again: the bound is as good as it is off.
+            honest = replace(bound, value=self.objective - excess)
+            closed = self._is_closed_by(honest)
+            bound = replace(bound, value=self.objective) if closed else honest
+        elif -excess <= _slack(self.problem) and self._is_exact():
             bound = replace(bound, value=self.objective)
         best = bound
         if self.bound is not None and self.bound.value >= bound.value:
             best = self.bound
-        status = _status(self.problem, self.objective, best, self.status.stopped)
-        return replace(self, bound=best, status=status)
+        if self._is_closed_by(best):
+            return replace(
+                self, bound=best, status=Status(Stopped.OPTIMAL, solution=True, bound=True)
+            )
+        # What rounding may hide is no part of the bound.
+        sure = self.objective - hidden_by_rounding(self.problem, self.objective)
+        sure = min(sure, float(np.nextafter(self.objective, -np.inf)))
+        best = best if best.value <= sure else replace(best, value=sure)
+        return replace(self, bound=best, status=_unproven(self.status.stopped, has_bound=True))
+
+    def _is_exact(self) -> bool:
+        """Return whether it loses what the exact table does, than which nothing loses less."""
+        problem = self.problem
+        return (
+            problem.compiled.monotone
+            and self.objective == problem.unavoidable
+            and loses_nothing(problem, self.description)
+        )
+
+    def _is_closed_by(self, bound: Bound) -> bool:
+        # Where one costly column cannot be spared, as in patterns, a solver's tolerance would hide
+        # what the others lose.
+        strict = bound.proof == "argument" or self.problem.recoding.name == "pattern"
+        return proves_optimal(
+            self.problem,
+            self.objective,
+            bound.value,
+            strict=strict,
+            description=lambda: self.description,
+        )
 
     @cached_property
     def description(self) -> Description:
@@ -224,16 +274,20 @@ class Solution:
         return float(self.problem.n * self.problem.m) if is_gcp else 1.0
 
     def sentence(self) -> str:
-        """Return loss, bound and gap in one sentence."""
+        """Return loss, bound and gap in one sentence, and of which releases they are."""
         loss = f"loss {self.objective / self.scale:.4g}"
         declared = " and ".join(self.problem.compiled.assumed)
+        none = f"no {self.problem.release_name} can be below"
         if self.is_optimal:
             if declared:
-                return f"{loss}; optimal, if {declared} as its author declares"
-            return f"{loss}; proven optimal: no release can be below it"
+                return f"{loss}; optimal, if {declared} as its author declares: {none} it"
+            return f"{loss}; proven optimal: {none} it"
         if self.bound is None:
             return f"{loss}; no lower bound is known"
-        text = f"{loss}; no release can be below {bound_text(self.bound.value / self.scale)}"
+        below = bound_text(self.bound.value / self.scale)
+        if says_nothing(self.problem, self.bound):
+            return f"{loss}; no lower bound above {below} is known"
+        text = f"{loss}; {none} {below}"
         if declared:
             text += f", if {declared} as its author declares"
         return text if self.gap is None else f"{text}; gap {100 * self.gap:.1f} %"
@@ -317,25 +371,20 @@ def _refuse_state(problem: Problem, loss: float, again: float) -> None:
         )
 
 
-def _status(problem: Problem, objective: float, bound: Bound | None, stopped: Stopped) -> Status:
-    """Say optimal exactly if it is proven."""
-    if bound is not None and _is_closed(problem, objective, bound):
-        return Status(Stopped.OPTIMAL, solution=True, bound=True)
+def _unproven(stopped: Stopped, *, has_bound: bool) -> Status:
+    """Return the status of a solution that is not proven optimal, whatever its method says."""
     if stopped is Stopped.OPTIMAL:
         stopped = Stopped.GAP
-    return Status(stopped, solution=True, bound=bound is not None)
+    return Status(stopped, solution=True, bound=has_bound)
 
 
-def _is_closed(problem: Problem, objective: float, bound: Bound) -> bool:
-    """Return whether the bound leaves nothing to gain."""
-    if not closes_gap(objective, bound.value):
-        return False
-    if bound.proof == "argument" or problem.recoding.name == "pattern":
-        # Plain arithmetic has no tolerances; and where one dear column cannot be spared, a solver's
-        # tolerance would hide what the others lose.
-        return equals_bound(objective, bound.value)
-    # Asked last: it takes a look at every record.
-    return closes_gap(objective, bound.value, problem.unavoidable)
+def _slack(problem: Problem) -> float:
+    """Return what rounding and a solver may lift a bound by, beside their share of the loss."""
+    compiled = problem.compiled
+    size = abs(problem.unavoidable)
+    if compiled.has_tables:
+        size += problem.n * float(effects_of_cells(compiled.tables, problem.microdata).sum())
+    return SEARCH_ROUNDING * size
 
 
 def relative_gap(objective: float, bound: Bound | None) -> float | None:
@@ -345,6 +394,11 @@ def relative_gap(objective: float, bound: Bound | None) -> float | None:
     if objective == bound.value:
         return 0.0
     return None if objective == 0 else (objective - bound.value) / abs(objective)
+
+
+def says_nothing(problem: Problem, bound: Bound) -> bool:
+    """Return whether a bound is no more than what publishing every record exactly loses."""
+    return problem.compiled.monotone and bound.value <= problem.unavoidable
 
 
 def bound_text(value: float, digits: int = 4) -> str:

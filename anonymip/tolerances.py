@@ -13,8 +13,12 @@ LOSS_ABSOLUTE = 1e-9
 
 #: A bound this close to the objective (relative) proves optimality: solvers stop within it.
 OPTIMALITY_RELATIVE = 1e-6
-#: The same in absolute terms: rounding only, since a loss may be small as a whole.
-OPTIMALITY_ABSOLUTE = 1e-12
+#: Searches and sums of losses are sure up to this share of the loss.
+SEARCH_ROUNDING = 4e-12
+#: ... and up to this share of all prices that they use, which may be large and cancel.
+PRICE_ROUNDING = 3e-14
+#: A search proves nothing where what it does not look for is a larger share of the loss.
+VISIBLE_SLACK = 1e-7
 
 #: What a solver claims and what its point gives agree up to this, for costs of order 1.
 CLAIM_ABSOLUTE = 1e-6
@@ -23,6 +27,10 @@ CLAIM_ABSOLUTE = 1e-6
 SOLVER_RESOLUTION = 1e-5
 #: Losses below this share of the largest effect are too fine for a solver's word to prove.
 FINE_LOSS = 1e-2
+
+#: Costs of patterns that differ by less than this share of the largest look alike to a solver.
+#: Its bound may be off by the second share where nobody knows how near losses lie to each other.
+FINE_STEP, SOLVER_BLUR = 1e-6, 5e-7
 
 #: An attribute with less than this share of the largest effect is lost in a solver's tolerances
 #: where a model adds up the losses of cells.
@@ -34,34 +42,34 @@ FEASIBILITY = 1e-5
 INTEGRALITY = 1e-5
 
 
-def same_loss(first: float, second: float) -> bool:
-    """Return whether two computations of one loss agree."""
-    scale = max(abs(first), abs(second))
-    return abs(first - second) <= max(LOSS_ABSOLUTE, LOSS_RELATIVE * scale)
+def same_loss(first: float, second: float, scale: float = 0.0) -> bool:
+    """Return whether two computations of one loss agree.
+
+    Parameters
+    ----------
+    first, second
+        The losses.
+    scale
+        Of what they are sums, where terms of both signs may leave less.
+    """
+    return abs(first - second) <= LOSS_RELATIVE * max(abs(first), abs(second), scale)
 
 
-def contradicts(objective: float, bound: float) -> bool:
+def contradicts(objective: float, bound: float, rounding: float = 0.0) -> bool:
     """Return whether `bound` lies above `objective` (minimised) by more than rounding."""
-    slack = max(OPTIMALITY_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
-    return bound - objective > slack
+    return bound - objective > OPTIMALITY_RELATIVE * abs(objective) + rounding
 
 
 def equals_bound(objective: float, bound: float) -> bool:
     """Return whether an objective (minimised) and a lower bound differ by no more than rounding."""
-    return objective - bound <= max(OPTIMALITY_ABSOLUTE, 2 * LOSS_RELATIVE * abs(objective))
+    return objective - bound <= 2 * LOSS_RELATIVE * abs(objective)
 
 
-def closes_gap(objective: float, bound: float, unavoidable: float = 0.0) -> bool:
-    """Return whether `bound` proves that `objective` (minimised) is optimal.
+def closes_gap(objective: float, bound: float) -> bool:
+    """Return whether `bound` leaves a gap of `objective` (minimised) that solvers stop within.
 
-    Parameters
-    ----------
-    objective, bound
-        Of one release, and of all.
-    unavoidable
-        The part of the objective that no release can change: a large constant must not make
-        different losses look alike.
+    It is relative to the objective alone: a loss that is small as a whole has no smaller gap.
     """
-    changeable = OPTIMALITY_RELATIVE * abs(objective - unavoidable)
-    rounding = 2 * LOSS_RELATIVE * abs(objective)
-    return objective - bound <= max(OPTIMALITY_ABSOLUTE, changeable, rounding)
+    if objective <= bound:
+        return True
+    return objective != 0 and (objective - bound) / abs(objective) <= OPTIMALITY_RELATIVE

@@ -60,6 +60,7 @@ ROOMS = (
     ("objectives",),
     ("recodings",),
     ("problem",),
+    ("optimality",),
     ("solution",),
     ("bounds",),
     ("heuristics",),

@@ -16,8 +16,10 @@ from anonymip import (
     AnonymipError,
     Attribute,
     Bound,
+    Cap,
     Classes,
     EquivalenceClasses,
+    Freeform,
     InvalidAssignment,
     Microdata,
     Problem,
@@ -33,6 +35,7 @@ from tests.random_problems import Case, cases
 
 PROBLEM = Problem(load_instance("health-records"), 3)
 OPTIMAL_CLASSES = Classes(np.array([0, 0, 0, 1, 1, 1, 1]))
+NONE = "no equivalence-class release of this table with k = 3 can be below"
 #: Table 1b of Liang & Samavi: 3 (2/31 + 990/33253) + 4 (5/31 + 225/33253).
 LOSS = 3 * (2 / 31 + 990 / 33253) + 4 * (5 / 31 + 225 / 33253)
 
@@ -171,10 +174,40 @@ def test_sentences_scale_bound_and_loss_alike() -> None:
     """People read the mean penalty of a cell, and its bound on the same scale."""
     assert solution().sentence() == f"loss {LOSS / 21:.4g}; no lower bound is known"
     text = solution(0.5).sentence()
-    assert text.startswith(f"loss {LOSS / 21:.4g}; no release can be below 0.0238; gap ")
-    assert solution(LOSS).sentence() == (
-        f"loss {LOSS / 21:.4g}; proven optimal: no release can be below it"
+    assert text.startswith(f"loss {LOSS / 21:.4g}; {NONE} 0.0238; gap ")
+    assert solution(LOSS).sentence() == (f"loss {LOSS / 21:.4g}; proven optimal: {NONE} it")
+
+
+def test_sentences_say_of_which_releases_they_are() -> None:
+    """A bound holds for one recoding and its rules: another recoding may lose less."""
+    problem = PROBLEM.replace(
+        recoding=EquivalenceClasses(suppression=True), limits=(Cap("Age", 40),)
     )
+    assert problem.release_name == (
+        "equivalence-class release of this table with k = 3, suppression and these limits"
+    )
+    assert PROBLEM.replace(recoding=Freeform(), k=2).release_name == (
+        "freeform release of this table with k = 2"
+    )
+
+
+def test_a_bound_that_says_nothing_is_not_told_as_one() -> None:
+    """Where nothing above the loss of the exact table was computed, there is no gap of 100 %."""
+    found = solution(0.0)
+    assert found.sentence() == f"loss {LOSS / 21:.4g}; no lower bound above 0 is known"
+    assert "gap" not in found.summary()
+
+
+def test_nobody_makes_an_optimal_solution_with_a_gap() -> None:
+    """The status optimal beside an open gap is refused wherever a solution is made."""
+    optimal = Status(Stopped.OPTIMAL, solution=True, bound=True)
+    found = solution(0.5)
+    with pytest.raises(AnonymipError, match="calls itself optimal with a gap of"):
+        replace(found, status=optimal)
+    with pytest.raises(AnonymipError, match="calls itself optimal with no bound"):
+        replace(solution(), status=optimal)
+    with pytest.raises(AnonymipError, match="calls itself optimal with a gap of"):
+        replace(solution(LOSS), bound=found.bound)
 
 
 @given(st.floats(min_value=1e-250, max_value=1e250), st.sampled_from([1, -1]), st.integers(2, 8))

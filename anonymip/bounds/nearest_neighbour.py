@@ -118,8 +118,12 @@ def _lowered_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64
     # A recoding from outside may suppress records without saying so.
     if getattr(problem.recoding, "suppression", True):
         terms = np.minimum(terms, problem.compiled.suppression_price)
-    # Each term is a short sum of rounded products; their errors must not lift the bound.
-    return terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms)), complete
+    # Each term is a short sum of rounded products; their errors must not lift the bound. What exact
+    # cells cost may be large and cancel in the increase.
+    rest = np.where(terms > own, problem.rounding, 0.0)
+    if problem.compiled.aggregate == "sum":
+        rest = rest / problem.n
+    return terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms)) - rest, complete
 
 
 def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:

@@ -24,7 +24,7 @@ from anonymip.experiments.comparison import COLUMNS
 from anonymip.experiments.thermometer import refuse_format, save_figure, thermometer
 from anonymip.files import writing
 from anonymip.problem import Problem
-from anonymip.solution import bound_text
+from anonymip.solution import bound_text, says_nothing
 from anonymip.solving import lower_bound
 from anonymip.solving import solve as solve_problem
 
@@ -288,13 +288,18 @@ def bound(
     if proven is None:
         say(human(json), f"no lower bound: {_why_no_bound(problem)}")
         return
+    if says_nothing(problem, proven):
+        below = bound_text(proven.value, 7)
+        say(human(json), f"no lower bound above {problem.objective.name} = {below} is known")
+        return
     cells = problem.n * problem.m
     name = problem.objective.name
     is_gcp = name == "gcp"
     as_gcp = f" (gcp {bound_text(proven.value / cells, 7)})" if is_gcp else ""
     say(
         human(json),
-        f"no release can lose less than {name} = {bound_text(proven.value, 7)}{as_gcp}\n"
+        f"no {problem.release_name} can lose less than "
+        f"{name} = {bound_text(proven.value, 7)}{as_gcp}\n"
         f"by {proven.method} (proof: {proven.proof}), {proven.seconds:.2f} s",
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.kernels import kernel
-from anonymip.objectives.class_loss import KernelRows, pair_loss
+from anonymip.objectives.class_loss import KernelRows, pair_loss, range_loss
 from anonymip.objectives.tables import LossTables
 
 #: What a step ends with.
@@ -356,7 +356,7 @@ def _grown_loss(tables: LossTables, rows: KernelRows, rules: Rules, path: Path, 
     for r in range(path.low.shape[1]):
         value = rows.range_values[row, r]
         low, high = min(path.low[size, r], value), max(path.high[size, r], value)
-        loss += tables.range_low[r] * low + tables.range_high[r] * high
+        loss += range_loss(tables, r, low, high)
     for p in range(path.pair_low.shape[1]):
         code = np.int64(rows.pair_codes[row, p])
         low_code = min(path.pair_low[size, p], code)

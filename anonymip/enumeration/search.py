@@ -161,8 +161,9 @@ def _slack(problem: Problem, prices: NDArray[np.float64], threshold: float, larg
     if problem.compiled.has_tables:
         tables, microdata = problem.compiled.tables, problem.microdata
         values = microdata.values[:, tables.range_columns] - tables.range_origin
-        slopes = np.abs(tables.range_low) + np.abs(tables.range_high)
+        slopes = np.abs(tables.range_low + tables.range_high)
         scale += abs(tables.constant) + float((np.abs(values).max(axis=0) * slopes).sum())
+        scale += float((np.ptp(values, axis=0) * np.abs(tables.range_high)).sum())
         for s, start in enumerate(tables.set_start):
             losses = tables.set_losses[start : start + tables.set_sizes[s] + 1]
             scale += float(np.abs(losses).max())

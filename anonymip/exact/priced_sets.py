@@ -15,10 +15,11 @@ from anonymip.bounds.combinatorial import record_terms
 from anonymip.budget import Budget
 from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.kernels import Stopwatch
+from anonymip.models.set_columns import edge
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.solution import Bound
-from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +87,15 @@ def priced_sets(
     terms = record_terms(problem, budget) if summed and upper_bound is not None else None
     threshold = np.inf
     if terms is not None and upper_bound is not None:
-        threshold = parts * (upper_bound - fsum(terms) + _slack(upper_bound, terms))
+        threshold = upper_bound - fsum(terms) + _slack(problem, upper_bound, terms)
+        threshold *= parts
     sets = enumerate_sets(
         problem, terms, threshold, max_size=degree, max_sets=max_sets, budget=budget
     )
     if not sets.complete or not len(sets):
         return PricedSets(sets, None, len(sets))
     if not summed:
-        return PricedSets(_not_worse(sets, upper_bound), None, len(sets))
+        return PricedSets(_not_worse(problem, sets, upper_bound), None, len(sets))
     prices = _dual_prices(problem, sets, budget)
     if prices is None:
         return PricedSets(sets, None, len(sets))
@@ -103,7 +105,7 @@ def priced_sets(
     reduced = sets.losses - sets.incidence.T @ prices
     kept = sets
     if upper_bound is not None:
-        most = upper_bound - value + _slack(upper_bound, prices * counts)
+        most = upper_bound - value + _slack(problem, upper_bound, prices * counts)
         kept = sets.only(reduced <= parts * most)
         value = min(value, upper_bound)
     kind = "set partitioning" if degree is None else "set covering"
@@ -114,16 +116,17 @@ def priced_sets(
     return PricedSets(kept, bound, len(sets), prices)
 
 
-def _slack(upper_bound: float, terms: NDArray[np.float64]) -> float:
+def _slack(problem: Problem, upper_bound: float, terms: NDArray[np.float64]) -> float:
     """Return a tolerance that keeps sets on the edge: rounding must not lose an optimum."""
-    return LOSS_ABSOLUTE + LOSS_RELATIVE * (abs(upper_bound) + float(np.abs(terms).sum()))
+    return LOSS_RELATIVE * (abs(upper_bound) + float(np.abs(terms).sum())) + edge(problem)
 
 
-def _not_worse(sets: ClusterSets, upper_bound: float | None) -> ClusterSets:
+def _not_worse(problem: Problem, sets: ClusterSets, upper_bound: float | None) -> ClusterSets:
     """Return the sets of which no record loses more than the worst of a known release."""
     if upper_bound is None:
         return sets
-    return sets.only(sets.losses <= upper_bound + LOSS_ABSOLUTE + LOSS_RELATIVE * abs(upper_bound))
+    most = upper_bound + LOSS_RELATIVE * abs(upper_bound) + edge(problem)
+    return sets.only(sets.losses <= most)
 
 
 def _dual_prices(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray[np.float64] | None:

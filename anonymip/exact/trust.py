@@ -6,11 +6,18 @@ import numpy as np
 
 from anonymip.assignments import Classes
 from anonymip.errors import SolverError
-from anonymip.objectives.effects import effects_of_cells, least_step
+from anonymip.objectives.effects import effects_of_cells, least_step, size_of_exact
+from anonymip.optimality import changeable
 from anonymip.problem import Problem
 from anonymip.solution import Solution
 from anonymip.solvers import SolverResult
-from anonymip.tolerances import FINE_EFFECT, FINE_LOSS, SOLVER_RESOLUTION, contradicts
+from anonymip.tolerances import (
+    FINE_EFFECT,
+    FINE_LOSS,
+    SOLVER_BLUR,
+    SOLVER_RESOLUTION,
+    contradicts,
+)
 
 
 def trusted_bound(
@@ -40,17 +47,26 @@ def trusted_bound(
     if own_options:
         return None, ["the solver ran with options of its own: its bound is not relied on"]
     effect = largest_effect(problem)
+    if not by_cells and problem.compiled.has_tables:
+        # The costs of sets hold what exact cells cost as well.
+        effect = max(effect, size_of_exact(problem.compiled.tables, problem.microdata))
     resolution = SOLVER_RESOLUTION * effect
     excess = claimed - objective
     if excess > resolution:
         return None, ["the solver's bound lies above a solution that was found: it is not used"]
     finest = _smallest_effect(problem) if by_cells else effect
     near = problem.compiled.has_tables and _least_step(problem) < resolution
-    if near or abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect:
+    # A constant part of the loss is none of the differences that the solver has to see.
+    visible = min(abs(objective), changeable(problem, objective))
+    if near or visible < FINE_LOSS * effect or finest < FINE_EFFECT * effect:
         return claimed - resolution, [
             "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
         ]
-    return objective - excess if excess > 0 else claimed, []
+    value = objective - excess if excess > 0 else claimed
+    if not problem.compiled.has_tables:
+        # Nobody knows how near its losses lie to each other.
+        return min(value, objective - SOLVER_BLUR * effect), []
+    return value, []
 
 
 def largest_effect(problem: Problem) -> float:

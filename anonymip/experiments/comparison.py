@@ -13,7 +13,7 @@ from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, NoSolution, SolverUnavailable, UnsupportedObjective
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.problem import Problem
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Bound, Solution, says_nothing
 from anonymip.solving import solve
 
 
@@ -262,6 +262,8 @@ def _measured(found: Sequence[Solution], bound: Bound | None) -> list[Comparison
     shared = [solution.with_bound(best) for solution in found]
     optimum = min((s.objective for s in shared if s.is_optimal), default=None)
     if optimum is None:
+        if says_nothing(shared[0].problem, best):
+            return [ComparisonRow(solution, None, "nothing") for solution in shared]
         return [ComparisonRow(solution, best.value, "bound") for solution in shared]
     return [ComparisonRow(solution, optimum, "optimum") for solution in shared]
 
@@ -287,7 +289,7 @@ def _cells(row: ComparisonRow) -> dict[str, Any]:
 
 def _texts(row: ComparisonRow) -> list[str]:
     solution, sizes = row.solution, row.solution.sizes
-    bound = solution.bound
+    bound = None if row.reference is None else solution.bound
     return [
         str(solution.problem.k),
         solution.method,

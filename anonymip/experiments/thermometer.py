@@ -33,7 +33,8 @@ def thermometer(comparison: Comparison) -> Figure:
     first = comparison.rows[0].solution
     unit = "global certainty penalty" if first.scale != 1 else first.problem.objective.name
     axes.set_ylabel(f"loss ({unit})")
-    axes.set_title(f"{comparison.instance}: where the optimum lies")
+    name = first.problem.recoding.name
+    axes.set_title(f"{comparison.instance}: where the optimum of recoding {name} lies")
     # Losses start at 0, unless the objective has negative ones.
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _is_negative(comparison) else 0)
     axes.grid(axis="y", alpha=0.3)

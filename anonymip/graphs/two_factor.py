@@ -70,7 +70,7 @@ def lightest_two_factor(
     duals = (flow.left + flow.right) / 2
     reduced = lengths - duals[one] - duals[other]
     least = float(2 * duals.sum() + np.minimum(reduced, 0.0).sum())
-    rounding = 1e-9 * max(1.0, float(np.abs(duals).max()))
+    rounding = 1e-9 * float(np.abs(duals).max())
     # Among equals those of the flow come first, then those between neighbours in the table.
     idle = ~(flow.used[one, other] | flow.used[other, one])
     ranked = np.lexsort((np.minimum(other - one, n - other + one), idle, np.abs(reduced)))

@@ -132,7 +132,7 @@ def _classes(
         return labels, None, False, stopped
     saved = least[pairs].sum()
     saved -= pair_distances(tables, near.rows, pairs[:, 0].copy(), pairs[:, 1].copy()).sum()
-    is_lightest = bool(most - saved <= OPTIMALITY_RELATIVE * max(1.0, most))
+    is_lightest = bool(most - saved <= OPTIMALITY_RELATIVE * abs(most))
     return labels, float(least.sum()) - most, is_lightest, None
 
 

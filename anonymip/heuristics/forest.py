@@ -20,7 +20,7 @@ from anonymip.objectives import GCP
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
-from anonymip.tolerances import LOSS_RELATIVE, OPTIMALITY_ABSOLUTE
+from anonymip.tolerances import LOSS_RELATIVE
 
 
 def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
@@ -94,7 +94,7 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
 def _least_charges(problem: Problem, near: NearestRows) -> NDArray[np.float64]:
     """Return (n,) what each record pays at least: its (k-1)-th neighbour, or a row of stars."""
     # What is left of a difference by rounding must not lift the bound.
-    charges = np.where(near.farthest > OPTIMALITY_ABSOLUTE, near.farthest, 0.0)
+    charges = np.maximum(near.farthest - problem.rounding, 0.0)
     if getattr(problem.recoding, "suppression", False):
         charges = np.minimum(charges, problem.compiled.suppression_price)
     return np.repeat(charges, np.diff(near.start))

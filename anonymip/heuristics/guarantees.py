@@ -11,7 +11,7 @@ from anonymip.heuristics.rules import has_rules, named_rules
 from anonymip.kernels import kernel
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
-from anonymip.tolerances import LOSS_RELATIVE, OPTIMALITY_ABSOLUTE
+from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 
 #: Ranges with a curved loss are checked triple by triple up to so many values.
 _TRIPLES = 600
@@ -103,7 +103,7 @@ def _singles_are_free(tables: LossTables) -> bool:
         if (diagonal != diagonal[0]).any():
             return False
         parts.append(diagonal[0])
-    return abs(fsum(parts)) <= OPTIMALITY_ABSOLUTE * max(1.0, float(np.abs(parts).max()))
+    return abs(fsum(parts)) <= SEARCH_ROUNDING * float(np.abs(parts).max())
 
 
 def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:

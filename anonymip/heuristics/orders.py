@@ -33,7 +33,7 @@ from anonymip.objectives.class_loss import (
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.stepping import run_in_steps
-from anonymip.tolerances import LOSS_ABSOLUTE
+from anonymip.tolerances import LOSS_RELATIVE
 
 #: How far apart the ends of a reversed stretch may lie.
 _TWO_OPT_WINDOW = 50
@@ -247,7 +247,7 @@ def _two_opt_step(
             if after:
                 gain += pair_loss(tables, rows, path[j], path[j + 1])
                 gain -= pair_loss(tables, rows, path[i + 1], path[j + 1])
-            if gain > LOSS_ABSOLUTE:
+            if gain > LOSS_RELATIVE * abs(here):
                 low, high = i + 1, j
                 while low < high:
                     path[low], path[high] = path[high], path[low]

@@ -21,7 +21,7 @@ from anonymip.objectives.class_loss import kernel_rows
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
-from anonymip.tolerances import LOSS_RELATIVE, OPTIMALITY_ABSOLUTE
+from anonymip.tolerances import LOSS_RELATIVE
 
 #: The matrix of all distances, and the flow on it, of more records would take too long.
 LARGEST_TABLE = 5_000
@@ -103,7 +103,8 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
             classes = _cut(problem, records[cycle], labels, classes)
         if stopped is None and factor is not None:
             # What is left of a difference by rounding must not lift the bound.
-            value, source = fsum(near[near > OPTIMALITY_ABSOLUTE]), "second nearest neighbours"
+            sure = np.maximum(near - problem.rounding, 0.0)
+            value, source = fsum(sure), "second nearest neighbours"
             if (cycles := factor * max(0.0, float(found.least))) >= value:
                 value, source = cycles, f"{factor:g} x lightest 2-factor"
             bound = Bound(value * (1.0 - LOSS_RELATIVE), source, "argument", watch.seconds)

@@ -9,7 +9,7 @@ from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.errors import InputError
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
-from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE
 
 #: Sets beyond which the model is not built.
 MAX_COLUMNS = 500_000
@@ -77,11 +77,21 @@ def priced_columns(
             prices = nearest_neighbour_terms(problem)
             threshold = upper_bound - prices.sum()
             scale = abs(upper_bound) + np.abs(prices).sum()
-            threshold += LOSS_ABSOLUTE + LOSS_RELATIVE * scale
+            threshold += LOSS_RELATIVE * scale + edge(problem)
     sets = enumerate_sets(problem, prices, threshold, max_sets=max_sets, merge=merge)
     if not sets.complete:
         raise too_many_sets(problem, max_sets)
     return sets
+
+
+def edge(problem: Problem) -> float:
+    """Return by how much a set may exceed what a release may lose, and still be let in.
+
+    The sums of large and small losses are rounded; where a release loses nothing there is nothing
+    else to measure by. Never 0: sets on the edge itself must get in.
+    """
+    size = abs(problem.whole) + abs(problem.unavoidable)
+    return LOSS_RELATIVE * (size / problem.n if size else 1.0)
 
 
 def too_many_sets(problem: Problem, max_sets: int) -> InputError:

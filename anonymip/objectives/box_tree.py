@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.kernels import kernel
-from anonymip.objectives.class_loss import ClassState, KernelRows, joined_loss
+from anonymip.objectives.class_loss import ClassState, KernelRows, joined_loss, range_loss
 from anonymip.objectives.tables import LossTables
 
 #: Small leaves: a box is about as cheap to look at as a row.
@@ -249,7 +249,7 @@ def box_bound(tree: BoxTree, tables: LossTables, state: ClassState, node: int) -
     for r in range(len(state.low)):
         low = min(state.low[r], tree.range_max[node, r])
         high = max(state.high[r], tree.range_min[node, r])
-        loss += tables.range_low[r] * low + tables.range_high[r] * high
+        loss += range_loss(tables, r, low, high)
     for s in range(len(state.counts)):
         count = state.counts[s]
         smallest, largest = tree.set_min[node, s], tree.set_max[node, s]
@@ -353,7 +353,9 @@ def scan_cheapest_row(
             loss = tables.constant
             for r in range(len(low)):
                 value = values[row, r]
-                loss += range_low[r] * min(low[r], value) + range_high[r] * max(high[r], value)
+                least = min(low[r], value)
+                width = max(high[r], value) - least
+                loss += range_high[r] * width + (range_low[r] + range_high[r]) * least
             for s in range(len(set_count)):
                 new = 1 if member[member_start[s] + codes[row, s]] != stamp else 0
                 loss += set_losses[set_start[s] + set_count[s] + new]

@@ -53,3 +53,21 @@ def effects_of_cells(tables: LossTables, microdata: Microdata) -> NDArray[np.flo
         losses = tables.pair_losses[first : first + size * size]
         effects[column] = max(effects[column], losses.max() - losses.min())
     return effects
+
+
+def size_of_exact(tables: LossTables, microdata: Microdata) -> float:
+    """Return how large the terms are that the loss of an exactly published record is summed of.
+
+    They may cancel, and what a record loses beyond them may be tiny; rounding follows their size.
+    """
+    size = abs(tables.constant)
+    for r, column in enumerate(tables.range_columns):
+        largest = float(np.abs(microdata.values[:, column] - tables.range_origin[r]).max())
+        size += abs(float(tables.range_low[r] + tables.range_high[r])) * largest
+    for s, start in enumerate(tables.set_start):
+        size += abs(float(tables.set_losses[start + min(1, tables.set_sizes[s])]))
+    for p, start in enumerate(tables.pair_start):
+        width = int(tables.pair_sizes[p])
+        exact = tables.pair_losses[start : start + width * width : width + 1]
+        size += float(np.abs(exact).max(initial=0.0))
+    return size

@@ -63,13 +63,15 @@ def pattern_costs(compiled: CompiledObjective, stars: NDArray[np.bool_]) -> NDAr
             remedy="Use suppressions, or fewer patterns",
         )
     step = max(1, _BATCH // len(stars))
+    largest = float(np.abs(costs).max())
     for at in range(0, len(first), step):
         rows = first[at : at + step]
         losses = compiled.record_losses(
             _cells(microdata, np.repeat(rows, len(stars)), np.tile(stars, (len(rows), 1)))
         )
-        for own in losses.reshape(len(rows), -1):
-            if not all(map(same_loss, own.tolist(), costs.tolist())):
+        for own in losses.reshape(len(rows), -1).tolist():
+            pairs = zip(own, costs.tolist(), strict=True)
+            if not all(same_loss(one, other, largest) for one, other in pairs):
                 raise _differing(compiled.name)
     return costs
 
@@ -105,6 +107,8 @@ def _exact_cells_alike(tables: LossTables, microdata: Microdata) -> bool:
     for p, start in enumerate(tables.pair_start):
         size = int(tables.pair_sizes[p])
         exact = tables.pair_losses[start : start + size * size : size + 1]
-        if not all(same_loss(float(exact[0]), loss) for loss in cast(list[float], exact.tolist())):
+        largest = float(np.abs(tables.pair_losses[start : start + size * size]).max())
+        losses = cast(list[float], exact.tolist())
+        if not all(same_loss(losses[0], loss, largest) for loss in losses):
             return False
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.objectives.expression import Basis, Expression, Nonlinear
 
+#: Share of the largest of some numbers that their own rounding may leave of a sum of 0.
+_RESIDUE = 1e-15
 #: Largest table of a non-linear term on ranges: all pairs of values of one attribute.
 LARGEST_PAIR_TABLE = 4_000_000
 
@@ -23,15 +26,18 @@ class LossTables(NamedTuple):
     """The loss of a published record as a sum of terms that look at one attribute each.
 
     loss = constant + sum over r of (low_loss lower + high_loss upper), ends counted from the
-    domain's lower end, + sum over s of set_losses[count] + sum over p of
-    pair_losses[rank of lower, rank of upper].
+    origin, + sum over s of set_losses[count] + sum over p of
+    pair_losses[rank of lower, rank of upper]. What all exact cells of an attribute cost lies in the
+    constant and not in the losses by count or pair: next to it, small losses of others would be
+    lost in rounding.
 
     Parameters
     ----------
     constant
         float64.
     range_columns, range_origin, range_low, range_high
-        (r,) attribute, lower end of its domain, coefficients of lower and upper end.
+        (r,) attribute, lower end of its domain (0 where the two coefficients cancel), coefficients
+        of lower and upper end.
     set_columns, set_sizes, set_start, set_losses
         (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
     pair_columns, pair_sizes, pair_start, pair_losses
@@ -81,11 +87,11 @@ def tabulate(
         If the loss is infinite or undefined.
     """
     nonlinear: dict[int, list[Nonlinear]] = {}
-    constant = expression.constant
+    constants = [expression.constant]
     for term in expression.terms:
         attributes = {attribute for attribute, _ in term.basis()}
         if not attributes:
-            constant += float(term.evaluate({}))
+            constants.append(float(term.evaluate({})))
         elif len(attributes) > 1:
             names = ", ".join(domains.names[a] for a in sorted(attributes))
             raise NotSeparable(
@@ -105,10 +111,10 @@ def tabulate(
         read = {kind for term in terms for _, kind in term.basis()}
         if domains.trees[attribute] is not None:
             losses = _node_losses(attribute, expression, terms, domains, leaves[attribute])
-            if len(losses) > 1 and losses.any():
+            losses, exact = _from_exact(losses)
+            constants.append(exact)
+            if losses.any():
                 pairs.append((attribute, losses))
-            else:
-                constant += float(losses[0, 0])
             continue
         if "count" in read and len(read) > 1:
             raise NotSeparable(
@@ -117,11 +123,17 @@ def tabulate(
                 remedy="Use either the range or the number of values",
             )
         if terms and "count" not in read:
-            pairs.append((attribute, _pair_losses(attribute, (low, high), terms, domains, levels)))
+            losses = _pair_losses(attribute, (low, high), terms, domains, levels)
+            losses, exact = _from_exact(losses)
+            constants.append(exact)
+            pairs.append((attribute, np.triu(losses)))
         elif (low or high) and len(levels[attribute]) > 1:
-            ranges.append((attribute, float(domains.low[attribute]), low, high))
+            # Where only the width counts, values are left as they are: they are exact.
+            origin = 0.0 if low + high == 0 else float(domains.low[attribute])
+            ranges.append((attribute, origin, low, high))
         elif low or high:
-            constant += (low + high) * (float(levels[attribute][0]) - float(domains.low[attribute]))
+            start = float(levels[attribute][0]) - float(domains.low[attribute])
+            constants.append((low + high) * start)
         if slope or "count" in read:
             counts = np.arange(len(levels[attribute]) + 1, dtype=np.float64)
             losses = slope * counts
@@ -129,8 +141,25 @@ def tabulate(
                 losses = losses + term.evaluate({(attribute, "count"): counts})
             losses[0] = 0.0  # no cell is empty
             _refuse_undefined(losses, domains.names[attribute])
+            constants.append(float(losses[1]))
+            losses[1:] -= losses[1]
             sets.append((attribute, losses))
-    return _pack(constant, ranges, sets, pairs)
+    return _pack(_sum_up(constants), ranges, sets, pairs)
+
+
+def _from_exact(losses: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return losses by pair without what all exact cells cost, and that; 0 where it differs."""
+    exact = np.diagonal(losses)
+    if len(exact) == 0 or (exact != exact[0]).any():
+        return losses, 0.0
+    return losses - exact[0], float(exact[0])
+
+
+def _sum_up(constants: list[float]) -> float:
+    """Return the sum of constants, 0 where only rounding is left of it."""
+    total = fsum(constants)
+    left = _RESIDUE * max(map(abs, constants))
+    return 0.0 if abs(total) <= left else total
 
 
 def _pair_losses(

@@ -9,11 +9,10 @@ from anonymip.privacy.manifest import Manifest, StarCosts
 from anonymip.privacy.original import Original
 from anonymip.privacy.published import PublishedTable
 
-#: Two computations of one loss agree up to this, relative ...
+#: Two computations of one loss agree up to this, relatively: all terms of it are positive, so what
+#: is small is as exact as what is large.
 _SAME_LOSS = 1e-9
-#: ... and absolute, for losses and gaps of zero.
-_ROUNDING = 1e-12
-#: Solvers stop within this, relatively; a closer bound proves optimality.
+#: Solvers stop within this, relatively; a wider gap is never optimal.
 _CLOSED_GAP = 1e-6
 #: Objectives whose value is the sum of the normalised penalties.
 _NCP_OBJECTIVES = ("gcp", "ncp")
@@ -108,8 +107,7 @@ def optimality_problems(manifest: Manifest) -> list[str]:
     """Return where bound, gap and status contradict each other or the objective value."""
     problems: list[str] = []
     value, bound, gap = manifest.objective, manifest.bound, manifest.gap
-    slack = max(_ROUNDING, _CLOSED_GAP * abs(value))
-    if bound is not None and bound > value + slack:
+    if bound is not None and bound - value > _CLOSED_GAP * abs(value):
         problems.append(f"The bound {bound:.10g} lies above the objective value {value:.10g}.")
     expected = relative_gap(value, bound)
     if (gap is None) != (expected is None):
@@ -119,7 +117,7 @@ def optimality_problems(manifest: Manifest) -> list[str]:
             f"The manifest claims a gap of {gap:.10g}; objective and bound give {expected:.10g}."
         )
     if manifest.status == "optimal":
-        if bound is None or value - bound > slack:
+        if expected is None or expected > _CLOSED_GAP:
             problems.append("The status is optimal but the bound does not close the gap.")
         elif manifest.proof is None:
             problems.append("The status is optimal but nothing proves the bound.")
@@ -158,4 +156,4 @@ def _penalty(cell: Cell, width: float) -> float:
 
 
 def _same(first: float, second: float) -> bool:
-    return abs(first - second) <= _ROUNDING + _SAME_LOSS * max(abs(first), abs(second))
+    return abs(first - second) <= _SAME_LOSS * max(abs(first), abs(second))

@@ -90,7 +90,7 @@ def anonymize(
     >>> people = pd.DataFrame({"age": [34, 36, 61, 65], "sex": ["F", "F", "M", "M"]})
     >>> release = anonymip.anonymize(people, ["age", "sex"], k=2, keep_order=True)
     >>> print(release)
-    loss 0.04839; proven optimal: no release can be below it
+    loss 0.04839; proven optimal: no equivalence-class release of this table with ...
     >>> release.frame["age"].tolist()
     ['[34..36]', '[34..36]', '[61..65]', '[61..65]']
     """

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: Reasons to stop at which the solver claims nothing about the point it hands over.
 _LIMITS = frozenset({Stopped.TIME, Stopped.INTERRUPT, Stopped.NODES, Stopped.ERROR})
 
+#: What is left of a difference of costs of order 1 by rounding.
+_ZERO = 1e-12
+
 
 def check_result(form: StandardForm, result: SolverResult) -> SolverResult:
     """Check a solver's answer against the model and return it with recomputed numbers.
@@ -76,7 +79,7 @@ def _with_checked_numbers(
             raise _distrust(
                 result, f"its bound {bound:.9g} excludes its own point of objective {objective:.9g}"
             )
-        bound = sign * min(sign * bound, sign * objective)
+        bound = _lowered(bound, objective, sign)
     stopped = _settled(result.stopped, bound is not None, _closed(objective, bound, sign))
     return replace(result, stopped=stopped, values=values, objective=objective, bound=bound)
 
@@ -122,9 +125,15 @@ def keep_start(
     if result.objective is not None and sign * (result.objective - objective) <= 0:
         return result
     if bound is not None:
-        bound = sign * min(sign * bound, sign * objective)
+        bound = _lowered(bound, objective, sign)
     stopped = _settled(result.stopped, bound is not None, _closed(objective, bound, sign))
     return replace(result, stopped=stopped, values=start, objective=objective, bound=bound)
+
+
+def _lowered(bound: float, objective: float, sign: float) -> float:
+    """Return a bound that excludes no point: what is too high by so much may be so again."""
+    excess = sign * (bound - objective)
+    return objective - sign * excess if excess > 0 else bound
 
 
 def _slack(objective: float) -> float:
@@ -132,7 +141,10 @@ def _slack(objective: float) -> float:
 
 
 def _closed(objective: float, bound: float | None, sign: float) -> bool:
-    return bound is not None and closes_gap(sign * objective, sign * bound)
+    if bound is None:
+        return False
+    # A loss of 0 has no relative gap; costs are of order 1 here.
+    return sign * (objective - bound) <= _ZERO or closes_gap(sign * objective, sign * bound)
 
 
 def _settled(claimed: Stopped, has_bound: bool, closed: bool) -> Stopped:

@@ -42,7 +42,10 @@ def test_the_health_records(shell: Any) -> None:
     told = shell("solve", "health-records", "-k", 3)
     assert told.code == 0
     assert told.err == ""
-    assert told.out.startswith("loss 0.04548; proven optimal: no release can be below it\n")
+    assert told.out.startswith(
+        "loss 0.04548; proven optimal: no equivalence-class release of this table with k = 3 can "
+        "be below it\n"
+    )
     assert "2 classes of 3 to 4 records" in told.out
     assert "auto picked equivalence-mip" in told.out
 
@@ -207,7 +210,7 @@ def test_an_objective_of_ones_own(shell: Any) -> None:
     best = [row for row in compared.records() if row["method"] == "equivalence-mip"][-1]
     assert best["objective"] == pytest.approx(record["objective"])
     assert shell("bound", "people.csv", "-k", 3, *own).out.startswith(
-        "no release can lose less than protect_age = "
+        "no equivalence-class release of this table with k = 3 can lose less than protect_age = "
     )
 
 
@@ -272,7 +275,8 @@ def test_the_bound(shell: Any) -> None:
     assert "optimal" not in record["status"]
     for field in ("objective", "ncp", "gcp", "gap", "groups", "solver"):
         assert record[field] is None
-    assert "no release can lose less than gcp = 0.4973531 (gcp 0.02368348)" in told.err
+    assert told.err.startswith("no equivalence-class release of this table with k = 3 can lose ")
+    assert "less than gcp = 0.4973531 (gcp 0.02368348)" in told.err
 
 
 def test_no_bound_is_said_to_be_none(shell: Any) -> None:

@@ -52,7 +52,8 @@ def assert_proves_the_optimum(case: Case, **choices: Any) -> None:
     assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert case.release_loss(groups_of(solution.assignment)) == pytest.approx(solution.objective)
     assert solution.bound is not None
-    assert solution.bound.proof == ("solver" if resolved and best else solution.bound.proof)
+    # What a solver's tolerances may hide is proven by a search.
+    assert solution.bound.proof in ("solver", "argument")
     assert solution.bound.value <= best + 1e-6 * max(1.0, abs(best))
 
 
@@ -251,6 +252,7 @@ def test_claimed_optimality_without_proof_is_not_repeated(
 ) -> None:
     """Optimal is said by the bound alone, whatever the solver says."""
     answering(monkeypatch, objective=0.955090154, bound=0.9)
+    monkeypatch.setattr(model_solve, "_COMPARED", 0)
     solution = equivalence_mip(health)
     assert solution.status.stopped is Stopped.GAP
     assert not solution.is_optimal

@@ -174,9 +174,9 @@ def test_tables_are_frozen() -> None:
 
 
 def test_linear_losses_have_one_coefficient_an_end() -> None:
-    """Ends are counted from the domain's lower end; counts are looked up."""
+    """Of a width ends are taken as they are; counts are looked up."""
     tables: LossTables = GCP().compile(DATA).tables
-    assert tables.range_origin.tolist() == [1.0]
+    assert tables.range_origin.tolist() == [0.0]
     assert tables.range_high.tolist() == [0.25]
     assert tables.range_low.tolist() == [-0.25]
     assert tables.constant + tables.set_losses[1:] == pytest.approx([0.0, 0.5, 1.0])

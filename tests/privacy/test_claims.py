@@ -46,3 +46,28 @@ def test_optimality_needs_a_closed_gap(
     )
     problems = optimality_problems(read_manifest(patients.manifest, patients.release))
     assert (problems == []) == proven
+
+
+@pytest.mark.parametrize(
+    ("value", "bound"), [(3.61e-13, 8.9e-14), (1.0, 1.0 - 1e-5), (1e9, 1e9 - 1e4)]
+)
+def test_optimal_beside_a_gap_is_refused_at_every_scale(
+    patients: Any, value: float, bound: float
+) -> None:
+    """A loss of 3.6e-13 with a gap of 75 % is no more optimal than one of 1 or of 1e9."""
+    patients.manifest.update(
+        objective={"name": "loss", "value": value},
+        bound={"value": bound, "method": "x", "proof": "argument"},
+        gap=(value - bound) / value,
+        status="optimal",
+    )
+    problems = optimality_problems(read_manifest(patients.manifest, patients.release))
+    assert problems == ["The status is optimal but the bound does not close the gap."]
+
+
+def test_tiny_losses_are_claimed_as_exactly_as_others(patients: Any) -> None:
+    """A manifest cannot call a loss of 9e-13 one of 3e-13."""
+    patients.manifest.update(ncp=3e-13, gcp=3e-13 / 21, objective={"name": "gcp", "value": 3e-13})
+    manifest = read_manifest(patients.manifest, patients.release)
+    assert len(loss_problems(manifest, 9e-13, 21)) == 3
+    assert loss_problems(manifest, 3e-13, 21) == []

@@ -203,7 +203,10 @@ def test_the_example_of_three_lines() -> None:
     """Four persons, two quasi-identifiers, k = 2: ranges, proof, and a verified release."""
     people = pd.DataFrame({"age": [34, 36, 61, 65], "sex": ["F", "F", "M", "M"]})
     published = anonymize(people, ["age", "sex"], k=2, keep_order=True)
-    assert str(published) == "loss 0.04839; proven optimal: no release can be below it"
+    assert str(published) == (
+        "loss 0.04839; proven optimal: no equivalence-class release of this table with k = 2 can "
+        "be below it"
+    )
     assert published.frame["age"].tolist() == ["[34..36]", "[34..36]", "[61..65]", "[61..65]"]
     assert published.verify().ok
     assert str(published) in repr(published)

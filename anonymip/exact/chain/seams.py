@@ -15,7 +15,7 @@ from anonymip.exact.chain.options import LINK_NODES
 from anonymip.exact.small import solve_small
 from anonymip.exact.small.kernels import compiles
 from anonymip.problem import Problem
-from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE
 
 #: Rows around a seam that the compiled search solves within milliseconds as a rule.
 _COMPILED_ROWS = 24
@@ -133,7 +133,7 @@ def _solved_anew(
         return False
     found = np.asarray(solved.labels, np.int64)
     loss, new = _loss(part, before), _loss(part, found)
-    if new >= loss - LOSS_ABSOLUTE - LOSS_RELATIVE * abs(loss):
+    if new >= loss - LOSS_RELATIVE * abs(loss):
         return False
     labels[places] = np.where(found == SUPPRESSED, SUPPRESSED, found + labels.max() + 1)
     return True

@@ -23,7 +23,8 @@ def embedding(tables: LossTables, rows: KernelRows) -> NDArray[np.float64]:
     that two values lie as far apart as a second value costs; beyond eight values some share a
     coordinate. What lies near is only proposed by this: the loss itself decides.
     """
-    parts = [rows.range_values * (np.abs(tables.range_low) + np.abs(tables.range_high)) / 2]
+    values = rows.range_values - rows.range_values.min(axis=0, initial=np.inf)
+    parts = [values * (np.abs(tables.range_low) + np.abs(tables.range_high)) / 2]
     for s in range(len(tables.set_columns)):
         start, size = int(tables.set_start[s]), int(tables.set_sizes[s])
         if size < 2:

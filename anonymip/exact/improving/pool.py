@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.kernels import kernel
-from anonymip.objectives.class_loss import KernelRows
+from anonymip.objectives.class_loss import KernelRows, range_loss
 from anonymip.objectives.tables import LossTables
 
 #: Places of `ClassPool.cursor`: class numbers in use, the first free entry, the clock of changes,
@@ -234,7 +234,7 @@ def changed_loss(
         if joining >= 0:
             come = rows.range_values[joining, r]
             low, high = min(low, come), max(high, come)
-        loss += tables.range_low[r] * low + tables.range_high[r] * high
+        loss += range_loss(tables, r, low, high)
     for s in range(len(view.distinct)):
         count = view.distinct[s]
         gone_code = rows.set_codes[leaving, s] if leaving >= 0 else np.int32(-1)

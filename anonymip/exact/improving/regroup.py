@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anonymip.exact.improving.pool import PoolRules
 from anonymip.kernels import kernel
-from anonymip.objectives.class_loss import KernelRows, pair_loss
+from anonymip.objectives.class_loss import KernelRows, pair_loss, range_loss
 from anonymip.objectives.tables import LossTables
 
 #: Rows at most: a word holds a bit for each of the values of a set.
@@ -208,7 +208,7 @@ def _loss_with(tables: LossTables, work: RegroupWork, c: int, i: int) -> float:
         value = work.values[i, r]
         low = value if empty else min(grown.low[c, r], value)
         high = value if empty else max(grown.high[c, r], value)
-        loss += tables.range_low[r] * low + tables.range_high[r] * high
+        loss += range_loss(tables, r, low, high)
     for s in range(work.bits.shape[1]):
         bits = work.bits[i, s]
         if not empty:

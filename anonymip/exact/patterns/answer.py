@@ -18,6 +18,7 @@ from anonymip.status import Stopped
 from anonymip.tolerances import (
     FINE_EFFECT,
     FINE_LOSS,
+    FINE_STEP,
     SOLVER_RESOLUTION,
     contradicts,
     same_loss,
@@ -141,8 +142,11 @@ def _trusted(columns: PatternColumns, claimed: float, objective: float) -> float
     if claimed - objective > resolution:
         return None
     effect = float(losses.max(initial=0.0))
+    steps = np.diff(np.sort(losses))
     finest = float(losses[losses > 0].min(initial=np.inf))
+    step = float(steps[steps > 4.0 * np.finfo(float).eps * effect].min(initial=np.inf))
     fine = abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect
+    fine |= step < FINE_STEP * effect
     value = claimed - resolution if fine else claimed
     for decimals in range(_DECIMALS + 1):
         grid = 10**decimals

@@ -18,12 +18,13 @@ from anonymip.exact.failed_solver import FAILURES, told
 from anonymip.exact.patterns.groups import PricedPairs, SmallGroups, groups_within, price_pairs
 from anonymip.heuristics.pattern_search import pattern_search
 from anonymip.kernels import Stopwatch
+from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
 from anonymip.status import Stopped
-from anonymip.tolerances import SOLVER_RESOLUTION, closes_gap, same_loss
+from anonymip.tolerances import SOLVER_RESOLUTION, same_loss
 
 #: Groups that a program may have.
 _MOST_GROUPS = 3_000_000
@@ -112,7 +113,7 @@ def pattern_pairs(
     pairs, stopped = price_pairs(problem, budget)
     bound = Bound(pairs.bound, "assignment of the records to each other", "argument")
     search = _Search(problem, pairs, solver, options, budget, trace)
-    if stopped is None and not (best is not None and closes_gap(best.objective, bound.value)):
+    if stopped is None and not (best is not None and _is_proven(best, bound.value)):
         best, stopped, proven = search.run(best)
         if proven is not None and proven.value > bound.value:
             bound = proven
@@ -160,6 +161,10 @@ def _begin(
         return None
     trace.append(f"start: {begun.objective:.6g}")
     return begun
+
+
+def _is_proven(best: Solution, bound: float) -> bool:
+    return proves_optimal(best.problem, best.objective, bound, strict=True)
 
 
 @dataclass
@@ -241,7 +246,7 @@ class _Search:
                     value = min(value, pairs.bound + excess)
             if not self._options.solver_options:
                 proven = Bound(value, f"pairs and triples with {result.solver}", "solver")
-            if best is not None and closes_gap(best.objective, value):
+            if best is not None and _is_proven(best, value):
                 return best, None, proven
             if result.stopped not in (Stopped.OPTIMAL, Stopped.INFEASIBLE):
                 return best, result.stopped, proven

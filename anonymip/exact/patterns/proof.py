@@ -19,12 +19,12 @@ from anonymip.exact.failed_solver import FAILURES, told
 from anonymip.exact.patterns.lone import enough_lone
 from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, parts_of
 from anonymip.kernels import Stopwatch
+from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import OutputRows, output_rows, recoding_of
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
-from anonymip.tolerances import closes_gap
 
 #: Share of the time that the ascent of prices may take.
 _ASCENT = 0.4
@@ -91,7 +91,7 @@ def prove(
     watch, budget = Stopwatch(), budget or Budget()
     if start is not None:
         own = pattern_row_bound(problem)
-        if closes_gap(start.objective, own.value):
+        if proves_optimal(problem, start.objective, own.value, strict=True):
             return _kept(problem, start, own, gap, watch)
     options = SolverOptions(relative_gap=gap, threads=threads, seed=seed)
     rows = output_rows(problem)
@@ -102,7 +102,8 @@ def prove(
             f"the parts leave {found.left} records under stars only, fewer than k = {problem.k}"
         )
         enough_lone(found.parts, problem.k)
-        if not closes_gap(found.upper, found.lower) and budget.stop_reason() is None:
+        closed = proves_optimal(problem, found.upper, found.lower, strict=True)
+        if not closed and budget.stop_reason() is None:
             found = _whole(problem, rows, found, solver, options, gap, budget)
     return _told(problem, rows, found, start, gap, budget, watch)
 

@@ -22,12 +22,12 @@ from anonymip.kernels import Stopwatch
 from anonymip.models import build, model_size, set_start
 from anonymip.models.pattern import strong_columns
 from anonymip.models.pattern_columns import PatternColumns
+from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
-from anonymip.tolerances import closes_gap
 
 _FORMULATIONS = ("auto", "pattern", "pattern-strong", "parts")
 _STARTS = ("greedy", "search", "none")
@@ -194,7 +194,7 @@ def _solved(
     """Return the solution of one model."""
     watch, trace = Stopwatch(), list[str]()
     bound = pattern_row_bound(problem)
-    if begun is not None and closes_gap(begun.objective, bound.value):
+    if begun is not None and proves_optimal(problem, begun.objective, bound.value, strict=True):
         trace.append("the start is optimal: no record shares a cheaper pattern with enough others")
         return replace(begun, trace=tuple(trace)).with_bound(bound)
     choices: dict[str, object] = {}

@@ -21,7 +21,7 @@ from anonymip.exact.small.sets import COMPLETE, list_sets, rank_types
 from anonymip.exact.small.work import SmallRules, SmallWork
 from anonymip.objectives.class_loss import KernelRows
 from anonymip.problem import Problem
-from anonymip.tolerances import LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE, PRICE_ROUNDING, VISIBLE_SLACK
 
 #: Rounds of column generation at most; thirty types take about twenty.
 _ROUNDS = 300
@@ -67,7 +67,10 @@ class DualPrices:
         loss, paid = float(self.work.result[0]), float(prices @ self.counts)
         paid -= LOSS_RELATIVE * float(np.abs(prices) @ self.counts)
         slack = LOSS_RELATIVE * 1e-3 * (abs(loss) + abs(paid))
+        slack += PRICE_ROUNDING * float(np.abs(prices) @ self.counts)
         self.work.result[1] = max(self.work.result[1], min(paid, loss))
+        if slack > VISIBLE_SLACK * abs(loss):
+            return False
         if loss - paid > slack:
             if self._list(prices, loss - paid - slack) != COMPLETE:
                 return False

@@ -23,6 +23,7 @@ from anonymip.objectives.class_loss import (
 from anonymip.objectives.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.tolerances import PRICE_ROUNDING, VISIBLE_SLACK
 
 __all__ = [
     "CAPPED",
@@ -168,12 +169,14 @@ def _search(
     whose reduced costs are below the width; this grows until there is a release, or up to the gap.
     """
     loss, packing, found = work.result[0], work.packing, work.found
-    total = abs(loss)
+    total = 0.0
     for t in range(count):
         total += packing.counts[t] * abs(work.prices[work.types.rank[t]])
-    slack = _ROUNDING * total
-    work.result[1] = max(work.result[1], min(paid, loss))
-    if loss - work.result[1] <= slack:
+    slack = _ROUNDING * abs(loss) + PRICE_ROUNDING * total
+    work.result[1] = max(work.result[1], min(paid - slack, loss))
+    if slack > VISIBLE_SLACK * abs(loss):
+        return CAPPED
+    if loss - work.result[1] <= 2.0 * slack:
         work.result[1] = loss
         return PROVEN
     rank_types(rows, rules, work, chosen, count)

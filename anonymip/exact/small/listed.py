@@ -21,7 +21,7 @@ from anonymip.models.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.solution import Solution
-from anonymip.tolerances import LOSS_RELATIVE
+from anonymip.tolerances import LOSS_RELATIVE, PRICE_ROUNDING, VISIBLE_SLACK
 
 #: Releases that are better by less than this share of the loss are not looked for.
 _ROUNDING = 1e-3 * LOSS_RELATIVE
@@ -37,8 +37,8 @@ class _Listed:
         Types of the enumeration, dearest first.
     packing, found
         Of the types in that order.
-    paid
-        What all rows pay.
+    paid, size
+        What all rows pay, and how large the prices are that this is the sum of.
     fits
         Whether the counts fit in one word.
     """
@@ -47,6 +47,7 @@ class _Listed:
     packing: Packing
     found: FoundSets
     paid: float
+    size: float
     fits: bool
 
 
@@ -71,6 +72,7 @@ def solve_listed(problem: Problem, budget: Budget, max_nodes: int, seed: int) ->
     summed, types = problem.compiled.aggregate == "sum", columns.sets.rows.types
     gap = np.inf if upper is None else upper - listed.paid
     slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(listed.paid))
+    slack += PRICE_ROUNDING * listed.size
     cover, looked = new_cover(problem.n), np.zeros(1, np.int64)
     sets, complete = cheapest_cover(
         summed, listed.packing, listed.found, cover, types, gap, slack, looked, max_nodes
@@ -83,6 +85,9 @@ def solve_listed(problem: Problem, budget: Budget, max_nodes: int, seed: int) ->
         raise NoSolution(
             "no classes keep the limits and the diversity", remedy="Ask for less, or suppress"
         )
+    lost = max(abs(best.objective), abs(best.objective - problem.unavoidable))
+    if slack > VISIBLE_SLACK * lost:
+        return _kept(best, bound, nodes, "rounding")
     return SmallResult(
         best.assignment.labels,  # type: ignore[union-attr]
         best.objective,
@@ -149,7 +154,8 @@ def _packed(problem: Problem, columns: PricedSets) -> _Listed:
         np.searchsorted(first[order], np.arange(types + 1)).astype(np.int64),
         np.array([len(words)], np.int64),
     )
-    return _Listed(rank, packing, found, float(prices @ counts), fits)
+    paid, size = float(prices @ counts), float(np.abs(prices) @ counts)
+    return _Listed(rank, packing, found, paid, size, fits)
 
 
 def _labelled(

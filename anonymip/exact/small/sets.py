@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonymip.exact.small.cover import pack_counts
 from anonymip.exact.small.work import Packing, SetSearch, SmallRules, SmallWork, TypeRows
 from anonymip.kernels import kernel
-from anonymip.objectives.class_loss import KernelRows
+from anonymip.objectives.class_loss import KernelRows, range_loss
 from anonymip.objectives.tables import LossTables
 
 #: What a search for sets ends with.
@@ -171,7 +171,7 @@ def grown_loss(tables: LossTables, types: TypeRows, search: SetSearch, size: int
         value = types.values[t, r]
         low = value if size == 0 else min(search.low[size, r], value)
         high = value if size == 0 else max(search.high[size, r], value)
-        loss += tables.range_low[r] * low + tables.range_high[r] * high
+        loss += range_loss(tables, r, low, high)
     for s in range(types.set_bits.shape[1]):
         kinds = search.set_counts[size, s] + (search.held[size, s] & types.set_bits[t, s] == 0)
         loss += tables.set_losses[tables.set_start[s] + kinds]
@@ -310,12 +310,13 @@ def price_followers(
         losses[at] = tables.constant
     for r in range(types.values.shape[1]):
         low, high = search.low[size, r], search.high[size, r]
-        low_loss, high_loss = tables.range_low[r], tables.range_high[r]
+        high_loss = tables.range_high[r]
+        slope = tables.range_low[r] + high_loss
         for at in range(count):
             value = types.values[followers[at], r]
             lower = value if value < low else low
             upper = value if value > high else high
-            losses[at] += low_loss * lower + high_loss * upper
+            losses[at] += high_loss * (upper - lower) + slope * lower
     for s in range(types.set_bits.shape[1]):
         held, kinds = search.held[size, s], search.set_counts[size, s]
         start = tables.set_start[s]

@@ -1,0 +1,86 @@
+"""When a bound proves a loss optimal: by the gap, and by what rounding leaves of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from anonymip.assignments import Description
+from anonymip.objectives.effects import effects_of_cells
+from anonymip.problem import Problem
+from anonymip.tolerances import (
+    OPTIMALITY_RELATIVE,
+    SEARCH_ROUNDING,
+    closes_gap,
+    equals_bound,
+)
+
+
+def proves_optimal(
+    problem: Problem,
+    objective: float,
+    bound: float,
+    *,
+    strict: bool,
+    description: Callable[[], Description] | None = None,
+) -> bool:
+    """Return whether a bound proves that no release loses less than one that is known.
+
+    The gap must be closed relative to the loss, and also relative to what a release can change
+    of it: a large constant must not make different losses look alike. What rounding may hide is
+    counted as if it were there; so where all differences drown in it nothing is proven, unless the
+    release loses no more than the exact table.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    objective, bound
+        Of the release, and of all.
+    strict
+        Whether the bound comes from plain arithmetic, which has no tolerances but rounding.
+    description
+        Of the release; asked for where its loss is not told from that of the exact table.
+    """
+    if not closes_gap(objective, bound):
+        return False
+    if strict and not equals_bound(objective, bound):
+        return False
+    unseen = objective - bound + hidden_by_rounding(problem, objective)
+    if unseen <= OPTIMALITY_RELATIVE * changeable(problem, objective):
+        return True
+    return (
+        description is not None
+        and problem.compiled.monotone
+        and equals_bound(objective, bound)
+        and loses_nothing(problem, description())
+    )
+
+
+def changeable(problem: Problem, objective: float) -> float:
+    """Return how much of a loss is not there when every record is published exactly."""
+    beyond = abs(objective - problem.unavoidable)
+    if problem.compiled.monotone or problem.compiled.superadditive:
+        return beyond
+    # Such a loss may fall from the exact table on: all it can change by is the measure.
+    return max(beyond, abs(problem.whole - problem.unavoidable))
+
+
+def hidden_by_rounding(problem: Problem, objective: float) -> float:
+    """Return what rounding may hide in the comparison of a loss with a bound."""
+    largest = max(abs(objective), abs(problem.unavoidable))
+    return SEARCH_ROUNDING * largest + problem.rounding
+
+
+def loses_nothing(problem: Problem, description: Description) -> bool:
+    """Return whether all cells that the loss looks at are exact."""
+    with np.errstate(invalid="ignore"):
+        wide = (description.upper > description.lower) | (description.members.count > 1)
+    wide |= description.suppressed
+    for a, tree in enumerate(problem.compiled.domains.trees):
+        if tree is not None:
+            wide[:, a] |= tree.leaves_below[description.nodes[:, a]] > 1
+    if problem.compiled.has_tables:
+        wide = wide[:, effects_of_cells(problem.compiled.tables, problem.microdata) > 0]
+    return not bool(wide.any())
