@@ -11,6 +11,7 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+from anonymip import METHODS
 from anonymip.cli.app import run
 from tests.fuzzing.judge.asked import COVERS, Asked
 from tests.fuzzing.judge.releases import differs, release_problems
@@ -171,8 +172,39 @@ def run_commands(found: Findings, asked: Asked, rng: random.Random) -> None:
             if code != 0:
                 found.fault(f"verify: exit {code} of an honest release: {text.strip()[-300:]}")
             _tamper(found, asked, release, check, rng)
+        if rng.random() < 0.4:
+            _other_commands(found, asked, given, folder, rng)
         if rng.random() < 0.3:
             _bound(found, given, answers, optimum if known else None)
+
+
+def _other_commands(
+    found: Findings, asked: Asked, given: list[str], folder: Path, rng: random.Random
+) -> None:
+    """Run a command whose answers are not judged: it must end as it may, and say so in words."""
+    outputs = ["--json", str(folder / "other.json")]
+    command = rng.choice(["solve", "compare", "export", "parquet"])
+    if command == "solve":
+        method = rng.choice(sorted(METHODS))
+        limit = rng.choice(["20", "0.001"])
+        _call(
+            found, "solve", ["solve", *given, *outputs, "--method", method, "--time-limit", limit]
+        )
+        found.solves += 1
+    elif command == "compare":
+        outputs += ["--markdown", str(folder / "table.md"), "--time-limit", "20"]
+        _call(found, "compare", ["compare", *given, *outputs, *rng.choice([[], ["--exact"]])])
+        found.solves += 1
+    elif command == "export":
+        _call(found, "export", ["export", *given, *outputs, "-o", str(folder / "model.lp")])
+    else:
+        release = folder / "release.parquet"
+        code, _ = _call(found, "parquet", ["anonymize", *given, "-o", str(release)])
+        found.solves += 1
+        if code == 0:
+            code, text = _call(found, "verify", ["verify", given[0], str(release), *given[1:3]])
+            if code != 0:
+                found.fault(f"verify: exit {code} of a Parquet file: {text.strip()[-300:]}")
 
 
 def _bound(found: Findings, given: list[str], answers: Path, optimum: Fraction | None) -> None:

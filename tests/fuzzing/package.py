@@ -31,7 +31,10 @@ def attribute_of(column: Column) -> Attribute:
 
 def frame_of(table: Table) -> pd.DataFrame:
     """Return the table as a data frame."""
-    columns: dict[str, Any] = {column.name: list(column.values) for column in table.columns}
+    columns: dict[str, Any] = {
+        column.name: [int(one) if column.integer else one for one in column.values]  # noqa: PD011
+        for column in table.columns
+    }
     columns.update({name: list(values) for name, values in (*table.sensitive, *table.kept)})
     return pd.DataFrame(columns)
 
