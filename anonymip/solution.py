@@ -14,9 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes, Cover, Description
-from anonymip.errors import AnonymipError, UnsupportedObjective
+from anonymip.errors import AnonymipError
 from anonymip.objectives import GCP
 from anonymip.objectives.effects import effects_of_cells
+from anonymip.objectives.steadiness import refuse_unsteady
 from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem
 from anonymip.status import Status, Stopped
@@ -140,9 +141,9 @@ class Solution:
         """
         problem.recoding.check(problem, assignment)
         description = problem.recoding.describe(problem, assignment)
-        loss = problem.compiled.total(description, assignment)
-        if not problem.compiled.has_tables:
-            _refuse_state(problem, loss, problem.compiled.total(description, assignment))
+        losses = problem.compiled.losses_of(description, assignment)
+        refuse_unsteady(problem.compiled, description, assignment, losses)
+        loss = problem.compiled.aggregated(losses)
         bare = cls(
             problem,
             assignment,
@@ -360,15 +361,6 @@ class Solution:
 
     def __repr__(self) -> str:
         return f"<Solution by {self.method}: {self.sentence()}>"
-
-
-def _refuse_state(problem: Problem, loss: float, again: float) -> None:
-    """Refuse an objective that is called, not tabulated, and answers otherwise the second time."""
-    if loss != again:
-        raise UnsupportedObjective(
-            f"objective {problem.objective.name!r} gives another loss when it is asked again",
-            remedy="Keep it free of state and of chance",
-        )
 
 
 def _unproven(stopped: Stopped, *, has_bound: bool) -> Status:

@@ -19,6 +19,7 @@ from anonymip.objectives.expression import Expression, SymbolicCells
 from anonymip.objectives.members import Members
 from anonymip.objectives.record import CellBatch, Record
 from anonymip.objectives.sampling import refuse_falling, refuse_subadditive, sampled_cells
+from anonymip.objectives.steadiness import refuse_other_answer, told_by_expression
 from anonymip.objectives.tables import LossTables, NotSeparable, first_decrease, tabulate
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
@@ -412,19 +413,19 @@ def _probe_traced(
 ) -> None:
     """Compare the traced loss with the function on a few possible records.
 
-    Catches functions that mean something else for a batch, such as one that sums over it.
+    Catches functions that mean something else for a batch, such as one that sums over it, and those
+    that answer otherwise when they are asked again, in another order.
     """
     cells = sampled_cells(domains, microdata)
-    values = {}
-    for a, tree in enumerate(domains.trees):
-        values[a, "lower"] = cells.lowers[:, a] - domains.low[a]
-        values[a, "upper"] = cells.uppers[:, a] - domains.low[a]
-        values[a, "count"] = cells.count(a)
-        if tree is not None:
-            values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)
     called = _evaluate(objective, domains, cells)
-    traced = np.broadcast_to(expression.evaluate(values), called.shape)
+    traced = told_by_expression(expression, domains, cells)
     _refuse_difference(objective.name, called, traced)
+    backwards = _evaluate(objective, domains, cells.taken(slice(None, None, -1)))
+    refuse_other_answer(objective.name, called, backwards[::-1])
+    again = _call(objective, Record(domains, SymbolicCells(domains.low)))
+    if not isinstance(again, Expression):
+        again = _constant(objective, again)
+    refuse_other_answer(objective.name, traced, told_by_expression(again, domains, cells))
 
 
 def _probe_general(

@@ -207,11 +207,12 @@ class CellBatch:
 
     def only(self, at: int) -> CellBatch:
         """Return the batch of one of the records."""
-        one = slice(at, at + 1)
-        nodes = None if self.nodes is None else self.nodes[one]
-        return CellBatch(
-            self.lowers[one], self.uppers[one], self.counts[one], self.stars[one], nodes
-        )
+        return self.taken(slice(at, at + 1))
+
+    def taken(self, at: slice | NDArray[np.int64]) -> CellBatch:
+        """Return the batch of some of the records, in the order given."""
+        nodes = None if self.nodes is None else self.nodes[at]
+        return CellBatch(self.lowers[at], self.uppers[at], self.counts[at], self.stars[at], nodes)
 
     def level(self, attribute: int, tree: Tree) -> NDArray[np.float64]:
         """Return the (B,) levels of the published nodes."""

@@ -213,6 +213,46 @@ def test_state_is_noticed_in_the_end() -> None:
         Solution.of(Problem(DATA, 2, objective=drift), Classes(np.zeros(5, int)), method="x")
 
 
+def test_state_is_noticed_in_losses_with_tables() -> None:
+    """A drift beyond what the sample shows is noticed in the traced loss or in the release."""
+    calls = [0]
+
+    @objective
+    def drifting(record: Any) -> Any:
+        calls[0] += 1
+        return record.spread["age"] + 1e-8 * calls[0]
+
+    with pytest.raises(UnsupportedObjective, match="asked again"):
+        Problem(DATA, 2, objective=drifting)
+
+    @objective
+    def turning(record: Any) -> Any:
+        calls[0] += 1
+        return record.spread["age"] * (1.0 if calls[0] < 100 else 1.001)
+
+    calls[0] = 0
+    problem = Problem(DATA, 2, objective=turning)
+    calls[0] = 100
+    with pytest.raises(UnsupportedObjective, match="than it was traced with"):
+        Solution.of(problem, Classes(np.zeros(5, int)), method="x")
+
+
+def test_chance_and_order_are_noticed_in_losses_with_tables() -> None:
+    """Tiny random parts, and losses that depend on the place in a batch, are no losses."""
+    rng = np.random.default_rng(0)
+    noise = objective(lambda r: r.spread["age"] + 1e-9 * rng.random())
+    with pytest.raises(UnsupportedObjective, match="asked again"):
+        Problem(DATA, 2, objective=noise)
+
+    @objective
+    def placed(record: Any) -> Any:
+        loss = record.spread["age"]
+        return loss + 1e-8 * np.arange(len(loss)) if isinstance(loss, np.ndarray) else loss
+
+    with pytest.raises(UnsupportedObjective, match="asked again"):
+        Problem(DATA, 2, objective=placed)
+
+
 FALSE_DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "falling tables": (
         lambda: objective(monotone=True)(lambda r: -r.width["age"]),

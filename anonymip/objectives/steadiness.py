@@ -1,0 +1,120 @@
+"""Whether an objective says the same when it is asked again, in another order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Assignment, Description
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.domains import Domains
+from anonymip.objectives.effects import effects_of_cells, size_of_exact
+from anonymip.objectives.expression import Expression
+from anonymip.objectives.record import CellBatch
+from anonymip.tolerances import LOSS_RELATIVE
+
+if TYPE_CHECKING:
+    from anonymip.objectives.compiled import CompiledObjective
+
+#: Element-wise functions may differ in their last digits with the place in a batch.
+_LAST_DIGITS = 1e-12
+#: Roundings of an end of a domain that a traced loss may suffer.
+_ROUNDINGS = 64
+
+
+def refuse_other_answer(name: str, losses: NDArray[np.float64], again: NDArray[np.float64]) -> None:
+    """Refuse losses that differ from those of the same records asked again.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If they differ by more than their last digits.
+    """
+    largest = float(np.abs(losses).max(initial=0.0))
+    if not np.allclose(losses, again, rtol=0.0, atol=_LAST_DIGITS * largest):
+        raise UnsupportedObjective(
+            f"objective {name!r} gives another loss when it is asked again",
+            remedy="Keep it free of state and of chance",
+        )
+
+
+def told_by_expression(
+    expression: Expression, domains: Domains, cells: CellBatch
+) -> NDArray[np.float64]:
+    """Return the (B,) losses of unsuppressed records that a traced loss gives."""
+    values = {}
+    for a, tree in enumerate(domains.trees):
+        values[a, "lower"] = cells.lowers[:, a] - domains.low[a]
+        values[a, "upper"] = cells.uppers[:, a] - domains.low[a]
+        values[a, "count"] = cells.count(a)
+        if tree is not None:
+            values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)
+    return np.broadcast_to(expression.evaluate(values), len(cells.lowers)).astype(np.float64)
+
+
+def refuse_unsteady(
+    compiled: CompiledObjective,
+    description: Description,
+    assignment: Assignment,
+    losses: NDArray[np.float64],
+) -> None:
+    """Refuse an objective that answers otherwise the second time, or than what was traced of it.
+
+    A search works on what was traced once; the loss of its release is what the function says. If
+    the function counts its calls, draws numbers or reads a clock, the two have nothing to do with
+    each other, and a proof about the one says nothing of the other. Losses of this package are not
+    asked.
+
+    Parameters
+    ----------
+    compiled
+        The objective on the table.
+    description, assignment
+        A release.
+    losses
+        (n,) what the objective said of its records.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the answers differ.
+    """
+    objective = getattr(compiled.objective, "inner", compiled.objective)
+    if type(objective).__module__.startswith("anonymip.") and not hasattr(objective, "function"):
+        return
+    if compiled.tier == "members":
+        refuse_other_answer(compiled.name, losses, compiled.losses_of(description, assignment))
+        return
+    cells = CellBatch(
+        description.lower,
+        description.upper,
+        description.members.count,
+        description.suppressed,
+        description.nodes,
+    )
+    refuse_other_answer(
+        compiled.name, losses, compiled.record_losses(cells.taken(slice(None, None, -1)))[::-1]
+    )
+    if compiled.expression is None:
+        return
+    shown = np.flatnonzero(~description.suppressed.any(axis=1))
+    told = told_by_expression(compiled.expression, compiled.domains, cells.taken(shown))
+    if np.abs(told - losses[shown]).max(initial=0.0) > _tolerance(compiled, losses):
+        raise UnsupportedObjective(
+            f"objective {compiled.name!r} gives another loss of a release than it was traced with",
+            remedy="Keep it free of state and of chance",
+        )
+
+
+def _tolerance(compiled: CompiledObjective, losses: NDArray[np.float64]) -> float:
+    """Return how far rounding may put traced losses off."""
+    tables, microdata, domains = compiled.tables, compiled.microdata, compiled.domains
+    size = size_of_exact(tables, microdata) + float(effects_of_cells(tables, microdata).sum())
+    ends = 0.0
+    for r, column in enumerate(tables.range_columns):
+        slope = max(abs(float(tables.range_low[r])), abs(float(tables.range_high[r])))
+        ends += slope * max(abs(float(domains.low[column])), abs(float(domains.high[column])))
+    largest = size + float(np.abs(losses).max(initial=0.0))
+    return LOSS_RELATIVE * largest + _ROUNDINGS * float(np.finfo(float).eps) * ends
