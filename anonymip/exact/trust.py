@@ -46,27 +46,51 @@ def trusted_bound(
     """
     if own_options:
         return None, ["the solver ran with options of its own: its bound is not relied on"]
-    effect = largest_effect(problem)
-    if not by_cells and problem.compiled.has_tables:
-        # The costs of sets hold what exact cells cost as well.
-        effect = max(effect, size_of_exact(problem.compiled.tables, problem.microdata))
+    effect = _largest_of_model(problem, by_cells=by_cells)
     resolution = SOLVER_RESOLUTION * effect
     excess = claimed - objective
     if excess > resolution:
         return None, ["the solver's bound lies above a solution that was found: it is not used"]
-    finest = _smallest_effect(problem) if by_cells else effect
-    near = problem.compiled.has_tables and _least_step(problem) < resolution
-    # A constant part of the loss is none of the differences that the solver has to see.
-    visible = min(abs(objective), changeable(problem, objective))
-    if near or visible < FINE_LOSS * effect or finest < FINE_EFFECT * effect:
+    if is_too_fine(problem, objective, by_cells=by_cells):
         return claimed - resolution, [
             "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
         ]
     value = objective - excess if excess > 0 else claimed
-    if not problem.compiled.has_tables:
-        # Nobody knows how near its losses lie to each other.
+    if not problem.compiled.has_tables or _least_step(problem) < resolution:
+        # Costs of sets that lie so near to each other look alike to a solver; of a loss without
+        # tables nobody knows how near they lie.
         return min(value, objective - SOLVER_BLUR * effect), []
     return value, []
+
+
+def is_too_fine(problem: Problem, objective: float, *, by_cells: bool) -> bool:
+    """Return whether a loss is finer than what a solver's tolerances let it tell apart.
+
+    Parameters
+    ----------
+    problem
+        What was solved.
+    objective
+        Loss of the best solution that is known.
+    by_cells
+        Whether the model adds up losses of cells.
+    """
+    effect = _largest_of_model(problem, by_cells=by_cells)
+    # A constant part of the loss is none of the differences that the solver has to see.
+    if min(abs(objective), changeable(problem, objective)) < FINE_LOSS * effect:
+        return True
+    if not by_cells:
+        return False
+    near = problem.compiled.has_tables and _least_step(problem) < SOLVER_RESOLUTION * effect
+    return near or _smallest_effect(problem) < FINE_EFFECT * effect
+
+
+def _largest_of_model(problem: Problem, *, by_cells: bool) -> float:
+    effect = largest_effect(problem)
+    if by_cells or not problem.compiled.has_tables:
+        return effect
+    # The costs of sets hold what exact cells cost as well.
+    return max(effect, size_of_exact(problem.compiled.tables, problem.microdata))
 
 
 def largest_effect(problem: Problem) -> float:

@@ -28,10 +28,9 @@ from anonymip import (
 )
 from anonymip.assignments import Cover
 from anonymip.exact.freeform_solve import freeform_mip
-from anonymip.exact.trust import largest_effect
+from anonymip.exact.trust import is_too_fine
 from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
 from anonymip.status import Stopped
-from anonymip.tolerances import FINE_LOSS
 from tests.brute_force import Column
 from tests.cover_brute_force import concealment_optimum, one_sided_optimum, reciprocal_covers
 from tests.exact.test_formulations import RULES, mixed
@@ -68,7 +67,7 @@ def assert_proves(case: Case, problem: Problem, best: float, **choices: Any) -> 
             freeform_mip(problem, **choices)
         return
     solution = freeform_mip(problem, **choices)
-    resolved = best == 0 or abs(best) >= FINE_LOSS * largest_effect(problem)
+    resolved = best == 0 or not is_too_fine(problem, best, by_cells=True)
     assert solution.is_optimal or not resolved
     assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert isinstance(solution.assignment, Cover)
