@@ -87,6 +87,9 @@ def is_too_fine(problem: Problem, objective: float, *, by_cells: bool) -> bool:
 
 def _largest_of_model(problem: Problem, *, by_cells: bool) -> float:
     effect = largest_effect(problem)
+    if getattr(problem.recoding, "suppression", False):
+        # A star beside ranges of no width to speak of has a price that hides what they cost.
+        effect = max(effect, float(np.nan_to_num(problem.compiled.suppression_price)))
     if by_cells or not problem.compiled.has_tables:
         return effect
     # The costs of sets hold what exact cells cost as well.

@@ -12,6 +12,7 @@ from anonymip import (
     GCP,
     Attribute,
     Bottleneck,
+    EquivalenceClasses,
     InputError,
     KOne,
     Microdata,
@@ -173,3 +174,15 @@ def test_losses_nearer_than_tolerances_are_not_proven_apart(
     assert found.objective >= optimum * (1 - 1e-12)
     assert found.bound is not None
     assert found.bound.value <= optimum * (1 + 1e-9)
+
+
+def test_a_star_beside_spreads_without_width_lifts_no_bound() -> None:
+    """Suppressing a record costs 1, the best classes 4e-16: a solver sees no more than the 1."""
+    frame = pd.DataFrame({"a": [1.0, 1.0, 2.0, 0.0, 1.0]})
+    data = Microdata(frame, (Attribute("a", domain=(0, 9e15)),))
+    problem = Problem(data, 2, EquivalenceClasses(suppression=True))
+    for start in ("best", "none"):
+        options = {"formulation": "set-partition", "warm_start": start}
+        solution = solve(problem, "equivalence-mip", options=options)
+        assert solution.bound is not None
+        assert solution.bound.value <= 4 / 9e15 * (1 + 1e-9)

@@ -141,7 +141,12 @@ def _cap(rng: random.Random, column: Column) -> float:
     if column.publish == "set":
         return float(rng.randint(1, 3))
     one, other = rng.choice(column.values), rng.choice(column.values)
-    return abs(one - other)
+    most = float(abs(one - other))
+    # None a little wider than the cap: by how much rounding is forgiven is not what is judged.
+    for width in sorted(abs(a - b) for a in column.values for b in column.values):
+        if most < width <= most * (1 + 1e-7):
+            most = width
+    return most
 
 
 def _mask(rng: random.Random, m: int) -> Mask:
