@@ -109,8 +109,9 @@ def _lowered_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64
     own = _own_losses(problem, np.arange(problem.n))
     if problem.compiled.has_tables:
         terms, complete = _terms(problem, budget)
-        # A column of no weight may lose less than the rounding of the others; the own loss stays.
-        terms = np.maximum(terms - _kernel_rounding(problem), np.minimum(own, terms))
+        # What exact cells cost may be large and cancel in the increase; the own loss stays.
+        rounding = problem.rounding / (problem.n if problem.compiled.aggregate == "sum" else 1)
+        terms = np.maximum(terms - rounding, np.minimum(own, terms))
     else:
         terms, complete = pairwise_terms(problem, budget)
     # Own loss and increase may cancel: their rounding does not.
@@ -118,12 +119,8 @@ def _lowered_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64
     # A recoding from outside may suppress records without saying so.
     if getattr(problem.recoding, "suppression", True):
         terms = np.minimum(terms, problem.compiled.suppression_price)
-    # Each term is a short sum of rounded products; their errors must not lift the bound. What exact
-    # cells cost may be large and cancel in the increase.
-    rest = np.where(terms > own, problem.rounding, 0.0)
-    if problem.compiled.aggregate == "sum":
-        rest = rest / problem.n
-    return terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms)) - rest, complete
+    # Each term is a short sum of rounded products; their errors must not lift the bound.
+    return terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms)), complete
 
 
 def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:
@@ -168,21 +165,6 @@ def _terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]
     # record's own loss is taken, which is exactly 0 for identical rows.
     increase = np.where(np.arange(len(terms)) < cursor[0], terms - own, 0.0)
     return (_own_losses(problem, types.first) + increase)[types.inverse], stopped is None
-
-
-def _kernel_rounding(problem: Problem) -> float:
-    """Return how far rounding may put the difference of two losses that the kernels add up."""
-    tables, microdata = problem.compiled.tables, problem.microdata
-    values = microdata.values[:, tables.range_columns] - tables.range_origin
-    steepest = np.abs(tables.range_low) + np.abs(tables.range_high)
-    size = abs(tables.constant) + float((steepest * np.abs(values).max(axis=0, initial=0.0)).sum())
-    for losses, starts in (
-        (tables.set_losses, tables.set_start),
-        (tables.pair_losses, tables.pair_start),
-    ):
-        size += sum(float(np.abs(part).max()) for part in np.split(losses, starts[1:]) if len(part))
-    additions = 2 * (len(steepest) + len(tables.set_columns) + len(tables.pair_columns) + 1)
-    return 2 * additions * float(np.finfo(np.float64).eps) * size
 
 
 def _own_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
