@@ -21,6 +21,17 @@ def clear_values(model: ConcreteModel) -> None:
             variable.set_value(None)
 
 
+def fill_values(model: ConcreteModel) -> None:
+    """Give variables without a value, which stand in no row, the one next to 0 in their bounds."""
+    from pyomo.environ import Var
+
+    for variable in model.component_data_objects(Var, descend_into=True):
+        if variable.value is None:
+            low, high = variable.bounds
+            value = 0.0 if low is None else max(0.0, low)
+            variable.set_value(value if high is None else min(value, high), skip_validation=True)
+
+
 def broken_by_values(model: ConcreteModel) -> str | None:
     """Return a sentence about what the values of a model's variables break, or None.
 

@@ -31,7 +31,7 @@ from anonymip.solvers.interface import (
     create_log,
 )
 from anonymip.solvers.isolation import Killed, can_isolate, prepare, run_isolated
-from anonymip.solvers.model_values import clear_values
+from anonymip.solvers.model_values import clear_values, fill_values
 from anonymip.solvers.standard_form import StandardForm
 from anonymip.status import Stopped
 
@@ -168,6 +168,7 @@ def solve_model(
     else:
         for variable, value in zip(form.variables, result.values.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
+        fill_values(model)
     return result
 
 

@@ -312,3 +312,11 @@ def test_adopt_hands_sets_over_where_own_records_are_free(health: Problem) -> No
     assert all(model.match[i, i].value < 0.5 for i in model.rows)
     solution = adopt(health, model)
     assert solution.objective <= pyo.value(model.loss) + 1e-6
+
+
+def test_matches_that_stand_in_no_row_have_values() -> None:
+    """Own records are given by their bounds alone: without a start they are read all the same."""
+    case = Case((Column((0.3, 0.3, 0.7, 0.1)),), 2, LOSSES["gcp"])
+    problem = case.problem().replace(recoding=KConcealment())
+    bare = freeform_mip(problem, warm_start="none")
+    assert bare.objective == pytest.approx(freeform_mip(problem).objective)
