@@ -21,7 +21,7 @@ import pyomo.environ as pyo
 from anonymip.models.cover_context import CoverContext
 from anonymip.models.equivalence_context import linear
 from anonymip.models.equivalence_loss import scaled_loss
-from anonymip.models.pair_losses import pair_losses
+from anonymip.models.pair_losses import pair_losses, with_rows
 
 
 def neighbours_size(context: CoverContext) -> int:
@@ -39,7 +39,7 @@ def add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     least = np.maximum(context.least_sizes - 2, 0)
     nearest = np.sort(losses, axis=1)[np.arange(problem.n), least]
     # Without enough records to cover the model is infeasible, and the loss has no bound.
-    bound = np.flatnonzero(np.isfinite(nearest) & (context.least_sizes > 1)).tolist()
+    bound = [i for i in with_rows(nearest, unit) if context.least_sizes[i] > 1]
     model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
     model.charge = pyo.Constraint(
         bound,

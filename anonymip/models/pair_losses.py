@@ -20,3 +20,17 @@ def pair_losses(problem: Problem) -> NDArray[np.float64]:
     losses = np.full((n, n), np.inf)
     losses[first, second] = losses[second, first] = found
     return losses
+
+
+def with_rows(nearest: NDArray[np.float64], unit: float) -> list[int]:
+    """Return the records for which a row on their nearest neighbours says something.
+
+    Parameters
+    ----------
+    nearest
+        (n,) least losses of the records; infinite without enough neighbours.
+    unit
+        Of the rows. Where rounding is as large as that a row says nothing, and its numbers, of a
+        huge constant, are more than solvers take.
+    """
+    return np.flatnonzero(LOSS_RELATIVE * np.abs(nearest) < unit).tolist()

@@ -67,7 +67,7 @@ from anonymip.models.equivalence import begin_model, checked_size, fitting_conte
 from anonymip.models.equivalence_context import Context, linear
 from anonymip.models.equivalence_loss import scaled_loss
 from anonymip.models.equivalence_start import set_start_equivalence
-from anonymip.models.pair_losses import pair_losses
+from anonymip.models.pair_losses import pair_losses, with_rows
 from anonymip.models.sharing import (
     add_reached_nodes,
     add_shared_ends,
@@ -222,9 +222,11 @@ def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     losses[context.conflicts] = np.inf
     nearest = np.sort(losses, axis=1)[:, problem.k - 2]
     price = problem.compiled.suppression_price
-    model.charged = pyo.Var(model.rows, doc="loss of a record [loss_unit]")
+    # Without k - 1 records that may join it a record has no class, and its loss no bound.
+    bound = with_rows(nearest, unit)
+    model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
     model.charge = pyo.Constraint(
-        model.rows,
+        bound,
         rule=lambda model, i: (0.0, scaled_loss(model, i, model.charged[i]), 0.0),
         doc="what a record is charged is its loss",
     )
@@ -239,8 +241,6 @@ def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
             variables.append(pair)
         return (float(nearest[i]) / unit, linear(0.0, coefficients, variables), None)
 
-    # Without k - 1 records that may join it a record has no class, and its loss no bound.
-    bound = np.flatnonzero(np.isfinite(nearest)).tolist()
     model.neighbours = pyo.Constraint(
         bound, rule=rule, doc="(d): a record loses what its k - 1 nearest neighbours cost"
     )
@@ -315,8 +315,8 @@ def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> Non
     problem.recoding.check(problem, assignment)
     ordered = model.component("twins_adjacent") is not None
     set_start_equivalence(model, sorted_twins(problem, assignment) if ordered else assignment)
-    for i in model.rows:
-        model.charged[i].set_value(pyo.value(model.record_loss[i]) / model.loss_unit)
+    for i, charged in model.charged.items():
+        charged.set_value(pyo.value(model.record_loss[i]) / model.loss_unit)
 
 
 def sorted_twins(problem: Problem, assignment: Classes) -> Classes:

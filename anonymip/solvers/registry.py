@@ -50,6 +50,10 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+#: A constant this large beside costs of order 1 is kept from solvers, whose relative tolerances
+#: would hide all differences behind it.
+_HUGE_OFFSET = 1e6
+
 
 def solver_names() -> tuple[str, ...]:
     """Return the names of all solvers that have an adapter, installed or not."""
@@ -209,34 +213,37 @@ def _solve_scaled(
     """Solve with costs of order 1, check the answer there, and give it in the model's unit.
 
     Tolerances of solvers are absolute: to costs of 1e-9 they are blind, and would call anything
-    optimal.
+    optimal. So they are beside a huge constant, which is kept from them, and which some refuse.
     """
     factor = form.cost_factor()
-    if factor == 1.0:
+    huge = abs(factor * form.offset) > _HUGE_OFFSET
+    if factor == 1.0 and not huge:
         return _solve_form(form, adapter, options, start, budget)
-    scaled = replace(form, cost=factor * form.cost, offset=factor * form.offset)
+    scaled = replace(form, cost=factor * form.cost, offset=0.0 if huge else factor * form.offset)
+    apart = form.in_model_sense(form.offset) if huge else 0.0
     listener = budget.progress
     if listener is not None:
-        tell = listener
-        budget = replace(budget, progress=lambda message: tell(_unscaled(message, factor)))
+        report = listener
+        budget = replace(budget, progress=lambda message: report(_unscaled(message, factor, apart)))
     result = _solve_form(scaled, adapter, options, start, budget)
     return replace(
         result,
         objective=None if result.values is None else form.objective(result.values),
-        bound=_divided(result.bound, factor),
+        bound=_in_units(result.bound, factor, apart),
     )
 
 
-def _unscaled(message: Progress, factor: float) -> Progress:
+def _unscaled(message: Progress, factor: float, apart: float) -> Progress:
     return replace(
         message,
-        incumbent=_divided(message.incumbent, factor),
-        bound=_divided(message.bound, factor),
+        incumbent=_in_units(message.incumbent, factor, apart),
+        bound=_in_units(message.bound, factor, apart),
     )
 
 
-def _divided(value: float | None, factor: float) -> float | None:
-    return None if value is None else value / factor
+def _in_units(value: float | None, factor: float, apart: float) -> float | None:
+    """Return a scaled value without the constant `apart` in the model's unit."""
+    return None if value is None else value / factor + apart
 
 
 def _solve_form(

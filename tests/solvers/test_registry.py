@@ -236,6 +236,24 @@ def test_names_and_versions() -> None:
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
+@pytest.mark.parametrize("sense", [pyo.minimize, pyo.maximize])
+@pytest.mark.parametrize("unit", [1e-13, 1.0])
+def test_a_huge_constant_is_no_obstacle(solver: str, unit: float, sense: Any) -> None:
+    """Beside a constant that dwarfs all costs a solver still finds the optimum."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(3), domain=pyo.Binary)
+    sign = 1 if sense is pyo.minimize else -1
+    model.cover = pyo.Constraint(expr=2 * model.x[0] + model.x[1] + model.x[2] >= 2)
+    costs = unit * (3 * model.x[0] + 1.25 * model.x[1] + 1.5 * model.x[2])
+    model.cost = pyo.Objective(expr=sign * (1e9 + costs), sense=sense)
+    result = solve_model(model, solver)
+    assert result.stopped is Stopped.OPTIMAL
+    assert [round(pyo.value(model.x[i])) for i in range(3)] == [0, 1, 1]
+    assert result.objective == pytest.approx(sign * 1e9)
+    assert result.bound == pytest.approx(sign * 1e9)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
 @pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e9])
 def test_the_unit_of_the_cost_changes_nothing(solver: str, unit: float) -> None:
     """Objective and bound come back in the model's unit, and optima stay optima."""
