@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -170,10 +169,10 @@ def test_diversity_costs() -> None:
         assert found.is_optimal
 
 
-def test_adult_without_suppression(shared_data: Path) -> None:
+@pytest.mark.shared_data
+def test_adult_without_suppression() -> None:
     """The optimum of Adult with its hierarchies, which enumeration of all 6,480 levels gave."""
     data = load_instance("adult-hierarchies")
     found = full_domain(Problem(data, 5, FullDomain()))
-    assert shared_data
     assert found.is_optimal
     assert found.gcp == pytest.approx(0.6608417, abs=1e-6)
