@@ -27,6 +27,7 @@ from anonymip import (
     KOne,
     Mask,
     PatternGuided,
+    PatternLevels,
     Problem,
     load_instance,
     publish,
@@ -48,6 +49,7 @@ _BY_RECODING = {
     "freeform": (COVERS,),
     "k-concealment": (KConcealment(),),
     "pattern": (STARS, PatternGuided(Mask())),
+    "pattern-levels": (PatternLevels(), PatternLevels(Mask(suppress_at_most=3))),
     "full-domain": (FullDomain(), FullDomain(most_suppressed=2)),
 }
 _TINY = ("health-records", "aggarwal-4", "wong-5")
