@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -73,6 +75,58 @@ def test_terms_add_up_to_no_more_than_any_class(
         for group in combinations(range(len(given_points)), size):
             cost = naive_cost(given_points, scale, group)
             assert terms[list(group)].sum() <= cost * (1 + 1e-9) + 1e-12
+
+
+def exact_cost(columns: Sequence[Sequence[float]], scale: str, group: tuple[int, ...]) -> Fraction:
+    """Return the squared errors of a class after their definition, without rounding."""
+
+    def around_mean(values: list[Fraction]) -> Fraction:
+        mean = sum(values, Fraction(0)) / len(values)
+        return sum(((value - mean) ** 2 for value in values), Fraction(0))
+
+    total = Fraction(0)
+    for column in columns:
+        values = [Fraction(value) for value in column]
+        unit = {
+            "deviation": around_mean(values) / len(values),
+            "domain": (max(values) - min(values)) ** 2,
+            "none": Fraction(1),
+        }[scale]
+        total += around_mean([values[i] for i in group]) / (unit or 1)
+    return total
+
+
+#: Neighbouring doubles beside each other, and beside values that are larger or far away.
+SMALL = (0.1, 0.10000000000000002, 0.3, 0.30000000000000004, 0.7, 0.7000000000000001, 1.0, -0.7)
+NEAR = st.sampled_from((*SMALL, 1e9, 1e9 + 1e-7, 1e15, 1e15 + 0.125, 1e-9))
+
+
+@settings(max_examples=150)
+@given(st.data(), st.integers(1, 2), st.integers(2, 3), SCALES)
+def test_exact_for_neighbouring_values(data: st.DataObject, m: int, k: int, scale: str) -> None:
+    """Every class costs its exact squared errors but for some ulps, and no bound is above them."""
+    given_points = np.array(data.draw(st.lists(st.tuples(*[NEAR] * m), min_size=4, max_size=7)))
+    problem = problem_of(given_points, k, scale)
+    terms = squared_error_terms(problem)
+    columns = given_points.T.tolist()
+    for size in range(k, len(given_points) + 1):
+        groups = list(combinations(range(len(given_points)), size))
+        costs = problem.compiled.class_losses(np.array(groups))
+        for group, cost in zip(groups, costs.tolist(), strict=True):
+            exact = exact_cost(columns, scale, group)
+            assert abs(Fraction(cost) - exact) <= exact * Fraction(1, 10**14)
+            assert sum(Fraction(term) for term in terms[list(group)].tolist()) <= exact
+
+
+def test_a_class_of_two_neighbouring_values() -> None:
+    """0.7 beside the next double costs half the square of what lies between, in a wider column."""
+    pair = [0.7, 0.7000000000000001]
+    problem = problem_of(np.array([[0.1], *([value] for value in pair), [1.0]]), 2, "none")
+    apart = Fraction(pair[1]) - Fraction(pair[0])
+    cost = problem.compiled.class_losses(np.array([[1, 2]])).item()
+    assert cost == float(apart**2 / 2)
+    low_apart = problem_of(np.array([[0.1], [1e15], [1e15 + 0.125], [2e15]]), 2, "none")
+    assert low_apart.compiled.class_losses(np.array([[1, 2]])).item() == 0.125**2 / 2
 
 
 def test_tight_for_pairs_of_points() -> None:
