@@ -13,7 +13,6 @@ from anonymip._version import __version__
 if TYPE_CHECKING:
     from anonymip.assignments import Classes, Cover, Description, Levels, Patterns
     from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
-    from anonymip.budget import Budget, Progress
     from anonymip.errors import (
         AnonymipError,
         InputError,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
         UnsupportedObjective,
         VerificationFailed,
     )
-    from anonymip.exact.model_solve import adopt
+    from anonymip.exact.classes.equivalence_mip import adopt
     from anonymip.experiments import Comparison, compare
     from anonymip.instances import (
         INSTANCES,
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
         PatternGuided,
         PatternLevels,
     )
+    from anonymip.runtime.budget import Budget, Progress
     from anonymip.solution import Bound, Solution
     from anonymip.solvers import SolverOptions, solve_model, solver_names
     from anonymip.solving import lower_bound, solve
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "anonymip.assignments": ("Classes", "Cover", "Description", "Levels", "Patterns"),
     "anonymip.bounds.nearest_neighbour": ("nearest_neighbour_bound",),
-    "anonymip.budget": ("Budget", "Progress"),
+    "anonymip.runtime.budget": ("Budget", "Progress"),
     "anonymip.errors": (
         "AnonymipError",
         "InputError",
@@ -99,7 +99,7 @@ _HOMES = {
         "UnsupportedObjective",
         "VerificationFailed",
     ),
-    "anonymip.exact.model_solve": ("adopt",),
+    "anonymip.exact.classes.equivalence_mip": ("adopt",),
     "anonymip.experiments": ("Comparison", "compare"),
     "anonymip.instances": (
         "INSTANCES",

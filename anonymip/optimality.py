@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from anonymip.assignments import Description
-from anonymip.objectives.effects import effects_of_cells
+from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.problem import Problem
 from anonymip.tolerances import (
     OPTIMALITY_RELATIVE,

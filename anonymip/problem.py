@@ -13,10 +13,10 @@ import numpy as np
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective
-from anonymip.objectives.effects import size_of_exact
+from anonymip.objectives.kernels.effects import size_of_exact
 from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
-from anonymip.recodings.limits import refuse_unfit
 from anonymip.recodings.registry import published_form
+from anonymip.recodings.rules.limits import refuse_unfit
 from anonymip.recodings.weaker import WITHOUT_DIVERSITY
 
 #: What the releases of a recoding are called.

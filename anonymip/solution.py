@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Classes, Cover, Description
 from anonymip.errors import AnonymipError
 from anonymip.objectives import GCP
-from anonymip.objectives.effects import effects_of_cells
+from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.objectives.steadiness import refuse_unsteady
 from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.budget import Budget, Progress
 from anonymip.errors import AnonymipError, InputError, InputWarning
-from anonymip.kernels import announcing_compilation
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.kernels import announcing_compilation
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solver_names
 from anonymip.tolerances import same_loss

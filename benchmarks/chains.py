@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from anonymip import Budget, Classes, Microdata, Problem, Solution, load_instance, solve
-from anonymip.exact.chain.options import ChainOptions
-from anonymip.exact.small import solve_small
-from anonymip.exact.split_carry import ChainRun, run_chain
-from anonymip.heuristics.orders import find_order
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.split_carry.options import ChainOptions
+from anonymip.exact.split_carry.split_carry import ChainRun, run_chain
+from anonymip.orders.orders import find_order
 
 #: Records and k of the tables.
 _TABLES = ((5_000, 3), (20_000, 3), (100_000, 3), (20_000, 5), (100_000, 5))

@@ -12,7 +12,7 @@ from anonymip import InputError, Problem, build, load_instance, solve_model
 from anonymip.files import replacing
 from anonymip.models import formulations_of, relax
 from anonymip.solvers import SolverOptions, get_solver
-from anonymip.solvers.compilation import compile_standard_form
+from anonymip.solvers.modelling.compilation import compile_standard_form
 
 PAGE = Path(__file__).parents[1] / "docs" / "formulations.md"
 BEGIN, END = "<!-- formulations: begin -->", "<!-- formulations: end -->"

@@ -89,7 +89,7 @@ def test_the_main_functions_have_examples() -> None:
         "anonymip.solving.solve",
         "anonymip.solving.lower_bound",
         "anonymip.experiments.comparison.compare",
-        "anonymip.objectives.protocol.objective",
+        "anonymip.objectives.language.protocol.objective",
         "anonymip.methods.registry.register_method",
     } <= names
 

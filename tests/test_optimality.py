@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import Attribute, Bound, Classes, Microdata, Problem, Solution, objective, solve
-from anonymip.objectives.class_loss import kernel_rows, pair_loss
+from anonymip.objectives.kernels.class_loss import kernel_rows, pair_loss
 from anonymip.optimality import proves_optimal
 
 VALUES = (137, 582, 867, 821, 782, 64, 261, 120)

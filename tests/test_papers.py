@@ -16,11 +16,11 @@ import pytest
 from numpy.typing import NDArray
 
 from anonymip import Classes, LiangGCP, Microdata, Problem, WeightedLoss, load_instance, solve
-from anonymip.budget import Budget
-from anonymip.exact.model_solve import equivalence_mip
-from anonymip.heuristics.orders import variance_order
-from anonymip.kernels import kernel
+from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.objectives import cells_of
+from anonymip.orders.orders import variance_order
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
 from tests.brute_force import (
     Column,
     NaiveLoss,

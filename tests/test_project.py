@@ -167,14 +167,14 @@ def test_imports_run_downwards(path: Path) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import anonymip.solvers.highs",
+        "import anonymip.solvers.adapters.highs",
         "from anonymip.solvers import highs",
         "from anonymip import solvers",
         "from anonymip import solve",
         "import anonymip",
         "from ..solvers import highs",
         "from .. import solvers",
-        "if TYPE_CHECKING:\n    from anonymip.solvers.highs import Highs",
+        "if TYPE_CHECKING:\n    from anonymip.solvers.adapters.highs import Highs",
         "def late():\n    import anonymip.solvers",
     ],
 )
@@ -191,7 +191,7 @@ def test_upward_imports_are_seen(source: str) -> None:
         "from anonymip import errors",
         "from . import reading\nfrom .reading import read",
         "from ..bounds.neighbours import bound",
-        "target = 'anonymip.solvers.highs:Highs'",
+        "target = 'anonymip.solvers.adapters.highs:Highs'",
     ],
 )
 def test_downward_imports_pass(source: str) -> None:

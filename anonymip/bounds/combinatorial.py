@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
-from anonymip.bounds.pattern_lagrangian import pattern_bound
+from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
 from anonymip.bounds.squared_error import squared_error_bound, squared_error_terms
 from anonymip.bounds.weaker_notions import weaker_notion_bound
-from anonymip.budget import Budget
 from anonymip.objectives import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import PatternGuided
+from anonymip.runtime.budget import Budget
 from anonymip.solution import Bound
 
 

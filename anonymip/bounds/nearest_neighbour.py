@@ -8,25 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.bounds.pairwise_terms import pairwise_terms
-from anonymip.budget import Budget
 from anonymip.errors import UnsupportedObjective
-from anonymip.kernels import Stopwatch, kernel
-from anonymip.objectives.box_tree import BoxTree, build_tree, new_tree
-from anonymip.objectives.class_cells import cells_of_sets
-from anonymip.objectives.class_loss import (
+from anonymip.objectives.kernels.box_tree import BoxTree, build_tree, new_tree
+from anonymip.objectives.kernels.class_loss import (
     ClassState,
     KernelRows,
     kernel_rows,
     new_state,
     open_class,
 )
-from anonymip.objectives.nearest_types import DEEPEST, nearest_types
-from anonymip.objectives.tables import LossTables
+from anonymip.objectives.kernels.nearest_types import DEEPEST, nearest_types
+from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings.registry import COVERING_K, published_form
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Bound
 from anonymip.status import Stopped
-from anonymip.stepping import run_in_steps
 from anonymip.tolerances import LOSS_RELATIVE
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.budget import Budget
-from anonymip.objectives.class_cells import cells_of_sets
+from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
 
 #: Pairs looked at in all; the terms of further rows are what they lose when published exactly.
 _LARGEST_PAIRS = 10_000_000

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from anonymip.budget import Budget
 from anonymip.errors import UnsupportedObjective
-from anonymip.kernels import Stopwatch
 from anonymip.objectives import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.registry import published_form
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 from anonymip.tolerances import LOSS_RELATIVE
 

@@ -8,11 +8,11 @@ from math import fsum
 import numpy as np
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
-from anonymip.budget import Budget
-from anonymip.kernels import Stopwatch
-from anonymip.objectives.class_cells import cells_of_sets
+from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import KConcealment, KOne, OneK
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 from anonymip.tolerances import LOSS_RELATIVE
 

@@ -61,7 +61,7 @@ class Keeping:
         """The files that may be written: the checkpoint, and the longest name of a part of it."""
         if self.path is None:
             return ()
-        from anonymip.exact.chain.checkpoint import part_path
+        from anonymip.exact.split_carry.checkpoint import part_path
 
         return self.path, part_path(self.path, _LAST_PART)
 
@@ -91,7 +91,7 @@ class Keeping:
             named = f" --checkpoint {self.path}" if self.named else ""
             return f"stopped early: the same command with{named} --resume goes on"
         # Imported late: listing the methods loads none of them.
-        from anonymip.exact.chain.checkpoint import remove_parts
+        from anonymip.exact.split_carry.checkpoint import remove_parts
 
         self.path.unlink()
         remove_parts(self.path)

@@ -22,10 +22,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from anonymip.budget import Progress as Message
 from anonymip.errors import InputWarning, ReleaseWarning
 from anonymip.extensions import ExtensionWarning
 from anonymip.files import Outputs, writing
+from anonymip.runtime.budget import Progress as Message
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)

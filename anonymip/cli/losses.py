@@ -9,7 +9,7 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli.console import human, print_table, say, write_json
-from anonymip.objectives.discovery import attributes_read, small_table
+from anonymip.objectives.losses.discovery import attributes_read, small_table
 
 if TYPE_CHECKING:
     from anonymip.methods.acceptance import ObjectiveReport

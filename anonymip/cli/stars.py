@@ -12,7 +12,7 @@ from anonymip.errors import InputError
 from anonymip.methods import find_method
 from anonymip.objectives import MembersObjective, Objective, Suppressions
 from anonymip.recodings import FullDomain, PatternLevels, Recoding
-from anonymip.recodings.mask_sections import listed_columns, read_mask_section
+from anonymip.recodings.masks.mask_sections import listed_columns, read_mask_section
 from anonymip.recodings.registry import find_recoding
 
 SuppressAtMost = Annotated[

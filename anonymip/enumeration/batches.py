@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.budget import Budget
 from anonymip.enumeration.merging import MergedRows
-from anonymip.objectives.class_cells import cells_of_sets
+from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.problem import Problem
-from anonymip.recodings.limits import met_by_sets
+from anonymip.recodings.rules.limits import met_by_sets
+from anonymip.runtime.budget import Budget
 
 #: Sets made at a time, about.
 _BATCH = 20_000

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.kernels import kernel
-from anonymip.objectives.class_loss import KernelRows, pair_loss, range_loss
-from anonymip.objectives.tables import LossTables
+from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
 
 #: What a step ends with.
 DONE, MORE, FULL, MAX_SETS, MAX_NODES = 0, 1, 2, 3, 4

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anonymip.budget import Budget
 from anonymip.enumeration.batches import Found, Request, search_in_batches
 from anonymip.enumeration.cluster_sets import ClusterSets, gather_sets
 from anonymip.enumeration.depth_first import (
@@ -27,10 +26,11 @@ from anonymip.enumeration.depth_first import (
 )
 from anonymip.enumeration.merging import MergedRows, merge_rows
 from anonymip.errors import InputError
-from anonymip.objectives.class_loss import kernel_rows
-from anonymip.objectives.tables import LossTables
+from anonymip.objectives.kernels.class_loss import kernel_rows
+from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
-from anonymip.recodings.limits import Cap, conflicts
+from anonymip.recodings.rules.limits import Cap, conflicts
+from anonymip.runtime.budget import Budget
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: Sets that an enumeration keeps unless told otherwise.

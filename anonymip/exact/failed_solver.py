@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from anonymip.assignments import Classes
 from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.budget import Budget
 from anonymip.errors import AnonymipError, InvalidAssignment, NoSolution, SolverError
-from anonymip.exact.small import solve_small
-from anonymip.kernels import Stopwatch
+from anonymip.exact.classes.small import solve_small
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 

@@ -12,12 +12,12 @@ from scipy.optimize import linprog
 from scipy.sparse import csc_array, hstack, identity
 
 from anonymip.bounds.combinatorial import record_terms
-from anonymip.budget import Budget
 from anonymip.enumeration import ClusterSets, enumerate_sets
-from anonymip.kernels import Stopwatch
-from anonymip.models.set_columns import edge
+from anonymip.models.parts.set_columns import edge
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 from anonymip.tolerances import LOSS_RELATIVE
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.errors import NoSolution, SolverError
 from anonymip.exact.trust import compare_losses, trusted_bound
-from anonymip.kernels import Stopwatch
 from anonymip.models import read
 from anonymip.problem import Problem
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverResult
 from anonymip.status import Stopped

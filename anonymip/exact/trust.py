@@ -6,7 +6,7 @@ import numpy as np
 
 from anonymip.assignments import Classes
 from anonymip.errors import SolverError
-from anonymip.objectives.effects import effects_of_cells, least_step, size_of_exact
+from anonymip.objectives.kernels.effects import effects_of_cells, least_step, size_of_exact
 from anonymip.optimality import changeable
 from anonymip.problem import Problem
 from anonymip.solution import Solution

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, NoSolution, SolverUnavailable, UnsupportedObjective
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget, Progress
 from anonymip.solution import Bound, Solution, says_nothing
 from anonymip.solving import solve
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from anonymip.objectives import GCP, cells_of
-from anonymip.objectives.record import Record
+from anonymip.objectives.language.record import Record
 from anonymip.publishing import Release, homogeneous_classes, what_is_gone
 from anonymip.recodings import PatternGuided
 from anonymip.solution import Solution

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.errors import InputError
 from anonymip.graphs.matchings import draw_matching
-from anonymip.kernels import kernel
+from anonymip.runtime.kernels import kernel
 
 #: The counts fit 64 bits up to 20 records, since 20! does; the tables take 2^n places each.
 MOST_RECORDS = 20

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.graphs.open_edges import OpenEdges
-from anonymip.kernels import kernel
+from anonymip.runtime.kernels import kernel
 
 
 @kernel

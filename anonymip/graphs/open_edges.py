@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
-from anonymip.kernels import kernel
+from anonymip.runtime.kernels import kernel
 
 
 class OpenEdges(NamedTuple):

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from anonymip.assignments import Assignment
-from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
+from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -84,9 +84,9 @@ def cheapest_start(
     -----
     Complexity: O(n log n + n k) and what the budget allows beyond.
     """
-    from anonymip.heuristics.nh import nh
-    from anonymip.heuristics.ring import ring
-    from anonymip.heuristics.sort_greedy import sort_greedy
+    from anonymip.heuristics.freeform.nh import nh
+    from anonymip.heuristics.freeform.ring import ring
+    from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 
     recoding = problem.recoding
     assert isinstance(recoding, Freeform)

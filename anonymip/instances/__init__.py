@@ -1,12 +1,12 @@
 """What is given: tables, attributes, hierarchies, domains; readers, generators, named instances."""
 
 from anonymip.instances.attribute import Attribute
-from anonymip.instances.benchmark_data import data_directory
 from anonymip.instances.domains import Domains
-from anonymip.instances.generators import census
-from anonymip.instances.hierarchy import Hierarchy, read_hierarchy
+from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
+from anonymip.instances.library.benchmark_data import data_directory
+from anonymip.instances.library.generators import census
+from anonymip.instances.library.named import INSTANCES, NamedInstance, load_instance
 from anonymip.instances.microdata import Microdata, RowTypes, TableFormat
-from anonymip.instances.named import INSTANCES, NamedInstance, load_instance
 from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema, read_schema
 

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, Literal, cast, get_args
 
 from anonymip.errors import InputError
-from anonymip.instances.hierarchy import Hierarchy
+from anonymip.instances.hierarchies.hierarchy import Hierarchy
 
 Kind = Literal["numeric", "categorical", "hierarchical"]
 Publish = Literal["range", "set", "node"]

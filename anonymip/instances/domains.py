@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
+from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
-from anonymip.instances.tree import Tree
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
 _NARROWEST, _WIDEST = 1e-300, 1e300

@@ -18,8 +18,8 @@ from anonymip.instances.columns import (
     refuse_foreign_cells,
     unknown_column,
 )
-from anonymip.instances.declared_hierarchy import declared_hierarchy
-from anonymip.instances.hierarchy import Hierarchy
+from anonymip.instances.hierarchies.declared_hierarchy import declared_hierarchy
+from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.microdata import Microdata, TableFormat
 from anonymip.instances.readers import read_table
 
@@ -79,7 +79,7 @@ class Schema:
         Format of the file.
     mask
         Which cells may be suppressed together, by the keys of the section ``[mask]``; see
-        :func:`anonymip.recodings.mask_sections.read_mask_section`.
+        :func:`anonymip.recodings.masks.mask_sections.read_mask_section`.
     replaced
         Quasi-identifiers that it declared before others took their place.
     """

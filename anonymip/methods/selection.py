@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution, SolverError
-from anonymip.exact.improvement import repeats
-from anonymip.exact.pair_assignment import pair_obstacle
-from anonymip.heuristics.rules import is_plain
+from anonymip.exact.freeform.pair_assignment import pair_obstacle
+from anonymip.heuristics.local_search.local_search import repeats
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
 from anonymip.problem import Problem
+from anonymip.problem_rules import is_plain
 from anonymip.recodings import Freeform
-from anonymip.recodings.output_rows import recoding_of
+from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 

@@ -13,7 +13,7 @@ from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.objectives import pattern_costs
 from anonymip.objectives.level_costs import level_costs
 from anonymip.problem import Problem
-from anonymip.recodings.level_maps import level_maps
+from anonymip.recodings.rows.level_maps import level_maps
 
 Method = Callable[..., Any]
 

@@ -1,19 +1,10 @@
 """What is lost: the objective protocol and the losses of the literature."""
 
-from anonymip.objectives.bottleneck import Bottleneck
-from anonymip.objectives.class_cells import cells_of_sets
-from anonymip.objectives.compiled import CompiledObjective, cells_of
-from anonymip.objectives.loading import OBJECTIVES, load_objective
-from anonymip.objectives.members import Members
-from anonymip.objectives.penalties import (
-    GCP,
-    HierarchyLoss,
-    LeafLoss,
-    LiangGCP,
-    SetGCP,
-    WeightedLoss,
-)
-from anonymip.objectives.protocol import (
+from anonymip.objectives.kernels.star_costs import pattern_costs
+from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.compiled import CompiledObjective, cells_of
+from anonymip.objectives.language.members import Members
+from anonymip.objectives.language.protocol import (
     FunctionObjective,
     FunctionOfMembers,
     MembersObjective,
@@ -21,11 +12,20 @@ from anonymip.objectives.protocol import (
     class_objective,
     objective,
 )
-from anonymip.objectives.record import CellBatch, Record
-from anonymip.objectives.squared_error import SSE
-from anonymip.objectives.star_costs import pattern_costs
-from anonymip.objectives.suppressions import Suppressions
-from anonymip.objectives.tables import LossTables
+from anonymip.objectives.language.record import CellBatch, Record
+from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.losses.bottleneck import Bottleneck
+from anonymip.objectives.losses.loading import OBJECTIVES, load_objective
+from anonymip.objectives.losses.penalties import (
+    GCP,
+    HierarchyLoss,
+    LeafLoss,
+    LiangGCP,
+    SetGCP,
+    WeightedLoss,
+)
+from anonymip.objectives.losses.squared_error import SSE
+from anonymip.objectives.losses.suppressions import Suppressions
 
 __all__ = [
     "GCP",

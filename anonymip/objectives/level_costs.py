@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
-from anonymip.objectives.compiled import CompiledObjective
-from anonymip.objectives.penalties import GCP, HierarchyLoss, LeafLoss, WeightedLoss
-from anonymip.objectives.record import CellBatch
-from anonymip.objectives.suppressions import Suppressions
+from anonymip.objectives.language.compiled import CompiledObjective
+from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.losses.penalties import GCP, HierarchyLoss, LeafLoss, WeightedLoss
+from anonymip.objectives.losses.suppressions import Suppressions
 from anonymip.tolerances import same_loss
 
 #: Losses that are sums of terms of one attribute each, stars included.

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Description
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
-from anonymip.objectives.effects import effects_of_cells, size_of_exact
-from anonymip.objectives.expression import Expression
-from anonymip.objectives.record import CellBatch
+from anonymip.objectives.kernels.effects import effects_of_cells, size_of_exact
+from anonymip.objectives.language.expression import Expression
+from anonymip.objectives.language.record import CellBatch
 from anonymip.tolerances import LOSS_RELATIVE
 
 if TYPE_CHECKING:
-    from anonymip.objectives.compiled import CompiledObjective
+    from anonymip.objectives.language.compiled import CompiledObjective
 
 #: Element-wise functions may differ in their last digits with the place in a batch.
 _LAST_DIGITS = 1e-12

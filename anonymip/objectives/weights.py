@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.protocol import MembersObjective, Objective
-from anonymip.objectives.record import Record
-from anonymip.objectives.sampling import sampled_cells
-from anonymip.objectives.squared_error import SSE
+from anonymip.objectives.language.protocol import MembersObjective, Objective
+from anonymip.objectives.language.record import Record
+from anonymip.objectives.language.sampling import sampled_cells
+from anonymip.objectives.losses.squared_error import SSE
 
 
 class _Noting(Mapping[str, float]):

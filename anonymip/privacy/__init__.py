@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonymip.privacy.attacks import consistency_graph
-    from anonymip.privacy.consistency import MatchGraph
-    from anonymip.privacy.corruption import (
+    from anonymip.privacy.attacks.attacks import consistency_graph
+    from anonymip.privacy.attacks.corruption import (
         Corruption,
         Identities,
         identities_left,
         measure_corruption,
     )
-    from anonymip.privacy.digests import is_table_of
-    from anonymip.privacy.joined import JoinedCandidates, joined_candidates
-    from anonymip.privacy.probabilities import MatchProbabilities, match_probabilities
-    from anonymip.privacy.published import PublishedTable, read_release
+    from anonymip.privacy.attacks.joined import JoinedCandidates, joined_candidates
+    from anonymip.privacy.attacks.probabilities import MatchProbabilities, match_probabilities
+    from anonymip.privacy.graph.consistency import MatchGraph
+    from anonymip.privacy.reading.manifests.digests import is_table_of
+    from anonymip.privacy.reading.published import PublishedTable, read_release
     from anonymip.privacy.verification import Verification, verify
 
 __all__ = [
@@ -41,20 +41,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Corruption": "anonymip.privacy.corruption",
-    "Identities": "anonymip.privacy.corruption",
-    "JoinedCandidates": "anonymip.privacy.joined",
-    "MatchGraph": "anonymip.privacy.consistency",
-    "MatchProbabilities": "anonymip.privacy.probabilities",
-    "PublishedTable": "anonymip.privacy.published",
+    "Corruption": "anonymip.privacy.attacks.corruption",
+    "Identities": "anonymip.privacy.attacks.corruption",
+    "JoinedCandidates": "anonymip.privacy.attacks.joined",
+    "MatchGraph": "anonymip.privacy.graph.consistency",
+    "MatchProbabilities": "anonymip.privacy.attacks.probabilities",
+    "PublishedTable": "anonymip.privacy.reading.published",
     "Verification": "anonymip.privacy.verification",
-    "consistency_graph": "anonymip.privacy.attacks",
-    "identities_left": "anonymip.privacy.corruption",
-    "is_table_of": "anonymip.privacy.digests",
-    "joined_candidates": "anonymip.privacy.joined",
-    "match_probabilities": "anonymip.privacy.probabilities",
-    "measure_corruption": "anonymip.privacy.corruption",
-    "read_release": "anonymip.privacy.published",
+    "consistency_graph": "anonymip.privacy.attacks.attacks",
+    "identities_left": "anonymip.privacy.attacks.corruption",
+    "is_table_of": "anonymip.privacy.reading.manifests.digests",
+    "joined_candidates": "anonymip.privacy.attacks.joined",
+    "match_probabilities": "anonymip.privacy.attacks.probabilities",
+    "measure_corruption": "anonymip.privacy.attacks.corruption",
+    "read_release": "anonymip.privacy.reading.published",
     "verify": "anonymip.privacy.verification",
 }
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from anonymip.errors import InputError
-from anonymip.privacy.claims import (
+from anonymip.privacy.checks.claims import (
     has_ncp_objective,
     loss_problems,
     normalised_penalty,
@@ -23,37 +23,37 @@ from anonymip.privacy.claims import (
     relative_gap,
     star_cost_problems,
 )
-from anonymip.privacy.class_sizes import ClassSizes
-from anonymip.privacy.consistency import PublishedMatches
-from anonymip.privacy.covers import check_cover, promise
-from anonymip.privacy.digests import digest_finding
-from anonymip.privacy.diverse_matches import cover_diversity_problems
-from anonymip.privacy.formulas import formula_problems, without_marks
-from anonymip.privacy.hierarchies import Nodes, Paths, read_nodes
-from anonymip.privacy.homogeneous import (
-    homogeneous_counts,
-    homogeneous_problems,
-    homogeneous_sentence,
-)
-from anonymip.privacy.manifest import COVERS, STARRED, Manifest, read_manifest
-from anonymip.privacy.original import Original, domain_problems, encode_original
-from anonymip.privacy.promises import cap_problems, diversity_problems
-from anonymip.privacy.published import (
-    PublishedTable,
-    baggage_problems,
-    header_problems,
-    parse_release,
-)
-from anonymip.privacy.row_counts import but_for, count_problems, suppressed_problems
-from anonymip.privacy.schemas import Schema, read_schema
-from anonymip.privacy.stars import (
+from anonymip.privacy.checks.class_sizes import ClassSizes
+from anonymip.privacy.checks.covers import check_cover, promise
+from anonymip.privacy.checks.diverse_matches import cover_diversity_problems
+from anonymip.privacy.checks.promises import cap_problems, diversity_problems
+from anonymip.privacy.checks.row_counts import but_for, count_problems, suppressed_problems
+from anonymip.privacy.checks.stars import (
     inexact_problems,
     level_problems,
     mask_problems,
     recoded_problems,
 )
-from anonymip.privacy.tables import MalformedTable, TextTable, read_table
-from anonymip.privacy.truth import range_problems, truth_problems
+from anonymip.privacy.checks.truth import range_problems, truth_problems
+from anonymip.privacy.graph.consistency import PublishedMatches
+from anonymip.privacy.reading.formulas import formula_problems, without_marks
+from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
+from anonymip.privacy.reading.manifests.digests import digest_finding
+from anonymip.privacy.reading.manifests.homogeneous import (
+    homogeneous_counts,
+    homogeneous_problems,
+    homogeneous_sentence,
+)
+from anonymip.privacy.reading.manifests.manifest import COVERS, STARRED, Manifest, read_manifest
+from anonymip.privacy.reading.original import Original, domain_problems, encode_original
+from anonymip.privacy.reading.published import (
+    PublishedTable,
+    baggage_problems,
+    header_problems,
+    parse_release,
+)
+from anonymip.privacy.reading.schemas import Schema, read_schema
+from anonymip.privacy.reading.tables import MalformedTable, TextTable, read_table
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,9 @@ def verify(
 
     Notes
     -----
-    Complexity: O(m n log n), and a matching between the kinds of records and of rows, see
-    :mod:`anonymip.privacy.matching`; for covers also what :mod:`anonymip.privacy.regularity` says.
+    Complexity: O(m n log n), and a matching between the row types of records and of rows, see
+    :mod:`anonymip.privacy.graph.matching`; for covers also what
+    :mod:`anonymip.privacy.graph.regularity` says.
     """
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")

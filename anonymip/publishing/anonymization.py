@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.budget import Progress
 from anonymip.errors import InputError
 from anonymip.instances import Attribute, Microdata, Schema, TableFormat
 from anonymip.objectives import GCP, MembersObjective, Objective
@@ -18,6 +17,7 @@ from anonymip.publishing.manifest import as_verified
 from anonymip.publishing.release import Release, publish, refuse_layout
 from anonymip.publishing.suppressed import refuse_choice
 from anonymip.recodings import Diversity, EquivalenceClasses, Limit, Recoding
+from anonymip.runtime.budget import Progress
 from anonymip.solving import solve
 
 

@@ -13,8 +13,8 @@ from anonymip._version import __version__
 from anonymip.assignments import Assignment, Cover
 from anonymip.graphs import degree_of
 from anonymip.instances import Attribute
+from anonymip.publishing.cautions.homogeneous import Counts
 from anonymip.publishing.claims import claimed_form, cover_assumptions, cover_checks
-from anonymip.publishing.homogeneous import Counts
 from anonymip.publishing.star_claims import (
     describe_costs,
     describe_stars,

@@ -18,12 +18,14 @@ from anonymip.errors import InputError, ReleaseWarning
 from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
 from anonymip.privacy import Verification, verify
-from anonymip.publishing.cautions import formula_cells, nearly_unique_columns
+from anonymip.publishing.cautions.cautions import formula_cells, nearly_unique_columns
+from anonymip.publishing.cautions.formulas import with_apostrophes
+from anonymip.publishing.cautions.homogeneous import count_homogeneous, homogeneous_classes
+from anonymip.publishing.cautions.previous import cut_off
+from anonymip.publishing.cautions.untouched import untouched_column
 from anonymip.publishing.cells import end_names, published_columns
 from anonymip.publishing.checking import hierarchy_paths, read_back
-from anonymip.publishing.drawing import draw_matching
-from anonymip.publishing.formulas import with_apostrophes
-from anonymip.publishing.homogeneous import count_homogeneous, homogeneous_classes
+from anonymip.publishing.drawing.drawing import draw_matching
 from anonymip.publishing.manifest import (
     as_verified,
     describe_attribute,
@@ -31,10 +33,8 @@ from anonymip.publishing.manifest import (
     manifest_path,
     of_file,
 )
-from anonymip.publishing.previous import cut_off
 from anonymip.publishing.star_claims import telling_columns
 from anonymip.publishing.suppressed import published_records, refuse_choice, starred_rows
-from anonymip.publishing.untouched import untouched_column
 from anonymip.solution import Solution
 
 #: Endings of files, by what is written. A name without ending is text.

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Cover, Description
 from anonymip.errors import InputError, InvalidAssignment
-from anonymip.recodings.covering import checked_cover, describe_sets_of
 from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.rows.covering import checked_cover, describe_sets_of
 
 
 @dataclass(frozen=True)

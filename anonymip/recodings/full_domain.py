@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, CellSets, Classes, Description, Levels
 from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
-from anonymip.recodings.equal_rows import equal_rows
-from anonymip.recodings.level_maps import STAR, level_maps
 from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.rows.equal_rows import equal_rows
+from anonymip.recodings.rows.level_maps import STAR, level_maps
 
 
 @dataclass(frozen=True)

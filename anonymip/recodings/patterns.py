@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description, Patterns
 from anonymip.errors import InputError, InvalidAssignment
-from anonymip.recodings.equal_rows import equal_rows
-from anonymip.recodings.masks import Mask
+from anonymip.recodings.masks.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.rows.equal_rows import equal_rows
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 
 from anonymip.assignments import Assignment, Description
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.compiled import CompiledObjective
-from anonymip.recodings.diversity import Diversity
-from anonymip.recodings.limits import Limit
+from anonymip.objectives.language.compiled import CompiledObjective
+from anonymip.recodings.rules.diversity import Diversity
+from anonymip.recodings.rules.limits import Limit
 
 
 class SizeLimit(NamedTuple):

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Description
 from anonymip.errors import InvalidAssignment
 from anonymip.graphs import effective_sizes
-from anonymip.recodings.covering import checked_cover, describe_sets_of
 from anonymip.recodings.recoding import ProblemView, SizeLimit
+from anonymip.recodings.rows.covering import checked_cover, describe_sets_of
 
 _RULED_OUT = (
     "its k counts matches that no assignment of records to rows contains, so that a record may be "

@@ -3,9 +3,10 @@
 Only the light parts are imported here; Pyomo and the solvers load on first use.
 """
 
-from anonymip.solvers.compilation import compile_standard_form
 from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
 from anonymip.solvers.model_values import broken_by_values
+from anonymip.solvers.modelling.compilation import compile_standard_form
+from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.solvers.registry import (
     availability,
     get_solver,
@@ -13,7 +14,6 @@ from anonymip.solvers.registry import (
     solve_model,
     solver_names,
 )
-from anonymip.solvers.standard_form import StandardForm
 
 __all__ = [
     "Availability",

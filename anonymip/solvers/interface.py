@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from anonymip.budget import Budget
-    from anonymip.solvers.standard_form import StandardForm
+    from anonymip.runtime.budget import Budget
+    from anonymip.solvers.modelling.standard_form import StandardForm
 
 #: Solvers stop at this absolute gap: small enough to mean "proven" for losses of order 1e-3.
 ABSOLUTE_GAP = 1e-9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anonymip.errors import InputError, NoSolution
-from anonymip.solvers.compilation import compile_standard_form
+from anonymip.solvers.modelling.compilation import compile_standard_form
 from anonymip.tolerances import FEASIBILITY
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from anonymip.budget import Budget, Progress
 from anonymip.errors import (
     AnonymipError,
     InputError,
@@ -21,8 +20,8 @@ from anonymip.errors import (
     SolverError,
     SolverUnavailable,
 )
-from anonymip.solvers.checking import check_result, keep_start
-from anonymip.solvers.compilation import compile_standard_form
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.isolation import Killed, can_isolate, prepare, run_isolated
 from anonymip.solvers.interface import (
     Availability,
     Solver,
@@ -30,9 +29,10 @@ from anonymip.solvers.interface import (
     SolverResult,
     create_log,
 )
-from anonymip.solvers.isolation import Killed, can_isolate, prepare, run_isolated
 from anonymip.solvers.model_values import clear_values, fill_values
-from anonymip.solvers.standard_form import StandardForm
+from anonymip.solvers.modelling.checking import check_result, keep_start
+from anonymip.solvers.modelling.compilation import compile_standard_form
+from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 #: Name on the command line -> "module:class".
 ADAPTERS: Mapping[str, str] = MappingProxyType(
     {
-        "highs": "anonymip.solvers.highs:HighsSolver",
-        "cbc": "anonymip.solvers.cbc:CbcSolver",
-        "scip": "anonymip.solvers.scip:ScipSolver",
-        "gurobi": "anonymip.solvers.gurobi:GurobiSolver",
-        "cplex": "anonymip.solvers.cplex:CplexSolver",
+        "highs": "anonymip.solvers.adapters.highs:HighsSolver",
+        "cbc": "anonymip.solvers.adapters.cbc:CbcSolver",
+        "scip": "anonymip.solvers.adapters.scip:ScipSolver",
+        "gurobi": "anonymip.solvers.adapters.gurobi:GurobiSolver",
+        "cplex": "anonymip.solvers.adapters.cplex:CplexSolver",
     }
 )
 

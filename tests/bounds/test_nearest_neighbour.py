@@ -26,7 +26,7 @@ from anonymip import (
     solve,
 )
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
-from anonymip.budget import Budget
+from anonymip.runtime.budget import Budget
 from tests.brute_force import Cell, Column, gcp, nearest_neighbour_sum, record_loss, starred
 from tests.random_problems import (
     FALLING,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from anonymip.bounds import pairwise_terms as module
 from anonymip.bounds.pairwise_terms import pairwise_terms
-from anonymip.budget import Budget
+from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, record_loss
 from tests.random_problems import PRODUCT, Case, cases
 

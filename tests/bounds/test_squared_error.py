@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from anonymip import SSE, Attribute, Microdata, Problem, UnsupportedObjective
 from anonymip.bounds.squared_error import squared_error_bound, squared_error_terms
-from anonymip.budget import Budget
+from anonymip.runtime.budget import Budget
 from tests.brute_force import Rules, least_cost_of_classes
 
 SCALES = st.sampled_from(["deviation", "domain", "none"])

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from anonymip.budget import Progress
 from anonymip.cli import console
 from anonymip.errors import InputError
+from anonymip.runtime.budget import Progress
 
 
 def test_tables_off_a_terminal_are_as_wide_as_their_cells(

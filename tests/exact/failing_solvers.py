@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 
-from anonymip.budget import Budget
+from anonymip.runtime.budget import Budget
 from anonymip.solvers import Availability, SolverOptions, SolverResult, StandardForm
-from anonymip.solvers.highs import HighsSolver
+from anonymip.solvers.adapters.highs import HighsSolver
 from tests.solvers.lying import Adapter
 
 

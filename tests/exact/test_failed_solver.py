@@ -28,17 +28,18 @@ from anonymip import (
 )
 from anonymip.cli.app import run
 from anonymip.errors import LicenceLimit
-from anonymip.exact import failed_solver, model_solve
-from anonymip.exact.chain.options import ChainOptions
-from anonymip.exact.freeform_solve import freeform_mip
-from anonymip.exact.model_solve import equivalence_mip
-from anonymip.exact.patterns.pairs import pattern_pairs
-from anonymip.exact.patterns.solve import pattern_ilp
-from anonymip.exact.split_carry import run_chain, split_carry
-from anonymip.heuristics.pattern_greedy import pattern_greedy
+from anonymip.exact import failed_solver
+from anonymip.exact.classes import equivalence_mip as model_solve
+from anonymip.exact.classes.equivalence_mip import equivalence_mip
+from anonymip.exact.freeform.freeform_mip import freeform_mip
+from anonymip.exact.patterns.pattern_ilp import pattern_ilp
+from anonymip.exact.patterns.pattern_pairs import pattern_pairs
+from anonymip.exact.split_carry.options import ChainOptions
+from anonymip.exact.split_carry.split_carry import run_chain, split_carry
+from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.solvers import registry
-from tests.bounds.pattern_references import lettered
-from tests.solvers.test_cbc import impostor
+from tests.bounds.patterns.pattern_references import lettered
+from tests.solvers.adapters.test_cbc import impostor
 
 #: What a CBC that fails does instead of solving.
 SCRIPTS = {
@@ -196,7 +197,11 @@ def test_auto_never_ends_in_a_solver_error(
     """The method that auto picks may fail without a start: another takes its place."""
     monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
     for function in ("_start", "begin_freeform"):
-        for module in (model_solve, anonymip.exact.freeform_solve, anonymip.exact.patterns.solve):
+        for module in (
+            model_solve,
+            anonymip.exact.freeform.freeform_mip,
+            anonymip.exact.patterns.pattern_ilp,
+        ):
             monkeypatch.setattr(module, function, lambda *_: (None, []), raising=False)
     rows = ["aa", "ab", "bb", "ba", "aa", "bc"]
     found = anonymip.solve(Problem(lettered(rows), 3, recoding), solver=solver)

@@ -22,18 +22,18 @@ from anonymip import (
     census,
     nearest_neighbour_bound,
 )
-from anonymip.exact.improvement import local_search
-from anonymip.exact.split_carry import split_carry
-from anonymip.heuristics.forest import forest
-from anonymip.heuristics.greedy_search import greedy_search
-from anonymip.heuristics.hilbert import hilbert
-from anonymip.heuristics.hp import hp
-from anonymip.heuristics.initial import initial
-from anonymip.heuristics.k_member import k_member
-from anonymip.heuristics.mondrian import mondrian
-from anonymip.heuristics.ordered_cut import ordered_cut
-from anonymip.heuristics.orders import ORDERS
+from anonymip.exact.split_carry.split_carry import split_carry
+from anonymip.heuristics.approximation.forest import forest
+from anonymip.heuristics.classes.greedy_search import greedy_search
+from anonymip.heuristics.classes.hilbert import hilbert
+from anonymip.heuristics.classes.hp import hp
+from anonymip.heuristics.classes.initial import initial
+from anonymip.heuristics.classes.k_member import k_member
+from anonymip.heuristics.classes.mondrian import mondrian
+from anonymip.heuristics.classes.ordered_cut import ordered_cut
+from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.methods import METHODS
+from anonymip.orders.orders import ORDERS
 from tests.brute_force import Column
 from tests.random_problems import FALLING, Case, cases, groups_of, tables
 

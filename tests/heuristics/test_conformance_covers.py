@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, note, settings
 
 from anonymip import Budget, Cover, Freeform, KConcealment, Problem, Stopped, census, lower_bound
-from anonymip.heuristics.orders import cardinality_order
 from anonymip.methods import METHODS
+from anonymip.orders.orders import cardinality_order
 from anonymip.recodings import Recoding
 from tests.random_problems import Case, cases
 

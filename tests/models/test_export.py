@@ -20,7 +20,7 @@ from anonymip import (
     load_instance,
     solve,
 )
-from anonymip.exact.patterns.solve import pattern_ilp
+from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.models.export import ExportedModel, export_files, export_model
 
 OPTIMUM = 0.955090

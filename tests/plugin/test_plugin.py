@@ -27,7 +27,7 @@ from anonymip import (
 )
 from anonymip.cli.app import run as run_command
 from anonymip.methods import registry as methods
-from anonymip.objectives import loading as objectives
+from anonymip.objectives.losses import loading as objectives
 from anonymip.recodings import registry as recodings
 from anonymip.recodings.registry import find_recoding
 

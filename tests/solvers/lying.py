@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.budget import Budget
 from anonymip.errors import InputError
+from anonymip.runtime.budget import Budget
 from anonymip.solvers import Availability, SolverOptions, SolverResult, StandardForm
 
 

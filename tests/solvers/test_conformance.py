@@ -11,8 +11,8 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from anonymip.budget import Budget
 from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.runtime.budget import Budget
 from anonymip.solvers import (
     SolverOptions,
     availability,

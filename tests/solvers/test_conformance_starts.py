@@ -13,8 +13,8 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError
+from anonymip.runtime.budget import Budget, Progress
 from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
 

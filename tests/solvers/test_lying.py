@@ -9,9 +9,10 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, SolverError
-from anonymip.solvers import SolverOptions, SolverResult, isolation, solve_model
+from anonymip.runtime import isolation
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.solvers import SolverOptions, SolverResult, solve_model
 from anonymip.status import Stopped
 from tests.solvers.lying import Crasher, Liar, Sleeper
 

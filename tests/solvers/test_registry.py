@@ -11,8 +11,8 @@ import pyomo.environ as pyo
 import pytest
 from numpy.typing import NDArray
 
-from anonymip.budget import Budget, Progress
 from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.runtime.budget import Budget, Progress
 from anonymip.solvers import (
     Availability,
     SolverOptions,
@@ -23,7 +23,7 @@ from anonymip.solvers import (
     solve_model,
     solver_names,
 )
-from anonymip.solvers.highs import HighsSolver
+from anonymip.solvers.adapters.highs import HighsSolver
 from anonymip.status import Stopped
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anonymip.errors import SolverError
-from anonymip.solvers import cplex, gurobi, scip
+from anonymip.solvers.adapters import cplex, gurobi, scip
 from anonymip.status import Stopped
 
 

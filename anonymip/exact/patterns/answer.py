@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import NoSolution, SolverError
 from anonymip.models import read
-from anonymip.models.pattern_columns import PatternColumns
+from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, SolverResult

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.budget import Budget
 from anonymip.errors import InputError
-from anonymip.graphs.assignment import assign
-from anonymip.kernels import kernel
-from anonymip.objectives.star_costs import pattern_costs
+from anonymip.graphs.weighted.assignment import assign
+from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import recoding_of
+from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE
 

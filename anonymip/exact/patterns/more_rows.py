@@ -7,15 +7,15 @@ from math import floor
 
 import numpy as np
 
-from anonymip.budget import Budget
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.failed_solver import FAILURES, told
 from anonymip.exact.patterns.pricing import columns_within
 from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT
-from anonymip.heuristics.pattern_greedy import PatternGreedy
+from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy
 from anonymip.models import read, set_start
-from anonymip.models.pattern import ask_for_rows, build_pattern_strong, strong_columns
-from anonymip.recodings.output_rows import rows_alike
+from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
+from anonymip.recodings.rows.output_rows import rows_alike
+from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped

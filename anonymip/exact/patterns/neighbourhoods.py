@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.pattern_groups import RecordGroups
-from anonymip.bounds.pattern_prices import PatternPrices, loss_of, price_patterns
-from anonymip.budget import Budget
-from anonymip.exact.patterns.group_mip import solve_groups
-from anonymip.exact.patterns.kernel import solve_kernel
+from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_groups import RecordGroups
+from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
+from anonymip.exact.patterns.restricted_master.kernel_search import solve_kernel
+from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 from anonymip.tolerances import same_loss
 

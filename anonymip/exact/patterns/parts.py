@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from anonymip.bounds.pattern_prices import PatternPrices, loss_of, price_patterns
-from anonymip.budget import Budget
-from anonymip.exact.patterns.group_mip import solve_groups
-from anonymip.exact.patterns.kernel import solve_kernel
-from anonymip.exact.patterns.master import TriplePricing, cheapest_groups, price_triples
+from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
 from anonymip.exact.patterns.neighbourhoods import (
     improve_by_groups,
     improve_nearby,
     places_of,
 )
-from anonymip.exact.patterns.priced_greedy import priced_amounts
+from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
+from anonymip.exact.patterns.restricted_master.kernel_search import solve_kernel
+from anonymip.exact.patterns.restricted_master.master import (
+    TriplePricing,
+    cheapest_groups,
+    price_triples,
+)
+from anonymip.exact.patterns.restricted_master.priced_greedy import priced_amounts
+from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
 #: Pairs that a kernel may have to be solved to the end at once.

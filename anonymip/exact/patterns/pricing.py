@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.bounds.pattern_lagrangian import ascend
-from anonymip.bounds.pattern_prices import price_patterns
-from anonymip.bounds.pattern_program import PatternProgram
-from anonymip.budget import Budget
-from anonymip.kernels import Stopwatch
-from anonymip.models.pattern_columns import PatternColumns
+from anonymip.bounds.patterns.pattern_duals import price_patterns
+from anonymip.bounds.patterns.pattern_lagrangian import ascend
+from anonymip.bounds.patterns.pattern_program import PatternProgram
+from anonymip.models.patterns.pattern_columns import PatternColumns
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -23,9 +23,9 @@ def columns_within(
 ) -> tuple[PatternColumns, Bound]:
     """Return the columns that a release of at most a loss may use, and a bound on any release.
 
-    Prices of records prove how much more than the bound any release costs that publishes a record
-    of some kind as some output row (:mod:`anonymip.bounds.pattern_prices`); where that exceeds the
-    loss, the pair is left out. Single use and diversity only raise these costs.
+    Dual values of records prove how much more than the bound any release costs that publishes a
+    record of some kind as some output row (:mod:`anonymip.bounds.patterns.pattern_duals`); where
+    that exceeds the loss, the pair is left out. Single use and diversity only raise these costs.
 
     Parameters
     ----------

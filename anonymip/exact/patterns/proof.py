@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Patterns
-from anonymip.bounds.pattern_lagrangian import ascend
-from anonymip.bounds.pattern_prices import PatternPrices, loss_of, price_patterns
-from anonymip.bounds.pattern_program import PatternProgram, pattern_program
-from anonymip.bounds.pattern_rows import pattern_row_bound
-from anonymip.budget import Budget
+from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_lagrangian import ascend
+from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
+from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILURES, told
-from anonymip.exact.patterns.lone import enough_lone
 from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, parts_of
-from anonymip.kernels import Stopwatch
+from anonymip.exact.patterns.unassigned import enough_lone
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import OutputRows, output_rows, recoding_of
+from anonymip.recodings.rows.output_rows import OutputRows, output_rows, recoding_of
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped

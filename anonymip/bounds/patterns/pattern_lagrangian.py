@@ -1,0 +1,261 @@
+"""The Lagrangian bound of pattern problems: the best prices of records, found by ascent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.bounds.patterns.pattern_duals import PatternPrices, price_patterns
+from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
+from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.solution import Bound
+
+#: Rounds of the ascent: iterations, and its first and last step in costs of a star.
+ROUNDS = ((150, 1.0, 1e-2), (250, 5e-2, 1e-3))
+#: What is done instead where an iteration takes long, and from how many pairs on.
+_SHORT, _MANY_PAIRS = ((100, 1.0, 5e-3),), 3_000_000
+#: Share of the direction so far that is kept.
+_MOMENTUM = 0.9
+
+
+def pattern_lagrangian_bound(
+    problem: Problem,
+    *,
+    rounds: Sequence[tuple[int, float, float]] | None = None,
+    aside: bool = True,
+    budget: Budget | None = None,
+) -> Bound:
+    """Return a lower bound on the loss of any release by patterns.
+
+    The rows that give every record a pattern are relaxed: every record has a price, and each output
+    row decides by itself whether it is used and by whom. The best prices give the value of the
+    linear relaxation with links of single records to rows. They are approached from those of the
+    row bound by steps along the averaged subgradient; the best prices seen are evaluated anew, in
+    whole numbers.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding. Single use and diversity only raise the optimum.
+    rounds
+        Iterations, first and last step of each round; None for as many as usually come within a few
+        thousandths of the best.
+    aside
+        Whether the pattern of stars only is taken to need no k records, which is faster and
+        usually loses nothing.
+    budget
+        Ends the ascent.
+
+    Notes
+    -----
+    Complexity: O(t p) in an iteration for t row types and p patterns; patterns dearer than a
+    record's price do not look at it.
+
+    Raises
+    ------
+    NoSolution
+        If a record shares no output row with k - 1 others.
+    """
+    watch = Stopwatch()
+    program = pattern_program(problem, aside=aside)
+    prices = ascend(program, rounds, budget or Budget())
+    return Bound(prices.bound, "pattern Lagrangian", "argument", watch.seconds)
+
+
+def pattern_bound(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
+    """Return the better of the row bound and the Lagrangian bound, as far as they are possible.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+    budget
+        Ends the ascent of the Lagrangian bound.
+
+    Returns
+    -------
+    Bound or None
+        None if the loss of a pattern depends on the record. Where types times patterns are too many
+        to hold, the row bound is all.
+
+    Raises
+    ------
+    NoSolution
+        If a record shares no output row with k - 1 others.
+    """
+    try:
+        simple = pattern_row_bound(problem)
+    except UnsupportedObjective:
+        return None
+    if budget is not None and budget.stop_reason() is not None:
+        return simple
+    try:
+        better = pattern_lagrangian_bound(problem, budget=budget)
+    except InputError:
+        return simple
+    return better if better.value > simple.value else simple
+
+
+def ascend(
+    program: PatternProgram,
+    rounds: Sequence[tuple[int, float, float]] | None,
+    budget: Budget,
+    *,
+    enough: float = np.inf,
+) -> PatternPrices:
+    """Return the best prices that are found, never worse than those of the row bound.
+
+    Parameters
+    ----------
+    program
+        Of the problem.
+    rounds
+        Iterations, first and last step of each round, in costs of a star; None for the usual.
+    budget
+        Ends the ascent.
+    enough
+        Value at which no better prices are needed.
+    """
+    if rounds is None:
+        rounds = ROUNDS if program.pairs <= _MANY_PAIRS else _SHORT
+    climb = _Climb(program)
+    for iterations, first, last in rounds:
+        if climb.value >= enough:
+            break
+        climb.round(iterations, first, last, budget, enough)
+    return price_patterns(program, climb.best)
+
+
+class _Climb:
+    """The best prices so far, and what an iteration works with."""
+
+    def __init__(self, program: PatternProgram) -> None:
+        self.program = program
+        self.best = program.cheapest.copy()
+        self.value = float((self.best * program.counts).sum())
+        self._held = np.zeros(program.rows, np.int64)
+        self._losses = np.zeros(program.rows)
+        self._touched = np.empty(program.kinds, np.int64)
+        self._added = np.empty(program.kinds, np.int64)
+        self._uncovered = np.empty(program.kinds, np.int64)
+
+    def round(
+        self, iterations: int, first: float, last: float, budget: Budget, enough: float
+    ) -> None:
+        """Climb from the best prices with steps that shrink from `first` to `last`."""
+        program = self.program
+        prices, direction = self.best.copy(), np.zeros(program.kinds)
+        at = 0
+
+        def step(amount: int) -> int:
+            nonlocal at, prices, direction
+            for _ in range(min(amount, iterations - at)):
+                value = self._evaluate(prices)
+                if value > self.value:
+                    self.value, self.best = value, prices
+                    if value >= enough:
+                        at = iterations
+                        break
+                share = self._uncovered / program.counts
+                direction = _MOMENTUM * direction + (1 - _MOMENTUM) * np.clip(share, -1.0, 1.0)
+                length = program.star_cost * first * (last / first) ** (at / iterations)
+                prices = np.minimum(prices + length * direction, program.price)
+                at += 1
+            return at
+
+        run_in_steps(step, iterations, budget, "Lagrangian bound")
+
+    def _evaluate(self, prices: NDArray[np.float64]) -> float:
+        program = self.program
+        order = np.argsort(-prices, kind="stable")
+        return float(
+            _lagrangian(
+                program.k,
+                program.counts,
+                program.costs,
+                program.row_of,
+                prices,
+                order,
+                self._held,
+                self._losses,
+                self._touched,
+                self._added,
+                self._uncovered,
+            )
+        )
+
+
+@kernel
+def _lagrangian(
+    k: int,
+    counts: NDArray[np.int64],
+    costs: NDArray[np.float64],
+    row_of: NDArray[np.int32],
+    prices: NDArray[np.float64],
+    order: NDArray[np.int64],
+    held: NDArray[np.int64],
+    losses: NDArray[np.float64],
+    touched: NDArray[np.int64],
+    added: NDArray[np.int64],
+    uncovered: NDArray[np.int64],
+) -> float:
+    """Return the value at some prices; write how many records of each kind no row takes.
+
+    `order` has the kinds by descending price. `held` and `losses` are zero before and after.
+    """
+    total = 0.0
+    for kind in range(len(counts)):
+        uncovered[kind] = counts[kind]
+        total += counts[kind] * prices[kind]
+    for pattern in range(len(costs)):
+        cost = costs[pattern]
+        rows, short, end = 0, 0, 0
+        # Rows take all records that are paid more than they cost.
+        while end < len(order):
+            kind = order[end]
+            if prices[kind] <= cost:
+                break
+            row = row_of[pattern, kind]
+            if row >= 0:
+                if held[row] == 0:
+                    touched[rows] = row
+                    rows += 1
+                    if counts[kind] < k:
+                        short += 1
+                elif held[row] < k <= held[row] + counts[kind]:
+                    short -= 1
+                held[row] += counts[kind]
+                losses[row] += counts[kind] * (cost - prices[kind])
+            end += 1
+        # Those with fewer than k fill up; a row that none of these want stays unused.
+        stop = end
+        while short > 0 and stop < len(order):
+            kind = order[stop]
+            row = row_of[pattern, kind]
+            added[stop] = 0
+            if row >= 0 and 0 < held[row] < k:
+                amount = min(counts[kind], k - held[row])
+                added[stop] = amount
+                held[row] += amount
+                losses[row] += amount * (cost - prices[kind])
+                if held[row] == k:
+                    short -= 1
+            stop += 1
+        for at in range(stop):
+            kind = order[at]
+            row = row_of[pattern, kind]
+            if row >= 0 and losses[row] < 0.0:
+                uncovered[kind] -= counts[kind] if at < end else added[at]
+        for at in range(rows):
+            row = touched[at]
+            total += min(losses[row], 0.0)
+            held[row] = 0
+            losses[row] = 0.0
+    return total

@@ -1,0 +1,89 @@
+"""The row bound: every record pays its cheapest pattern that k records can share."""
+
+from __future__ import annotations
+
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import NoSolution
+from anonymip.objectives.kernels.star_costs import pattern_costs
+from anonymip.problem import Problem
+from anonymip.recodings.rows.output_rows import recoding_of, rows_alike
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound
+from anonymip.tolerances import LOSS_RELATIVE
+
+
+def pattern_row_bound(problem: Problem) -> Bound:
+    """Return a lower bound on the loss of any release by patterns.
+
+    A record is published under a pattern through which k records at least look alike, itself
+    included; it pays no less than the cheapest of these, or than what a suppressed record costs
+    where that is allowed. Single use and diversity only raise the optimum.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+
+    Notes
+    -----
+    Complexity: O(t p m) for t row types and p patterns; patterns dearer than all that is needed are
+    not looked at. Tight where all records need as many stars, as in tables that hold every
+    combination of values.
+
+    Raises
+    ------
+    NoSolution
+        If a record shares no output row with k - 1 others.
+    """
+    watch = Stopwatch()
+    terms = pattern_row_terms(problem)
+    value = fsum(terms)
+    if not np.array_equal(terms, np.rint(terms)):
+        value -= LOSS_RELATIVE * fsum(np.abs(terms))
+    return Bound(value, "pattern rows", "argument", watch.seconds)
+
+
+def pattern_row_terms(problem: Problem) -> NDArray[np.float64]:
+    """Return (n,) what each record pays at least.
+
+    Raises
+    ------
+    NoSolution
+        If a record shares no output row with k - 1 others.
+    """
+    recoding, microdata = recoding_of(problem), problem.microdata
+    stars = recoding.stars(problem)
+    costs = pattern_costs(problem.compiled, stars)
+    types = microdata.row_types()
+    codes = np.ascontiguousarray(microdata.codes[types.first])
+    price = float(problem.compiled.suppression_price) if recoding.suppression else np.inf
+    terms = np.full(len(types.first), price)
+    for pattern in np.argsort(costs, kind="stable"):
+        if (terms <= costs[pattern]).all():
+            break
+        labels, count = rows_alike(codes, stars[pattern])
+        held = np.bincount(labels, weights=types.counts, minlength=count)
+        better = (held[labels] >= problem.k) & (terms > costs[pattern])
+        terms[better] = costs[pattern]
+    unshared = np.isinf(terms)
+    if unshared.any():
+        refuse_unshared(problem, int(types.first[unshared].min()))
+    return terms[types.inverse]
+
+
+def refuse_unshared(problem: Problem, record: int) -> None:
+    """Refuse a problem with a record that can share no row.
+
+    Raises
+    ------
+    NoSolution
+        Always.
+    """
+    raise NoSolution(
+        f"record {record} shares no row with {problem.k - 1} others under any pattern of the mask",
+        remedy="Allow more patterns, such as the one of stars only, or suppression",
+    )

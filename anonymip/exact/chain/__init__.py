@@ -1,1 +1,0 @@
-"""Chains of sub-problems along an order: windows, what goes on, checkpoints, seams."""

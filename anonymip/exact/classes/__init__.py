@@ -1,0 +1,1 @@
+"""Exact methods for equivalence classes: models and the search for small tables."""

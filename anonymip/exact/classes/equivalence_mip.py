@@ -1,0 +1,296 @@
+"""From a problem through a model and a solver to a checked solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anonymip.assignments import Assignment, Classes
+from anonymip.errors import InputError, NoSolution
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.failed_solver import solved_or_kept
+from anonymip.exact.priced_sets import PricedSets, priced_sets
+from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT, kept_start, read_result
+from anonymip.heuristics.classes.greedy_search import greedy_search
+from anonymip.heuristics.classes.initial import initial
+from anonymip.heuristics.classes.k_member import k_member
+from anonymip.heuristics.classes.ordered_cut import ordered_cut
+from anonymip.models import build, choices_of, model_size, read, set_start
+from anonymip.models.parts.set_columns import MAX_COLUMNS
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
+from anonymip.solvers import SolverOptions, broken_by_values, solve_model
+from anonymip.status import Stopped
+
+if TYPE_CHECKING:
+    from pyomo.environ import ConcreteModel
+
+#: Records up to which losses are compared exactly after the solve, and what that may look at.
+_COMPARED, _COMPARED_NODES = 16, 200_000
+
+_STARTS: dict[str, Callable[..., Solution]] = {
+    "initial": initial,
+    "ordered-cut": ordered_cut,
+    "greedy-search": greedy_search,
+    "k-member": k_member,
+}
+
+
+def equivalence_mip(
+    problem: Problem,
+    *,
+    formulation: str = "auto",
+    integer_ends: bool = True,
+    warm_start: str = "best",
+    start: Assignment | None = None,
+    solver: str = "highs",
+    gap: float = 0.0,
+    threads: int = 1,
+    log: Path | None = None,
+    solver_options: Mapping[str, object] | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Solve the MILP of equivalence classes [1]_ to optimality, or as far as the budget goes.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes. The formulations of pairs of records need a monotone objective
+        with tables; ``"set-partition"`` takes any.
+    formulation
+        ``"bigm"`` as in the paper, ``"hull"``, ``"indicator"``, ``"strengthened"``,
+        ``"set-partition"``; ``"auto"`` picks set partitioning where there are few possible
+        classes, else big-M.
+    integer_ends
+        Whether ends of integer attributes are integer variables, eq. (27); for formulations of
+        pairs of records.
+    warm_start
+        Heuristic whose solution the solver starts from: ``initial`` as in the paper,
+        ``ordered-cut``, ``greedy-search``, ``k-member``, ``best`` of these, or ``none``.
+    start
+        Assignment to start from instead.
+    solver
+        Name of a solver adapter.
+    gap
+        Relative gap to stop at; 0 proves optimality.
+    threads, log, solver_options
+        Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`.
+    budget
+        Stops the solver; the incumbent or the start is returned.
+    seed
+        Of the solver.
+
+    References
+    ----------
+    .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
+       93, 2020, Section 2.2.
+
+    Raises
+    ------
+    InputError
+        If objective or size do not fit the model, or an option is wrong.
+    SolverUnavailable
+        If the solver is not installed.
+    SolverError
+        If the solver fails or what it returns does not survive the checks, and there is no start.
+    NoSolution
+        If nothing was found within the budget and there was no start.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    if formulation != "auto":
+        # What cannot be modelled is refused before heuristics spend time on a start.
+        model_size(problem, formulation)
+    options = SolverOptions(
+        relative_gap=gap,
+        threads=threads,
+        seed=seed,
+        log=log,
+        solver_options=dict(solver_options or {}),
+    )
+    begun, trace = _start(problem, warm_start, start, seed, budget)
+    columns = None
+    if formulation in ("auto", "set-partition"):
+        loss = None if begun is None else begun.objective
+        columns = priced_sets(problem, loss, max_sets=MAX_COLUMNS, budget=budget)
+    if formulation == "auto" and columns is not None:
+        formulation, reason = _pick(problem, columns)
+        trace.append(f"auto picked the formulation {formulation}: {reason}")
+    described: dict[str, object] = {
+        "formulation": formulation,
+        "integer_ends": integer_ends,
+        "warm_start": warm_start,
+        "gap": gap,
+        **({"solver_options": dict(solver_options)} if solver_options else {}),
+    }
+    out = None if columns is None else _ran_out(columns)
+    if columns is not None and out is not None and formulation == "set-partition":
+        trace.append(f"{columns.found:,} possible classes were found, and time ended")
+        if begun is None:
+            raise NoSolution(
+                f"possible classes were still being enumerated at the end ({out.value})",
+                remedy="Give it more time, or a warm start",
+            )
+        return kept_start(
+            problem, "equivalence-mip", begun, described, watch, seed, trace, stopped=out
+        )
+    remaining = budget.remaining()
+    if begun is not None and remaining is not None:
+        needed = SECONDS_A_CONSTRAINT * model_size(problem, formulation)
+        if needed > remaining and formulation != "set-partition":
+            trace.append("the model takes longer to build than there is time: the start is kept")
+            return kept_start(problem, "equivalence-mip", begun, described, watch, seed, trace)
+
+    def solved() -> Solution:
+        budget.report("building the model")
+        if columns is not None and formulation == "set-partition":
+            trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
+            model = build(problem, formulation, sets=columns.sets)
+        else:
+            known = choices_of(formulation)
+            choices = {"integer_ends": integer_ends} if "integer_ends" in known else {}
+            model = build(problem, formulation, **choices)
+        if begun is not None:
+            set_start(model, begun.assignment)
+        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
+        return read_result(
+            problem, "equivalence-mip", model, result, begun, described, watch, seed, trace
+        )
+
+    solution = solved_or_kept(
+        solved, problem, "equivalence-mip", begun, described, watch, seed, trace, budget
+    )
+    own = None if columns is None else columns.bound
+    solution = solution if own is None else solution.with_bound(own)
+    ended = solution.status.stopped in (Stopped.OPTIMAL, Stopped.GAP)
+    if gap or not ended or budget.stop_reason() is not None or problem.n > _COMPARED:
+        return solution
+    return _compared(solution, budget, seed)
+
+
+def _compared(solution: Solution, budget: Budget, seed: int) -> Solution:
+    """Return the best release by exact sums of losses, where a solver's tolerances leave a gap.
+
+    A solver takes losses for equal that differ by less than its tolerances; in a small table they
+    are told apart by a search that has none.
+    """
+    bound, problem = solution.bound, solution.problem
+    if bound is None or solution.is_optimal:
+        return solution
+    try:
+        small = solve_small(problem, budget=budget, max_nodes=_COMPARED_NODES, seed=seed)
+    except NoSolution:
+        return solution
+    best = solution
+    if small.objective < solution.objective:
+        best = Solution.of(
+            problem,
+            Classes(small.labels),
+            method=solution.method,
+            bound=bound,
+            stopped=solution.status.stopped,
+            options=solution.options,
+            seconds=solution.seconds,
+            seed=solution.seed,
+            trace=solution.trace,
+            solver=solution.solver,
+        )
+    if not small.proven or small.bound is None:
+        return best
+    source = "search of all classes"
+    if assumed := problem.compiled.assumed:
+        source += f" (assuming that {' and '.join(assumed)})"
+    remark = "losses within the solver's tolerances were compared by a search of all classes"
+    proven = best.with_bound(Bound(small.bound, source, "argument"))
+    return replace(proven, trace=(*best.trace, remark))
+
+
+def _start(
+    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
+) -> tuple[Solution | None, list[str]]:
+    """Return the solution to start from, and remarks; None if there is none."""
+    if given is not None:
+        return Solution.of(problem, given, method="start"), []
+    if name == "none":
+        return None, []
+    if name != "best" and name not in _STARTS:
+        raise InputError(
+            f"unknown warm start {name!r}", remedy=f"Use best, none, {', '.join(_STARTS)}"
+        )
+    found = []
+    for heuristic in _STARTS.values() if name == "best" else [_STARTS[name]]:
+        try:
+            found.append(heuristic(problem, seed=seed, budget=budget))
+        except NoSolution:
+            # Under limits a heuristic may fail where the model does not.
+            continue
+    if not found:
+        return None, ["no heuristic found a solution to start from"]
+    return min(found, key=lambda solution: solution.objective), []
+
+
+def _ran_out(columns: PricedSets) -> Stopped | None:
+    """Return what ended the enumeration early, if it was the budget."""
+    ends = (Stopped.TIME, Stopped.INTERRUPT)
+    return next((end for end in ends if columns.sets.reason == end.value), None)
+
+
+def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
+    """Return the formulation for a problem, and why.
+
+    Raises
+    ------
+    InputError
+        If there are too many possible classes and too many pairs of records.
+    """
+    if columns.sets.complete:
+        return "set-partition", f"{columns.found:,} possible classes"
+    many = f"more than {MAX_COLUMNS:,} possible classes"
+    if _ran_out(columns) is not None:
+        many = "there was no time to find all possible classes"
+    try:
+        model_size(problem, "bigm")
+    except InputError as refusal:
+        raise InputError(
+            f"no formulation fits: set partitioning has {many}; {refusal.message}",
+            remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",
+        ) from refusal
+    return "bigm", many
+
+
+def adopt(problem: Problem, model: ConcreteModel) -> Solution:
+    """Return the checked solution of a model that the caller built on, solved with anything.
+
+    The bound is unknown: constraints that the caller added may have raised the optimum.
+
+    Parameters
+    ----------
+    problem
+        The problem that the model was built from.
+    model
+        Built by :func:`anonymip.build`, changed and solved by the caller.
+
+    Raises
+    ------
+    InputError
+        If the model holds no solution, or values that break its constraints, bounds or whole
+        numbers by more than solvers' tolerances.
+    InvalidAssignment
+        If the solution breaks a rule of the recoding.
+    """
+    if getattr(model, "formulation", None) is None:
+        raise InputError(
+            "the model was not made by anonymip.build", remedy="Change and solve a built model"
+        )
+    assignment = read(model)
+    broken = broken_by_values(model)
+    if broken is not None:
+        raise InputError(
+            f"the values that the model holds are no solution of it: {broken}",
+            remedy="Solve it, and load the solution",
+        )
+    return Solution.of(problem, assignment, method="adopted")

@@ -1,0 +1,248 @@
+"""Compiled exact solver of sub-problems of up to some thirty rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.exact.classes.small.cover import cheapest_cover, label_cover, sort_found
+from anonymip.exact.classes.small.cut import cut_sorted_rows, price_types
+from anonymip.exact.classes.small.linear import price_rows
+from anonymip.exact.classes.small.prices import class_losses_by_type, raise_prices
+from anonymip.exact.classes.small.rows import merge_types
+from anonymip.exact.classes.small.sets import COMPLETE, list_sets, rank_types
+from anonymip.exact.classes.small.swaps import swap_rows
+from anonymip.exact.classes.small.work import SmallRules, SmallWork, new_small_work
+from anonymip.objectives.kernels.class_loss import (
+    KernelRows,
+    join_class,
+    open_class,
+    record_loss,
+)
+from anonymip.objectives.language.tables import LossTables
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.kernels import kernel
+from anonymip.tolerances import PRICE_ROUNDING, VISIBLE_SLACK
+
+__all__ = [
+    "CAPPED",
+    "INFEASIBLE",
+    "PROVEN",
+    "SmallRules",
+    "SmallWork",
+    "compiles",
+    "new_small_work",
+    "small_rules",
+    "solve_rows",
+]
+
+#: What a call ends with.
+PROVEN, CAPPED, INFEASIBLE = 0, 1, 2
+
+#: Releases that are better by less than this share of the loss are not looked for.
+_ROUNDING = 1e-12
+#: The first width of the search as a share of the gap, and by what it grows.
+_FIRST_WIDTH, _WIDER = 1 / 32, 2.0
+
+
+def compiles(problem: Problem) -> bool:
+    """Return whether the kernel solves the problem: classes, monotone tables, no limits."""
+    compiled, recoding = problem.compiled, problem.recoding
+    return (
+        isinstance(recoding, EquivalenceClasses)
+        and not recoding.suppression
+        and compiled.has_tables
+        and compiled.monotone
+        and not problem.limits
+    )
+
+
+def small_rules(problem: Problem) -> SmallRules:
+    """Return what classes must keep; all rows of the table."""
+    diversity = problem.diversity
+    sensitive = np.zeros((problem.n, 0), np.int64)
+    numerator, denominator, distinct = 0, 1, 1
+    if diversity is not None:
+        codes = problem.microdata.sensitive_codes.astype(np.int64)
+        widths = codes.max(axis=0) + 1
+        sensitive = np.ascontiguousarray(codes + (np.cumsum(widths) - widths))
+        numerator, denominator = diversity.ratio
+        distinct = int(diversity.distinct)
+    return SmallRules(
+        problem.k,
+        problem.compiled.aggregate == "sum",
+        sensitive,
+        numerator,
+        denominator,
+        distinct,
+    )
+
+
+@kernel
+def solve_rows(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: SmallRules,
+    work: SmallWork,
+    chosen: NDArray[np.int64],
+    size: int,
+    max_nodes: int,
+) -> int:
+    """Find the best classes of some rows and return PROVEN, CAPPED or INFEASIBLE.
+
+    Parameters
+    ----------
+    tables, rows, rules
+        Of a problem that :func:`compiles`.
+    work
+        For at least `size` rows. Holds the answer afterwards: `labels` the classes, numbered in
+        the order in which they first appear; `result` the loss and a lower bound on it.
+    chosen
+        The rows of the sub-problem, the first `size` of them.
+    size
+        How many.
+    max_nodes
+        Partial sets and partial covers to look at before it ends with the best that it has.
+    """
+    work.nodes[0] = 0
+    work.result[0], work.result[1] = np.inf, np.inf
+    types = merge_types(rows, rules, work, chosen, size)
+    if not cut_sorted_rows(tables, rows, rules, work, chosen, size):
+        return INFEASIBLE
+    _number_classes(work, size)
+    loss = labelled_loss(tables, rows, rules, work, chosen, size)
+    bound = price_types(tables, rows, rules, work, chosen, types)
+    work.result[0], work.result[1] = loss, min(bound, loss)
+    slack = _ROUNDING * (abs(loss) + abs(bound))
+    if loss - bound <= slack:
+        work.result[1] = loss
+        return PROVEN
+    status, paid = CAPPED, -np.inf
+    fits = rank_types(rows, rules, work, chosen, types)
+    if fits and rules.summed:
+        paid = price_rows(tables, rules, work, types, size, loss)
+    if paid == -np.inf:
+        _swap(tables, rows, rules, work, chosen, size, slack)
+    if fits:
+        if paid == -np.inf:
+            class_losses_by_type(work, types, size)
+            paid = raise_prices(tables, rules, work, types, max_nodes)
+        status = _search(tables, rows, rules, work, chosen, size, types, paid, max_nodes)
+        if status == CAPPED:
+            _swap(tables, rows, rules, work, chosen, size, slack)
+    return status
+
+
+@kernel
+def _swap(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: SmallRules,
+    work: SmallWork,
+    chosen: NDArray[np.int64],
+    size: int,
+    slack: float,
+) -> None:
+    """Make the known release better by swaps."""
+    swap_rows(tables, rows, rules, work, chosen, size, slack)
+    _number_classes(work, size)
+    work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
+    work.result[1] = min(work.result[1], work.result[0])
+
+
+@kernel
+def _search(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: SmallRules,
+    work: SmallWork,
+    chosen: NDArray[np.int64],
+    size: int,
+    count: int,
+    paid: float,
+    max_nodes: int,
+) -> int:
+    """Search for a better release than the known one, or prove that there is none.
+
+    The prices pay for `paid`. A release that costs less than a width beyond it is made of sets
+    whose reduced costs are below the width; this grows until there is a release, or up to the gap.
+    """
+    loss, packing, found = work.result[0], work.packing, work.found
+    total = 0.0
+    for t in range(count):
+        total += packing.counts[t] * abs(work.prices[work.types.rank[t]])
+    slack = _ROUNDING * abs(loss) + PRICE_ROUNDING * total
+    work.result[1] = max(work.result[1], min(paid - slack, loss))
+    if slack > VISIBLE_SLACK * abs(loss):
+        return CAPPED
+    if loss - work.result[1] <= 2.0 * slack:
+        work.result[1] = loss
+        return PROVEN
+    rank_types(rows, rules, work, chosen, count)
+    width = (loss - paid) * _FIRST_WIDTH
+    if not rules.summed:
+        work.types.prices[:count] = 0.0
+        paid, width = 0.0, loss
+    while True:
+        width = min(width, loss - paid)
+        if list_sets(tables, rules, work, count, size, width - slack, max_nodes) != COMPLETE:
+            return CAPPED
+        sort_found(found, count)
+        sets, complete = cheapest_cover(
+            rules.summed, packing, found, work.cover, count, width, slack, work.nodes, max_nodes
+        )
+        if sets > 0:
+            label_cover(work, count, sets)
+            _number_classes(work, size)
+            work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
+        if not complete:
+            return CAPPED
+        if sets > 0 or width == loss - paid:
+            work.result[1] = work.result[0]
+            return PROVEN
+        work.result[1] = max(work.result[1], paid + width - slack)
+        width *= _WIDER
+
+
+@kernel
+def _number_classes(work: SmallWork, size: int) -> None:
+    """Give the classes numbers in the order in which they first appear."""
+    new, count = work.scratch, 0
+    for at in range(size):
+        new[at] = -1
+    for at in range(size):
+        label = work.labels[at]
+        if new[label] < 0:
+            new[label] = count
+            count += 1
+        work.labels[at] = new[label]
+
+
+@kernel
+def labelled_loss(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: SmallRules,
+    work: SmallWork,
+    chosen: NDArray[np.int64],
+    size: int,
+) -> float:
+    """Return the loss of the labelled classes."""
+    total = 0.0 if rules.summed else -np.inf
+    label, left = 0, size
+    while left > 0:
+        members = 0
+        for at in range(size):
+            if work.labels[at] != label:
+                continue
+            if members == 0:
+                open_class(rows, work.state, chosen[at])
+            else:
+                join_class(rows, work.state, chosen[at])
+            members += 1
+        loss = record_loss(tables, work.state)
+        total = total + members * loss if rules.summed else max(total, loss)
+        left -= members
+        label += 1
+    return total

@@ -1,0 +1,185 @@
+"""Row prices of a small sub-problem from the linear relaxation over its sets of k rows.
+
+Prices that no set of k rows undercuts are not undercut by larger ones either: with a monotone
+record loss c a set T of t rows costs t c(T), on average over its subsets S of k rows at least t/k
+times k c(S), and they hold each of its rows alike. So prices of any sign with p(S) <= k c(S) for
+all S bound every release by their sum, and the best such prices are the duals of the cheapest
+fractional partition into sets of k rows. A simplex with an explicit inverse finds them. Nothing
+relies on its accuracy: whatever prices it has are lowered by what the worst set asks for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.exact.classes.small.sets import enter_row, price_followers
+from anonymip.exact.classes.small.work import RowSets, Simplex, SmallRules, SmallWork
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+
+#: Pivots for each type at most; hardly ever are there more than five.
+_PIVOTS = 30
+#: Smaller elements are no pivots.
+_TINY = 1e-9
+#: The share by which right hand sides differ from the counts, against ties.
+_SPREAD = 1e-7
+
+
+@kernel
+def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count: int) -> bool:
+    """List all sets of k rows by what they share up to the last row; false if they do not fit."""
+    counts, types, search, sets = work.packing.counts, work.types, work.search, work.row_sets
+    held, prefixes, depth = 0, 0, 0
+    search.used[:count] = 0
+    search.paid[0], search.packed[0] = 0.0, 0
+    search.held[0, :] = 0
+    search.set_counts[0, :] = 0
+    search.at[0], search.end[0] = 0, count
+    while True:
+        if depth == rules.k - 1:
+            first = search.members[depth - 1] if depth > 0 else 0
+            followers, losses = search.followers[depth], search.losses[depth]
+            free = 0
+            for t in range(first, count):
+                if counts[t] > search.used[t]:
+                    followers[free] = t
+                    free += 1
+            if held + free > len(sets.costs) or prefixes + 1 == len(sets.begin):
+                return False
+            price_followers(tables, types, search, depth, free, followers, losses)
+            for at in range(free):
+                sets.last[held], sets.costs[held] = followers[at], rules.k * losses[at]
+                held += 1
+            for at in range(depth):
+                sets.shared[prefixes, at] = search.members[at]
+            prefixes += 1
+            sets.begin[prefixes] = held
+        elif search.at[depth] < count:
+            t = search.at[depth]
+            search.at[depth] += 1
+            if counts[t] > search.used[t]:
+                enter_row(types, work.packing, search, depth, t)
+                depth += 1
+                search.at[depth] = t
+            continue
+        depth -= 1
+        if depth < 0:
+            sets.held[0] = prefixes
+            return True
+        search.used[search.members[depth]] -= 1
+
+
+@kernel
+def price_rows(
+    tables: LossTables,
+    rules: SmallRules,
+    work: SmallWork,
+    count: int,
+    size: int,
+    most: float,
+) -> float:
+    """Write the best prices of the types to `prices` and return their sum over all rows.
+
+    Minus infinity if the sets of k rows are too many.
+
+    Parameters
+    ----------
+    tables, rules
+        As in the sub-problem, where losses are summed.
+    work
+        With the ranked types.
+    count, size
+        Types and rows.
+    most
+        Bounds from here on are good enough.
+
+    Notes
+    -----
+    Complexity: for each pivot the types squared and the number of sets of k rows.
+    """
+    if not list_row_sets(tables, rules, work, count):
+        return -np.inf
+    simplex, sets, counts = work.simplex, work.row_sets, work.packing.counts
+    prices, best = simplex.prices, -np.inf
+    _start(simplex, counts, sets, rules.k, count)
+    for _ in range(_PIVOTS * count + 1):
+        prefix, at, reduced = _cheapest_set(sets, prices, rules.k)
+        bound, scale = size / rules.k * min(reduced, 0.0), 0.0
+        for t in range(count):
+            bound += counts[t] * prices[t]
+            scale = max(scale, abs(prices[t]))
+        if bound > best:
+            best = bound
+            for t in range(count):
+                work.prices[work.types.rank[t]] = prices[t] + min(reduced, 0.0) / rules.k
+        if reduced >= -1e-13 * scale or best >= most:
+            break
+        if not _pivot(simplex, sets, rules.k, count, prefix, at, reduced):
+            break
+    return best
+
+
+@kernel
+def _start(simplex: Simplex, counts: NDArray[np.int64], sets: RowSets, k: int, count: int) -> None:
+    """Begin with a column of its own for each type, dearer than any set."""
+    dear = 0.0
+    for at in range(sets.begin[sets.held[0]]):
+        dear = max(dear, abs(sets.costs[at]))
+    for t in range(count):
+        simplex.prices[t] = 2.0 * dear
+        simplex.amounts[t] = counts[t] * (1.0 + _SPREAD * ((t * 7 + 3) % 11 + t / 64.0))
+        for other in range(count):
+            simplex.inverse[t, other] = 0.0
+        simplex.inverse[t, t] = 1.0
+
+
+@kernel
+def _cheapest_set(sets: RowSets, prices: NDArray[np.float64], k: int) -> tuple[int, int, float]:
+    """Return the set of least reduced cost: what it shares, its place, and the cost."""
+    best, best_prefix, best_at = np.inf, 0, 0
+    for prefix in range(sets.held[0]):
+        paid = 0.0
+        for at in range(k - 1):
+            paid += prices[sets.shared[prefix, at]]
+        limit = best + paid
+        for at in range(sets.begin[prefix], sets.begin[prefix + 1]):
+            cost = sets.costs[at] - prices[sets.last[at]]
+            if cost < limit:
+                limit, best_prefix, best_at = cost, prefix, at
+        best = limit - paid
+    return best_prefix, best_at, best
+
+
+@kernel
+def _pivot(
+    simplex: Simplex, sets: RowSets, k: int, count: int, prefix: int, at: int, reduced: float
+) -> bool:
+    """Bring a set into the basis; false if the numbers do not allow it."""
+    inverse, amounts, column = simplex.inverse, simplex.amounts, simplex.column
+    last = sets.last[at]
+    leaving, least = -1, np.inf
+    for row in range(count):
+        value = inverse[row, last]
+        for one in range(k - 1):
+            value += inverse[row, sets.shared[prefix, one]]
+        column[row] = value
+        if value > _TINY:
+            ratio = amounts[row] / value
+            if ratio < least:
+                least, leaving = ratio, row
+    if leaving < 0:
+        return False
+    scale = 1.0 / column[leaving]
+    for t in range(count):
+        inverse[leaving, t] *= scale
+        simplex.prices[t] += reduced * inverse[leaving, t]
+    amounts[leaving] = least
+    for row in range(count):
+        share = column[row]
+        if row == leaving or share == 0.0:
+            continue
+        amounts[row] = max(0.0, amounts[row] - share * least)
+        for t in range(count):
+            inverse[row, t] -= share * inverse[leaving, t]
+    return True

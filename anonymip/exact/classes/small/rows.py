@@ -1,0 +1,80 @@
+"""Rows of a small sub-problem, merged into types."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.exact.classes.small.work import SmallRules, SmallWork
+from anonymip.objectives.kernels.class_loss import KernelRows
+from anonymip.runtime.kernels import kernel
+
+
+@kernel
+def compare_rows(rows: KernelRows, rules: SmallRules, one: int, other: int) -> int:
+    """Return whether a row comes before (-1) or behind (1) another, or is alike (0)."""
+    for r in range(rows.range_values.shape[1]):
+        difference = rows.range_values[one, r] - rows.range_values[other, r]
+        if difference != 0.0:
+            return -1 if difference < 0.0 else 1
+    for s in range(rows.set_codes.shape[1]):
+        step = rows.set_codes[one, s] - rows.set_codes[other, s]
+        if step != 0:
+            return -1 if step < 0 else 1
+    for p in range(rows.pair_codes.shape[1]):
+        step = rows.pair_codes[one, p] - rows.pair_codes[other, p]
+        if step != 0:
+            return -1 if step < 0 else 1
+    for c in range(rules.sensitive.shape[1]):
+        part = rules.sensitive[one, c] - rules.sensitive[other, c]
+        if part != 0:
+            return -1 if part < 0 else 1
+    return 0
+
+
+@kernel
+def merge_types(
+    rows: KernelRows, rules: SmallRules, work: SmallWork, chosen: NDArray[np.int64], size: int
+) -> int:
+    """Sort the rows, write the types and return how many there are."""
+    order = work.order
+    for place in range(size):
+        at = place
+        while at > 0:
+            if compare_rows(rows, rules, chosen[order[at - 1]], chosen[place]) <= 0:
+                break
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = place
+    count = 0
+    for at in range(size):
+        if at == 0 or compare_rows(rows, rules, chosen[order[at - 1]], chosen[order[at]]) != 0:
+            work.begin[count] = at
+            count += 1
+    work.begin[count] = size
+    return count
+
+
+@kernel
+def is_diverse(
+    rules: SmallRules,
+    work: SmallWork,
+    chosen: NDArray[np.int64],
+    places: NDArray[np.int64],
+    begin: int,
+    end: int,
+) -> bool:
+    """Return whether the rows at a stretch of `places` are diverse."""
+    held, diverse = work.sensitive_held, True
+    for c in range(rules.sensitive.shape[1]):
+        most, kinds = 0, 0
+        for at in range(begin, end):
+            value = rules.sensitive[chosen[places[at]], c]
+            kinds += held[value] == 0
+            held[value] += 1
+            most = max(most, held[value])
+        for at in range(begin, end):
+            held[rules.sensitive[chosen[places[at]], c]] = 0
+        if kinds < rules.distinct or most * rules.numerator > (end - begin) * rules.denominator:
+            diverse = False
+    return diverse

@@ -1,0 +1,401 @@
+"""What the solver of small sub-problems is told, and the workspaces that it writes over.
+
+Every array is made once, for the largest sub-problem; a call allocates nothing.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.objectives.kernels.class_loss import ClassState, new_state
+from anonymip.objectives.language.tables import LossTables
+
+#: Sets that are listed at most.
+_MOST_SETS = 1 << 17
+#: Sets of k rows in the linear relaxation at most.
+_MOST_ROW_SETS = 1 << 18
+#: Covered rows that are remembered at most; a power of two.
+_MOST_MEMORIES = 1 << 15
+
+
+class SmallRules(NamedTuple):
+    """What classes must keep and what counts.
+
+    Parameters
+    ----------
+    k
+        Fewest rows of a class.
+    summed
+        Whether the losses of the records are summed; else the largest counts.
+    sensitive
+        (n, columns) int64, sensitive values of all rows, numbered through all columns; (n, 0)
+        without a diversity.
+    numerator, denominator, distinct
+        The diversity: no value makes up more than denominator/numerator of a class, and there are
+        so many distinct ones.
+    """
+
+    k: int
+    summed: bool
+    sensitive: NDArray[np.int64]
+    numerator: int
+    denominator: int
+    distinct: int
+
+
+class Packing(NamedTuple):
+    """How the counts of all row types are packed into one word.
+
+    Parameters
+    ----------
+    counts
+        (most,) rows of each type.
+    shift, ones, fields
+        (most,) where the count of a type lies; its lowest bit there, and all of its bits.
+    tops
+        (1,) the highest bit of every count.
+    """
+
+    counts: NDArray[np.int64]
+    shift: NDArray[np.int64]
+    ones: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    tops: NDArray[np.int64]
+
+
+class TypeRows(NamedTuple):
+    """The row types of a sub-problem, dearest first, as the search reads them.
+
+    Parameters
+    ----------
+    rank
+        (most,) types in the order in which they were merged, dearest first.
+    prices
+        (most,) what a row of each type pays.
+    values
+        (most, r) as in :class:`~anonymip.objectives.kernels.class_loss.KernelRows`.
+    set_bits
+        (most, s) bit of the value, among those that occur in the sub-problem.
+    pair_codes
+        (most, p) as there.
+    sensitive
+        (most, columns) sensitive values.
+    """
+
+    rank: NDArray[np.int64]
+    prices: NDArray[np.float64]
+    values: NDArray[np.float64]
+    set_bits: NDArray[np.int64]
+    pair_codes: NDArray[np.int64]
+    sensitive: NDArray[np.int64]
+
+
+class SetSearch(NamedTuple):
+    """The partial set of the search and what may follow; the first index is the number of its rows.
+
+    Parameters
+    ----------
+    members
+        (most + 1,) types of its rows.
+    paid, packed
+        (most + 1,) prices summed; counts of its types in one word.
+    low, high, pair_low, pair_high
+        (most + 1, r) and (most + 1, p) ends of the description.
+    held, set_counts
+        (most + 1, s) bits of the values in each set, and how many there are.
+    used
+        (most,) rows of each type.
+    followers, losses
+        (most + 1, most) types that may follow, and the record loss of the partial set with each.
+    end, at
+        (most + 1,) how many may follow, and which is next.
+    top
+        (most + 1,) highest prices of what may follow, summed.
+    """
+
+    members: NDArray[np.int64]
+    paid: NDArray[np.float64]
+    packed: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    pair_low: NDArray[np.int64]
+    pair_high: NDArray[np.int64]
+    held: NDArray[np.int64]
+    set_counts: NDArray[np.int64]
+    used: NDArray[np.int64]
+    followers: NDArray[np.int64]
+    losses: NDArray[np.float64]
+    end: NDArray[np.int64]
+    at: NDArray[np.int64]
+    top: NDArray[np.float64]
+
+
+class FoundSets(NamedTuple):
+    """The sets that a better release may hold.
+
+    Parameters
+    ----------
+    packed
+        (capacity,) counts of their types in one word.
+    costs
+        (capacity,) reduced costs; where the largest loss counts, record losses.
+    begin
+        (most + 1,) where the sets begin whose first type is this one.
+    held
+        (1,) how many there are.
+    """
+
+    packed: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    begin: NDArray[np.int64]
+    held: NDArray[np.int64]
+
+
+class CoverSearch(NamedTuple):
+    """The partial cover of the search; the first index is the number of its sets.
+
+    Parameters
+    ----------
+    left
+        (most + 1,) counts of the types that are not covered yet, in one word.
+    cost
+        (most + 1,) cost of the sets so far.
+    first, at
+        (most + 1,) the first type left, and the next set that holds it.
+    sets, best
+        (most + 1,) sets of the partial cover and of the best release, in words.
+    known, known_cost, known_stamp
+        (memories,) what was left, the least cost at which it was, and in which call.
+    stamp
+        (1,) number of the call.
+    """
+
+    left: NDArray[np.int64]
+    cost: NDArray[np.float64]
+    first: NDArray[np.int64]
+    at: NDArray[np.int64]
+    sets: NDArray[np.int64]
+    best: NDArray[np.int64]
+    known: NDArray[np.int64]
+    known_cost: NDArray[np.float64]
+    known_stamp: NDArray[np.int64]
+    stamp: NDArray[np.int64]
+
+
+class RowSets(NamedTuple):
+    """All sets of k rows, those together that differ in the last row only.
+
+    Parameters
+    ----------
+    shared
+        (capacity, k - 1) types of the rows before the last one, ascending.
+    begin
+        (capacity + 1,) where the sets begin that share them.
+    last, costs
+        (capacity,) type of the last row, and loss of the set.
+    held
+        (1,) how many are shared.
+    """
+
+    shared: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    last: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    held: NDArray[np.int64]
+
+
+class Simplex(NamedTuple):
+    """A basis of the linear relaxation over the sets of k rows.
+
+    Parameters
+    ----------
+    inverse
+        (most, most) of the basis matrix.
+    amounts
+        (most,) values of the basic columns.
+    prices
+        (most,) duals of the types.
+    column
+        (most,) the entering column in terms of the basis.
+    """
+
+    inverse: NDArray[np.float64]
+    amounts: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    column: NDArray[np.float64]
+
+
+class SmallWork(NamedTuple):
+    """Workspace for sub-problems of up to a number of rows, written over by every call.
+
+    Parameters
+    ----------
+    labels
+        (most,) class of each row of the sub-problem, in the order in which they were given.
+    result
+        (2,) loss and lower bound.
+    nodes
+        (1,) partial sets and partial covers looked at.
+    order
+        (most,) places in the sub-problem, rows that are alike behind each other.
+    begin
+        (most + 1,) where each type begins in it.
+    prices
+        (most,) for each type, what a record of it pays: summed over the rows of any class no more
+        than its loss, or where the largest loss counts, what a record loses at least.
+    cut_loss, cut_begin
+        (most + 1,) least loss of a cut of the rows up to a place, and where its last class begins.
+    nearest
+        (most,) losses with the nearest rows.
+    least
+        (most,) for each ranked type, the least known loss of a class with it.
+    class_size, class_loss
+        (most,) rows of each class, and the loss of one of them.
+    members
+        (most, most) places of the rows of each class.
+    scratch
+        (most + 1,) for a moment.
+    sensitive_held
+        Rows that hold each sensitive value; 0 between uses.
+    state
+        One class.
+    packing, types, search, found, cover
+        Of the search.
+    row_sets, simplex
+        Of the linear relaxation.
+    """
+
+    labels: NDArray[np.int64]
+    result: NDArray[np.float64]
+    nodes: NDArray[np.int64]
+    order: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    prices: NDArray[np.float64]
+    cut_loss: NDArray[np.float64]
+    cut_begin: NDArray[np.int64]
+    nearest: NDArray[np.float64]
+    least: NDArray[np.float64]
+    class_size: NDArray[np.int64]
+    class_loss: NDArray[np.float64]
+    members: NDArray[np.int64]
+    scratch: NDArray[np.int64]
+    sensitive_held: NDArray[np.int64]
+    state: ClassState
+    packing: Packing
+    types: TypeRows
+    search: SetSearch
+    found: FoundSets
+    cover: CoverSearch
+    row_sets: RowSets
+    simplex: Simplex
+
+
+def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWork:
+    """Return the workspace of sub-problems of up to `most` rows."""
+    ranges, sets, pairs = (
+        len(tables.range_columns),
+        len(tables.set_columns),
+        len(tables.pair_columns),
+    )
+    deep, whole = most + 1, np.int64
+    largest = most if rules.sensitive.shape[1] else min(most, 2 * rules.k - 1)
+    possible = sum(comb(most, size) for size in range(rules.k, largest + 1))
+    capacity = min(_MOST_SETS, max(possible, 1))
+    return SmallWork(
+        np.zeros(most, whole),
+        np.zeros(2),
+        np.zeros(1, whole),
+        np.zeros(most, whole),
+        np.zeros(deep, whole),
+        np.zeros(most),
+        np.zeros(deep),
+        np.zeros(deep, whole),
+        np.zeros(max(most, rules.k)),
+        np.zeros(most),
+        np.zeros(most, whole),
+        np.zeros(most),
+        np.zeros((most, most), whole),
+        np.zeros(deep, whole),
+        np.zeros(int(rules.sensitive.max(initial=-1)) + 1, whole),
+        new_state(tables, 1),
+        new_packing(most),
+        TypeRows(
+            np.zeros(most, whole),
+            np.zeros(most),
+            np.zeros((most, ranges)),
+            np.zeros((most, sets), whole),
+            np.zeros((most, pairs), whole),
+            np.zeros((most, rules.sensitive.shape[1]), whole),
+        ),
+        SetSearch(
+            np.zeros(deep, whole),
+            np.zeros(deep),
+            np.zeros(deep, whole),
+            np.zeros((deep, ranges)),
+            np.zeros((deep, ranges)),
+            np.zeros((deep, pairs), whole),
+            np.zeros((deep, pairs), whole),
+            np.zeros((deep, sets), whole),
+            np.zeros((deep, sets), whole),
+            np.zeros(most, whole),
+            np.zeros((deep, most), whole),
+            np.zeros((deep, most)),
+            np.zeros(deep, whole),
+            np.zeros(deep, whole),
+            np.zeros(deep),
+        ),
+        FoundSets(
+            np.zeros(capacity, whole),
+            np.zeros(capacity),
+            np.zeros(deep, whole),
+            np.zeros(1, whole),
+        ),
+        new_cover(most),
+        _new_row_sets(most, rules.k),
+        Simplex(np.zeros((most, most)), np.zeros(most), np.zeros(most), np.zeros(most)),
+    )
+
+
+def _new_row_sets(most: int, k: int) -> RowSets:
+    """Return the workspace of the sets of k out of `most` rows, or of as many as are listed."""
+    capacity = min(comb(most, k), _MOST_ROW_SETS)
+    shared = min(comb(most, k - 1), _MOST_ROW_SETS)
+    return RowSets(
+        np.zeros((shared, k - 1), np.int64),
+        np.zeros(shared + 1, np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity),
+        np.zeros(1, np.int64),
+    )
+
+
+def new_packing(most: int) -> Packing:
+    """Return the workspace of the words of up to `most` types."""
+    return Packing(
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def new_cover(most: int) -> CoverSearch:
+    """Return the workspace of covers of up to `most` rows."""
+    deep = most + 1
+    return CoverSearch(
+        np.zeros(deep, np.int64),
+        np.zeros(deep),
+        np.zeros(deep, np.int64),
+        np.zeros(deep, np.int64),
+        np.zeros(deep, np.int64),
+        np.zeros(deep, np.int64),
+        np.zeros(_MOST_MEMORIES, np.int64),
+        np.zeros(_MOST_MEMORIES),
+        np.zeros(_MOST_MEMORIES, np.int64),
+        np.zeros(1, np.int64),
+    )

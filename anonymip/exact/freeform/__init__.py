@@ -1,0 +1,1 @@
+"""Exact methods for freeform covers."""

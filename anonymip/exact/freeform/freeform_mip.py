@@ -1,0 +1,266 @@
+"""From a problem of covers through the MIP of Doka et al. to a checked solution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from anonymip.assignments import Assignment
+from anonymip.errors import InputError, NoSolution
+from anonymip.exact.failed_solver import solved_or_kept
+from anonymip.exact.freeform.pair_assignment import (
+    best_partners,
+    cover_of_pairs,
+    dual_bound,
+    pair_losses_within_limits,
+    pair_obstacle,
+)
+from anonymip.exact.freeform.warm_starts import begin_freeform
+from anonymip.exact.priced_sets import PricedSets, priced_sets
+from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT, kept_start, read_result
+from anonymip.models import build, model_size, set_start
+from anonymip.models.freeform.set_cover import cover_degree
+from anonymip.models.parts.set_columns import MAX_COLUMNS
+from anonymip.problem import Problem
+from anonymip.recodings import Freeform
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
+from anonymip.solvers import SolverOptions, solve_model
+from anonymip.status import Stopped
+
+_FORMULATIONS = ("auto", "freeform", "assignment", "set-cover")
+#: Choices of the model of the paper that nobody needs to ask for.
+_DEFAULTS: dict[str, object] = {
+    "own_record": "fixed",
+    "ranges": "bounds",
+    "integer_ends": True,
+    "strengthened": True,
+}
+
+#: Up to so many sets ``auto`` takes the model by sets.
+_FEW_SETS = 200_000
+
+#: An assignment of n records takes about so many seconds for each n^3, and cannot be stopped.
+_SECONDS_OF_ASSIGNMENT = 1e-10
+
+
+def freeform_mip(
+    problem: Problem,
+    *,
+    formulation: str = "auto",
+    own_record: str = "fixed",
+    ranges: str = "bounds",
+    integer_ends: bool = True,
+    strengthened: bool = True,
+    warm_start: str = "best",
+    start: Assignment | None = None,
+    solver: str = "highs",
+    gap: float = 0.0,
+    threads: int = 1,
+    log: Path | None = None,
+    solver_options: Mapping[str, object] | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Solve the MIP of freeform generalization [1]_ to optimality, or as far as the budget goes.
+
+    With k = 2 the problem is one of assignment, which needs no solver of MIPs.
+
+    Parameters
+    ----------
+    problem
+        With the recoding Freeform, or one of the weaker OneK, KOne, KK and KConcealment. The MIP
+        needs a monotone objective with tables; an assignment takes any that is summed.
+    formulation
+        ``"freeform"``: the MIP of the paper; ``"assignment"``: only for k = 2, without diversity
+        and reciprocal sets; ``"set-cover"``: a variable for each set of k, the strongest where
+        they are few; ``"auto"``: the first that fits of assignment, set-cover and freeform. Of
+        these only the MIP of the paper knows the next four choices: where one of them is not the
+        default, ``"auto"`` is that.
+    own_record
+        ``"fixed"``: every record lies in its own set, which loses nothing; ``"free"`` as in the
+        paper.
+    ranges
+        ``"bounds"``: ends of ranges as in eqs. (4) to (7); ``"gaps"``: by the gaps between values,
+        a stronger relaxation.
+    integer_ends
+        Whether ends of integer attributes are integer variables.
+    strengthened
+        Whether the model holds losses with nearest neighbours too.
+    warm_start
+        Heuristic whose solution the solver starts from: ``hungarian``, ``sort-greedy``,
+        ``greedy``, ``ring``, the ``best`` of these lowered by ``reassign``, or ``none``.
+    start
+        Cover to start from instead.
+    solver
+        Name of a solver adapter.
+    gap
+        Relative gap to stop at; 0 proves optimality.
+    threads, log, solver_options
+        Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`.
+    budget
+        Stops the solver; the incumbent or the start is returned.
+    seed
+        Of the solver.
+
+    References
+    ----------
+    .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
+       ASIACCS 2015, Section 4.
+
+    Raises
+    ------
+    InputError
+        If objective or size do not fit the model, or an option is wrong.
+    SolverUnavailable
+        If the solver is not installed.
+    SolverError
+        If the solver fails or what it returns does not survive the checks, and there is no start.
+    NoSolution
+        If nothing was found within the budget and there was no start, or no release obeys the
+        rules.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    trace: list[str] = []
+    if formulation not in _FORMULATIONS:
+        raise InputError(
+            f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(_FORMULATIONS)}"
+        )
+    choices: dict[str, object] = {
+        "own_record": own_record,
+        "ranges": ranges,
+        "integer_ends": integer_ends,
+        "strengthened": strengthened,
+    }
+    if formulation == "auto" and choices != _DEFAULTS:
+        formulation = "freeform"
+    if formulation in ("auto", "assignment"):
+        obstacle = pair_obstacle(problem)
+        if obstacle is None:
+            solution = _assigned(problem, start, budget, watch)
+            if solution is not None:
+                return solution
+            trace.append("there was no time for the assignment")
+        elif formulation == "assignment":
+            raise InputError(
+                f"the problem is no assignment of pairs: {obstacle}",
+                remedy="Use the formulation freeform",
+            )
+    if formulation in ("auto", "assignment"):
+        formulation = "set-cover" if _has_few_sets(problem) else "freeform"
+    size = model_size(problem, formulation)
+    options = SolverOptions(
+        relative_gap=gap,
+        threads=threads,
+        seed=seed,
+        log=log,
+        solver_options=dict(solver_options or {}),
+    )
+    begun, remarks = begin_freeform(problem, warm_start, start, seed, budget)
+    trace += remarks
+    described: dict[str, object] = {
+        "formulation": formulation,
+        **(choices if formulation == "freeform" else {}),
+        "warm_start": warm_start,
+        "gap": gap,
+        **({"solver_options": dict(solver_options)} if solver_options else {}),
+    }
+    remaining = budget.remaining()
+    if begun is not None and remaining is not None and SECONDS_A_CONSTRAINT * size > remaining:
+        trace.append("the model takes longer to build than there is time: the start is kept")
+        return kept_start(problem, "freeform-mip", begun, described, watch, seed, trace)
+    columns = None
+    if formulation == "set-cover":
+        columns = _priced(problem, begun, budget)
+        stopped = budget.stop_reason()
+        if not columns.sets.complete and stopped is not None:
+            if begun is None:
+                raise NoSolution(
+                    f"not all sets were found before the method stopped ({stopped.value})",
+                    remedy="Give it more time, or a warm start",
+                )
+            trace.append(f"{columns.found:,} possible sets were found, and time ended")
+            return kept_start(
+                problem, "freeform-mip", begun, described, watch, seed, trace, stopped=stopped
+            )
+        trace.append(f"{len(columns.sets):,} of {columns.found:,} possible sets are left")
+        choices = {"sets": columns.sets}
+
+    def solved() -> Solution:
+        budget.report("building the model")
+        model = build(problem, formulation, **choices)
+        if begun is not None:
+            set_start(model, begun.assignment)
+        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
+        return read_result(
+            problem, "freeform-mip", model, result, begun, described, watch, seed, trace
+        )
+
+    solution = solved_or_kept(
+        solved, problem, "freeform-mip", begun, described, watch, seed, trace, budget
+    )
+    own = None if columns is None else columns.bound
+    return solution if own is None else solution.with_bound(own)
+
+
+def _has_few_sets(problem: Problem) -> bool:
+    """Return whether a variable for each set is the best model."""
+    try:
+        return model_size(problem, "set-cover") <= _FEW_SETS
+    except InputError:
+        return False
+
+
+def _priced(problem: Problem, begun: Solution | None, budget: Budget) -> PricedSets:
+    """Return the sets that a better cover than the start may hold."""
+    degree = cover_degree(problem)
+    loss = None if begun is None else begun.objective
+    plain = problem.replace(k=degree, recoding=Freeform())
+    return priced_sets(plain, loss, max_sets=MAX_COLUMNS, budget=budget, degree=degree)
+
+
+def _assigned(
+    problem: Problem, start: Assignment | None, budget: Budget, watch: Stopwatch
+) -> Solution | None:
+    """Return the solution by an assignment of pairs; None if there is no time for it."""
+    if start is not None:
+        problem.recoding.check(problem, start)
+    remaining = budget.remaining()
+    if remaining is not None and remaining < _SECONDS_OF_ASSIGNMENT * problem.n**3:
+        return None
+    costs = pair_losses_within_limits(problem, budget)
+    if costs is None:
+        return None
+    trace = ["k = 2: solved as an assignment problem, without a solver"]
+    partners = best_partners(costs)
+    bound = None
+    if problem.compiled.monotone:
+        method = "assignment"
+        if assumed := problem.compiled.assumed:
+            method += f" (assuming that {' and '.join(assumed)})"
+        bound = Bound(dual_bound(costs, partners, budget), method, "argument", watch.seconds)
+    else:
+        trace.append(
+            "best among sets of two records; larger ones are allowed, and may lose less since the "
+            "loss is not monotone"
+        )
+    cover: Assignment = cover_of_pairs(partners)
+    if start is not None:
+        losses = [
+            problem.compiled.total(problem.recoding.describe(problem, one), one)
+            for one in (cover, start)
+        ]
+        if losses[1] < losses[0]:
+            cover = start
+            trace.append("the start is better")
+    return Solution.of(
+        problem,
+        cover,
+        method="freeform-mip",
+        bound=bound,
+        stopped=Stopped.OPTIMAL if bound is not None else Stopped.HEURISTIC,
+        options={"formulation": "assignment"},
+        seconds=watch.seconds,
+        trace=tuple(trace),
+    )

@@ -1,0 +1,93 @@
+"""Covers that a solver may start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from anonymip.assignments import Assignment, Cover
+from anonymip.errors import InputError, InvalidAssignment, NoSolution
+from anonymip.heuristics.freeform.greedy import greedy
+from anonymip.heuristics.freeform.hungarian import hungarian
+from anonymip.heuristics.freeform.reassign import reassign
+from anonymip.heuristics.freeform.ring import ring
+from anonymip.heuristics.freeform.sort_greedy import sort_greedy
+from anonymip.problem import Problem
+from anonymip.recodings import Freeform
+from anonymip.runtime.budget import Budget
+from anonymip.solution import Solution
+
+_STARTS: dict[str, Callable[..., Solution]] = {
+    "hungarian": hungarian,
+    "sort-greedy": sort_greedy,
+    "greedy": greedy,
+    "ring": ring,
+}
+#: Share of the time that lowering the best start may take.
+_IMPROVING = 0.2
+
+
+def begin_freeform(
+    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
+) -> tuple[Solution | None, list[str]]:
+    """Return the solution to start from, and remarks; None if there is none.
+
+    A freeform cover obeys every weaker notion too: own records lie inside, every record has k
+    matches on both sides, and all are effective. Where no heuristic obeys the rules, the whole
+    table as the set of every record may.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    name
+        Of a heuristic; ``"best"``: the best of all, lowered by ``reassign``; or ``"none"``.
+    given
+        Cover to start from instead.
+    seed, budget
+        Of the heuristics.
+
+    Raises
+    ------
+    InputError
+        If there is no such start.
+    InvalidAssignment
+        If the cover given breaks a rule.
+    """
+    if given is not None:
+        return Solution.of(problem, given, method="start"), []
+    if name == "none":
+        return None, []
+    if name != "best" and name not in _STARTS:
+        raise InputError(
+            f"unknown warm start {name!r}", remedy=f"Use best, none, {', '.join(_STARTS)}"
+        )
+    regular = problem
+    if not isinstance(problem.recoding, Freeform):
+        regular = problem.replace(recoding=Freeform())
+    found = []
+    for heuristic in _STARTS.values() if name == "best" else [_STARTS[name]]:
+        try:
+            found.append(heuristic(regular, seed=seed, budget=budget))
+        except (NoSolution, InputError):
+            # Some look at no rules, and some at no degrees; the model does.
+            continue
+    if found:
+        best = min(found, key=lambda solution: solution.objective)
+        if name == "best":
+            best = _lowered(regular, best, seed, budget)
+        return Solution.of(problem, best.assignment, method="start"), []
+    whole = Cover.of(np.tile(np.arange(problem.n), (problem.n, 1)))
+    try:
+        return Solution.of(problem, whole, method="start"), ["the start covers the whole table"]
+    except InvalidAssignment:
+        return None, ["no heuristic found a solution to start from"]
+
+
+def _lowered(problem: Problem, begun: Solution, seed: int, budget: Budget) -> Solution:
+    """Return what reassigning makes of a start, or the start where that cannot be done."""
+    try:
+        return reassign(problem, start=begun.assignment, seed=seed, budget=budget.share(_IMPROVING))
+    except (NoSolution, InputError):
+        return begun

@@ -1,0 +1,1 @@
+"""Exact full-domain generalization: the search in the lattice of levels."""

@@ -1,1 +1,0 @@
-"""What lowers the loss of given classes: moves of records, and windows solved anew."""

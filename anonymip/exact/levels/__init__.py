@@ -1,1 +1,0 @@
-"""The lattice of levels, and what its nodes cost."""

@@ -1,0 +1,243 @@
+"""From a pattern problem through the ILP of Bredereck et al. to a checked solution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from anonymip.assignments import Assignment
+from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
+from anonymip.errors import InputError, NoSolution
+from anonymip.exact.failed_solver import solved_or_kept
+from anonymip.exact.patterns.answer import read_answer
+from anonymip.exact.patterns.more_rows import with_most_rows
+from anonymip.exact.patterns.pricing import columns_within
+from anonymip.exact.patterns.proof import prove
+from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT
+from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
+from anonymip.heuristics.patterns.pattern_search import pattern_search
+from anonymip.models import build, model_size, set_start
+from anonymip.models.patterns.pattern import strong_columns
+from anonymip.models.patterns.pattern_columns import PatternColumns
+from anonymip.optimality import proves_optimal
+from anonymip.problem import Problem
+from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
+from anonymip.solvers import SolverOptions, solve_model
+from anonymip.status import Stopped
+
+_FORMULATIONS = ("auto", "pattern", "pattern-strong", "parts")
+_STARTS = ("greedy", "search", "none")
+_SECOND_GOALS = ("none", "rows")
+#: Up to so many pairs of a type and an output row the strong model is solved as it stands; with so
+#: many times as many types under patterns they are not counted.
+_FEW_PAIRS, _UNCOUNTED = 2_000, 20
+#: Share of the time that prices for leaving out output rows may take.
+_PRICING = 0.2
+
+
+def pattern_ilp(
+    problem: Problem,
+    *,
+    formulation: str = "auto",
+    second_goal: str = "none",
+    warm_start: str = "greedy",
+    start: Assignment | None = None,
+    solver: str = "highs",
+    gap: float = 0.0,
+    threads: int = 1,
+    log: Path | None = None,
+    solver_options: Mapping[str, object] | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Solve the ILP of pattern-guided k-anonymity [1]_ to optimality, or as far as the budget goes.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+    formulation
+        ``"pattern"``: the ILP of the paper; ``"pattern-strong"``: with the same optimum and a much
+        better relaxation, and without the output rows that prices of records rule out; ``"parts"``:
+        prices, parts that share no output row, and small kernels, for large tables without single
+        use and diversity; where k is 2 or 3, with prices of triples of records too; ``"auto"``:
+        parts where they are possible and the table is not tiny, else the strong model.
+    second_goal
+        ``"rows"``: once the least loss is proven, the most output rows among releases of this loss
+        are asked for in a second solve, since many small classes tell more than few large ones;
+        ``"none"``: any release of least loss will do.
+    warm_start
+        ``"greedy"``; ``"search"``, which improves that by local search; or ``"none"``.
+    start
+        Patterns to start from instead.
+    solver
+        Name of a solver adapter.
+    gap
+        Relative gap to stop at; 0 proves optimality.
+    threads, log, solver_options
+        Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`; with a log or options of
+        its own ``"auto"`` takes the strong model, which is one call of the solver.
+    budget
+        Stops the solver; the incumbent or the start is returned.
+    seed
+        Of the solver.
+
+    References
+    ----------
+    .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
+       Algorithms 6(4), 2013, Section 2.2.
+
+    Raises
+    ------
+    InputError
+        If the problem is too large for the model, or an option is wrong.
+    UnsupportedObjective
+        If the loss of a pattern depends on the record.
+    SolverUnavailable
+        If the solver is not installed.
+    SolverError
+        If the solver fails or what it returns does not survive the checks, and there is no start.
+    NoSolution
+        If no release exists, or nothing was found within the budget and there was no start.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    _refuse_unknown("formulation", formulation, _FORMULATIONS)
+    _refuse_unknown("second goal", second_goal, _SECOND_GOALS)
+    _refuse_unknown("warm start", warm_start, _STARTS)
+    options = SolverOptions(
+        relative_gap=gap,
+        threads=threads,
+        seed=seed,
+        log=log,
+        solver_options=dict(solver_options or {}),
+    )
+    recoding_of(problem)
+    begun, trace = _start(problem, warm_start, start, seed, budget)
+    own_call = log is not None or bool(solver_options)
+    if formulation == "auto":
+        formulation = _pick(problem, own_call)
+    elif formulation == "parts" and own_call:
+        raise InputError(
+            "the formulation parts calls the solver many times, and takes no log and no options",
+            remedy="Use pattern-strong",
+        )
+    described: dict[str, object] = {
+        "formulation": formulation,
+        "second_goal": second_goal,
+        "warm_start": warm_start,
+        "gap": gap,
+        **({"solver_options": dict(solver_options)} if solver_options else {}),
+    }
+    if formulation == "parts":
+        found = prove(
+            problem, start=begun, budget=budget, solver=solver, gap=gap, threads=threads, seed=seed
+        )
+    else:
+        found = _solved(problem, formulation, begun, solver, options, budget)
+    trace += found.trace
+    if second_goal == "rows":
+        found, remarks = with_most_rows(found, solver, options, budget)
+        trace += remarks
+    return replace(
+        found,
+        method="pattern-ilp",
+        options=described,
+        seconds=watch.seconds,
+        seed=seed,
+        trace=tuple(trace),
+    )
+
+
+def _refuse_unknown(what: str, given: str, known: tuple[str, ...]) -> None:
+    if given not in known:
+        raise InputError(f"unknown {what} {given!r}", remedy=f"Use {', '.join(known)}")
+
+
+def _start(
+    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
+) -> tuple[Solution | None, list[str]]:
+    """Return the solution to start from, and remarks; None if there is none."""
+    if given is not None:
+        return Solution.of(problem, given, method="start"), []
+    if name == "none":
+        return None, []
+    heuristic = pattern_search if name == "search" else pattern_greedy
+    try:
+        return heuristic(problem, seed=seed, budget=budget), []
+    except NoSolution:
+        return None, ["the heuristic found no solution to start from"]
+
+
+def _pick(problem: Problem, own_call: bool) -> str:
+    """Return the formulation for a problem."""
+    if own_call or recoding_of(problem).single_use or problem.diversity is not None:
+        return "pattern-strong"
+    types = len(problem.microdata.row_types().first)
+    if types * len(recoding_of(problem).stars(problem)) > _UNCOUNTED * _FEW_PAIRS:
+        return "parts"
+    few = len(strong_columns(problem).rows) <= _FEW_PAIRS
+    return "pattern-strong" if few else "parts"
+
+
+def _solved(
+    problem: Problem,
+    formulation: str,
+    begun: Solution | None,
+    solver: str,
+    options: SolverOptions,
+    budget: Budget,
+) -> Solution:
+    """Return the solution of one model."""
+    watch, trace = Stopwatch(), list[str]()
+    bound = pattern_row_bound(problem)
+    if begun is not None and proves_optimal(problem, begun.objective, bound.value, strict=True):
+        trace.append("the start is optimal: no record shares a cheaper pattern with enough others")
+        return replace(begun, trace=tuple(trace)).with_bound(bound)
+    choices: dict[str, object] = {}
+    if formulation == "pattern-strong":
+        columns = strong_columns(problem)
+        if begun is not None:
+            columns, bound = _priced(columns, begun, budget, trace)
+        choices["columns"] = columns
+        size = len(columns.rows)
+    else:
+        size = model_size(problem, formulation)
+    remaining = budget.remaining()
+    if begun is not None and remaining is not None and SECONDS_A_CONSTRAINT * size > remaining:
+        trace.append("the model takes longer to build than there is time: the start is kept")
+        kept = Solution.of(
+            problem,
+            begun.assignment,
+            method="pattern-ilp",
+            stopped=budget.stop_reason() or Stopped.TIME,
+            trace=tuple(trace),
+        )
+        return kept.with_bound(bound)
+
+    def solved() -> Solution:
+        budget.report("building the model")
+        model = build(problem, formulation, **choices)
+        if begun is not None:
+            set_start(model, begun.assignment)
+        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
+        return read_answer(problem, model, result, begun, formulation, options, trace)
+
+    solution = solved_or_kept(
+        solved, problem, "pattern-ilp", begun, {}, watch, options.seed, trace, budget
+    )
+    return solution.with_bound(bound)
+
+
+def _priced(
+    columns: PatternColumns, begun: Solution, budget: Budget, trace: list[str]
+) -> tuple[PatternColumns, Bound]:
+    """Return the columns that are left below the start, and a bound."""
+    left, bound = columns_within(columns, begun.objective, budget.share(_PRICING))
+    trace.append(
+        f"{len(left.rows):,} of {len(columns.rows):,} pairs of a type and an output row are left"
+    )
+    return left, bound

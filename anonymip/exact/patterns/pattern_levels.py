@@ -1,0 +1,145 @@
+"""Patterns of levels, solved as patterns of stars: each level of an attribute is a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.assignments import Patterns
+from anonymip.errors import InputError
+from anonymip.exact.patterns.pattern_ilp import pattern_ilp
+from anonymip.instances.attribute import Attribute
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.level_costs import level_costs
+from anonymip.objectives.losses.suppressions import Suppressions
+from anonymip.problem import Problem
+from anonymip.recodings.masks.masks import Mask
+from anonymip.recodings.pattern_levels import PatternLevels
+from anonymip.recodings.patterns import PatternGuided
+from anonymip.recodings.rows.level_maps import level_maps
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+from anonymip.tolerances import same_loss
+
+
+def pattern_levels(
+    problem: Problem,
+    *,
+    formulation: str = "auto",
+    warm_start: str = "greedy",
+    solver: str = "highs",
+    gap: float = 0.0,
+    threads: int = 1,
+    log: Path | None = None,
+    solver_options: Mapping[str, object] | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Solve patterns of levels to optimality, or as far as the budget goes.
+
+    Parameters
+    ----------
+    problem
+        With patterns of levels as its recoding.
+    formulation, warm_start, solver, gap, threads, log, solver_options, budget, seed
+        As in :func:`~anonymip.exact.patterns.pattern_ilp.pattern_ilp`.
+
+    Notes
+    -----
+    Each level of an attribute below the highest becomes a column that shows what the records are
+    on it, and a pattern of levels stars the columns below its level. Levels nest, so that records
+    look alike under the stars exactly if they do on the levels; a star costs what its level adds.
+    So releases and losses of both tables are the same, and with them optimum and bound.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or has too many combinations of levels.
+    NoSolution
+        If no release exists, or nothing was found within the budget.
+    """
+    watch = Stopwatch()
+    spread = spread_levels(problem)
+    found = pattern_ilp(
+        spread,
+        formulation=formulation,
+        warm_start=warm_start,
+        solver=solver,
+        gap=gap,
+        threads=threads,
+        log=log,
+        solver_options=solver_options,
+        budget=budget,
+        seed=seed,
+    )
+    assert isinstance(found.assignment, Patterns)
+    assert isinstance(spread.recoding, PatternGuided)
+    solution = Solution.of(
+        problem,
+        spread.recoding.classes(spread, found.assignment),
+        method="pattern-levels",
+        stopped=found.status.stopped,
+        options={"formulation": formulation, "warm_start": warm_start},
+        seconds=watch.seconds,
+        seed=seed,
+        trace=(f"{spread.m} levels of {problem.m} attributes are columns", *found.trace),
+        solver=found.solver,
+    )
+    if found.bound is None:
+        return solution
+    bound = found.bound
+    # Sums of what levels add differ in their last digits from what the levels cost.
+    if bound.value > solution.objective and same_loss(bound.value, solution.objective):
+        bound = replace(bound, value=solution.objective)
+    return solution.with_bound(bound)
+
+
+def spread_levels(problem: Problem) -> Problem:
+    """Return the problem of patterns of stars in which each level is a column.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or has too many combinations of levels.
+    """
+    recoding, microdata = problem.recoding, problem.microdata
+    if not isinstance(recoding, PatternLevels):
+        raise InputError(
+            f"the problem asks for recoding {recoding.name}, not for patterns of levels",
+            remedy="Use PatternLevels() as the recoding",
+        )
+    maps = level_maps(microdata)
+    added = [np.diff(cost) for cost in level_costs(problem.compiled, [m.cells for m in maps])]
+    columns: dict[str, NDArray[np.object_]] = {}
+    costs: dict[str, float] = {}
+    names: list[list[str]] = []
+    for a, each in enumerate(maps):
+        names.append([f"level {level} of {a}" for level in range(each.height)])
+        for level, name in enumerate(names[-1]):
+            columns[name] = each.cells[level][microdata.codes[:, a]].astype(str).astype(object)
+            costs[name] = float(added[a][level])
+    sensitive = {
+        f"sensitive {at}": microdata.frame[name] for at, name in enumerate(microdata.sensitive)
+    }
+    patterns = tuple(
+        tuple(name for own, level in zip(names, pattern, strict=True) for name in own[:level])
+        for pattern in recoding.patterns(problem).tolist()
+    )
+    spread = Microdata(
+        pd.DataFrame({**columns, **sensitive}),
+        tuple(Attribute(name, "categorical") for name in columns),
+        tuple(sensitive),
+    )
+    return Problem(
+        spread,
+        problem.k,
+        PatternGuided(Mask(patterns=patterns)),
+        Suppressions(costs),
+        problem.diversity,
+    )

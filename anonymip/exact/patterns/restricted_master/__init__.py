@@ -1,0 +1,1 @@
+"""The restricted master problem over groups of records, and its relaxation."""

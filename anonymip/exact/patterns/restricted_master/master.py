@@ -1,0 +1,251 @@
+"""Set partitioning by groups of few records: prices with triples, and releases from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.bounds.patterns.pattern_duals import PatternPrices, price_patterns
+from anonymip.bounds.patterns.pattern_groups import (
+    RecordGroups,
+    TriplePrices,
+    cheapest_of,
+    groups_within,
+    no_triples,
+    value_of,
+)
+from anonymip.bounds.patterns.pattern_program import PatternProgram
+from anonymip.exact.patterns.restricted_master.relaxation import Relaxation
+from anonymip.exact.patterns.restricted_master.triples import violated_triples
+from anonymip.runtime.budget import Budget
+
+#: Groups that a linear program begins with, about, those that it has at most, and triples.
+_FIRST, _MOST, _TRIPLES = 20_000, 60_000, 4_000
+#: Groups of the first program cost so many stars beyond the prices, as powers of 2, at most; the
+#: search for a threshold begins at half the other power.
+_COARSEST, _FINEST = 2, -12
+#: New groups in a round at most, and how far to go from good prices to those of a linear program.
+_NEW, _STEPS = 20_000, (1.0, 0.5, 0.25, 0.1)
+#: Rounds in which the bound must rise by so many costs of a star.
+_ROUNDS, _LEAST = 4, 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class TriplePricing:
+    """Prices of records and of triples, and the bound they give.
+
+    Parameters
+    ----------
+    prices, triples
+        In parts of a unit of the loss.
+    value
+        The bound in these.
+    """
+
+    prices: PatternPrices
+    triples: TriplePrices
+    value: int
+
+    @property
+    def bound(self) -> float:
+        """The bound in units of the loss, raised to the next loss that is possible."""
+        return self.prices.lifted(self.value)
+
+
+def price_triples(
+    prices: PatternPrices, amounts: NDArray[np.int64], enough: float, budget: Budget
+) -> TriplePricing | None:
+    """Return better prices with those of triples; None if there are too many groups or no time.
+
+    A release is a set of groups of k to 2k - 1 records that holds every record once. In its linear
+    relaxation, of a triple of records two may be in a group more than once in sum: as long as such
+    triples are found, they are forbidden that, and the groups whose records' prices exceed what
+    they cost and the prices of triples are added. The prices are then evaluated in whole numbers.
+
+    Parameters
+    ----------
+    prices
+        Good ones: of the Lagrangian bound.
+    amounts
+        (pairs,) a known release.
+    enough
+        Bound at which no better prices are needed.
+    budget
+        Ends the search.
+    """
+    program = prices.program
+    groups = _first(prices, amounts, budget)
+    if groups is None:
+        return None
+    single = program.counts == 1
+    triples = np.empty((0, 3), np.int64)
+    centre = prices.prices / prices.unit, np.empty(0)
+    relaxation = Relaxation(program)
+    groups = relaxation.add(groups, triples)
+    best: TriplePricing | None = None
+    reached, idle = -np.inf, 0
+    while budget.stop_reason() is None and len(groups) <= _MOST and idle < _ROUNDS:
+        found = relaxation.solve(budget)
+        if found is None:
+            break
+        loss, shares, *target = found
+        for step in _STEPS:
+            ahead = _between(centre, target, step)
+            new = price_patterns(program, ahead[0])
+            own = TriplePrices(triples, np.rint(ahead[1] * new.unit).astype(np.int64))
+            cheaper = groups_within(new, own, -1, _NEW)
+            if cheaper is not None:
+                break
+        if cheaper is None:
+            break
+        centre = ahead
+        new = lowered(new, cheaper)
+        value = value_of(new, own)
+        rises = loss >= reached + _LEAST * program.star_cost
+        if best is None or new.lifted(value) > best.bound:
+            best, rises = TriplePricing(new, own, value), True
+        budget.report("prices of triples", bound=best.bound)
+        if best.bound >= enough:
+            break
+        idle = 0 if rises else idle + 1
+        reached = max(reached, loss)
+        more = violated_triples(groups.members, shares, single)[: _TRIPLES - len(triples)]
+        # Nothing is left to gain where the relaxation with these groups is no better.
+        if not len(more) and best.bound >= new.lifted(int(loss * new.unit) - (new.unit >> 20)):
+            break
+        relaxation.forbid(groups, more)
+        triples = np.concatenate([triples, more])
+        groups = relaxation.add(cheaper, triples)
+    return best
+
+
+def _between(
+    centre: tuple[NDArray[np.float64], NDArray[np.float64]],
+    target: list[NDArray[np.float64]],
+    step: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return prices on the way from good ones to others; there may be new triples."""
+    others = np.zeros(len(target[1]))
+    others[: len(centre[1])] = centre[1]
+    return centre[0] + step * (target[0] - centre[0]), others + step * (target[1] - others)
+
+
+def lowered(prices: PatternPrices, cheaper: RecordGroups) -> PatternPrices:
+    """Return prices of records that no group costs less than, given all that do.
+
+    Notes
+    -----
+    One after the other, the price of the member that most of these groups hold is lowered. Row
+    losses and excess stay those of the higher prices: only `prices` may be read. Where groups
+    are listed, the row losses, now too low if anything, leave out no row that they should not.
+    """
+    lowered = prices.prices.copy()
+    members = cheaper.members
+    often = np.bincount(members[members >= 0], minlength=len(lowered))
+    order = np.argsort(cheaper.beyond, kind="stable")
+    for own, beyond in zip(members[order], cheaper.beyond[order].tolist(), strict=True):
+        held = own[own >= 0]
+        missing = -beyond - int((prices.prices[held] - lowered[held]).sum())
+        if missing > 0:
+            chosen = held[np.argmax(often[held])]
+            lowered[chosen] -= -(-missing // int((held == chosen).sum()))
+    return replace(prices, prices=lowered)
+
+
+def cheapest_groups(
+    prices: PatternPrices, triples: TriplePrices, most: int, size: int, budget: Budget
+) -> tuple[RecordGroups | None, int]:
+    """Return groups that cost least beyond the prices, and how much that is at most.
+
+    Parameters
+    ----------
+    prices, triples
+        In whole numbers.
+    most
+        What a group may cost beyond the prices.
+    size
+        How many are returned at most.
+    budget
+        Ends the search.
+
+    Returns
+    -------
+    groups
+        None if the first step has more already, or without time.
+    reached
+        All groups that cost so much at most are there; -1 without any.
+
+    Notes
+    -----
+    The threshold grows by a factor of the square root of 2, until there are too many.
+    """
+    star = prices.program.star_cost * prices.unit
+    found, reached = None, -1
+    for power in range(_FINEST, 64):
+        if budget.stop_reason() is not None:
+            break
+        step = min(most, int(star * 2.0 ** (power / 2)))
+        more = groups_within(prices, triples, step, 4 * size)
+        if more is None or len(more) > size:
+            break
+        found, reached = more, step
+        if step == most:
+            break
+    return found, reached
+
+
+def groups_of(prices: PatternPrices, amounts: NDArray[np.int64]) -> RecordGroups:
+    """Return a release as groups: output rows of 2k and more records are cut."""
+    k = prices.program.k
+    used = np.flatnonzero(amounts)
+    used = used[np.argsort(prices.pair_rows[used], kind="stable")]
+    records = np.repeat(used, amounts[used])
+    row = prices.pair_rows[records]
+    begin = np.flatnonzero(np.diff(row, prepend=-1))
+    sizes = np.diff(np.append(begin, len(row)))
+    within = np.arange(len(row)) - np.repeat(begin, sizes)
+    # The last group of a row takes what is left.
+    group = np.minimum(within // k, np.repeat(sizes // k - 1, sizes))
+    place = within - group * k
+    opens = np.flatnonzero(place == 0)
+    number = np.cumsum(place == 0) - 1
+    members = np.full((len(opens), 2 * k - 1), -1, np.int64)
+    members[number, place] = prices.pair_kinds[records]
+    members.sort(axis=1)
+    patterns = prices.pair_patterns[records[opens]]
+    return RecordGroups(members, row[opens], patterns, np.zeros(len(opens), np.int64))
+
+
+def amounts_of(
+    prices: PatternPrices, groups: RecordGroups, times: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return (pairs,) the release of groups that are taken so many times."""
+    t = prices.program.kinds
+    keys = prices.pair_rows * t + prices.pair_kinds
+    order = np.argsort(keys, kind="stable")
+    group, place = np.nonzero((groups.members >= 0) & (times > 0)[:, None])
+    wanted = groups.rows[group] * t + groups.members[group, place]
+    amounts = np.zeros(len(keys), np.int64)
+    np.add.at(amounts, order[np.searchsorted(keys[order], wanted)], times[group])
+    return amounts
+
+
+def _first(
+    prices: PatternPrices, amounts: NDArray[np.int64], budget: Budget
+) -> RecordGroups | None:
+    """Return the groups that cost least beyond the prices, and those of a release."""
+    most = int(prices.program.star_cost * prices.unit * 2**_COARSEST)
+    found, _ = cheapest_groups(prices, no_triples(), most, _FIRST, budget)
+    return None if found is None else joined(prices.program, found, groups_of(prices, amounts))
+
+
+def joined(program: PatternProgram, one: RecordGroups, other: RecordGroups) -> RecordGroups:
+    """Return the groups of both."""
+    members = np.concatenate([one.members, other.members])
+    rows = np.concatenate([one.rows, other.rows])
+    patterns = np.concatenate([one.patterns, other.patterns])
+    # Whatever the prices, of groups of the same records the one of less loss costs less beyond.
+    rank = np.argsort(np.argsort(program.costs, kind="stable"))
+    return cheapest_of(RecordGroups(members, rows, patterns, rank[patterns]))

@@ -1,0 +1,1 @@
+"""Split & Carry: exact solves of consecutive segments whose last records are carried over."""

@@ -1,0 +1,1 @@
+"""The chain of segments for equivalence classes."""

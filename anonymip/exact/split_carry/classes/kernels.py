@@ -1,0 +1,157 @@
+"""Split & Carry as one compiled loop: fill a window, solve it, settle it, go on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.exact.classes.small.kernels import PROVEN as SOLVED
+from anonymip.exact.classes.small.kernels import SmallRules, SmallWork, solve_rows
+from anonymip.exact.split_carry.classes.carrying import CarryRule, Outcome, settle_window
+from anonymip.exact.split_carry.classes.windows import Plan, fill_window, move_on, window_size
+from anonymip.exact.split_carry.state import (
+    BOUND,
+    CARRIED,
+    FROM_BEFORE,
+    LINKS,
+    LOSS,
+    NO_START,
+    OBJECTIVE,
+    PROVEN,
+    SIZE,
+    START,
+    Chain,
+)
+from anonymip.objectives.kernels.class_loss import (
+    ClassState,
+    KernelRows,
+    join_class,
+    open_class,
+    record_loss,
+)
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+
+#: What a step ends with: its work is done, or the next window needs another solver.
+ADVANCED, STUCK = 0, 1
+
+
+@kernel
+def advance_links(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: SmallRules,
+    work: SmallWork,
+    state: ClassState,
+    rule: CarryRule,
+    plan: Plan,
+    chain: Chain,
+    outcome: Outcome,
+    places: NDArray[np.int64],
+    losses: NDArray[np.float64],
+    max_nodes: int,
+    amount: int,
+) -> int:
+    """Solve up to `amount` links; stop in front of a window that is not solved within max_nodes."""
+    n = len(chain.records)
+    for _ in range(amount):
+        carried = chain.cursor[CARRIED]
+        size = window_size(plan, chain, 1)
+        if size == 0:
+            break
+        if size > len(places):
+            return STUCK
+        fill_window(chain, size, places)
+        if solve_rows(tables, rows, rules, work, places, size, max_nodes) != SOLVED:
+            return STUCK
+        last = places[size - 1] == n - 1
+        if (rule.least or rule.cheapest) and not last:
+            fill_losses(tables, rows, state, rule, places, size, work.labels, losses)
+        settle_window(rule, places, size, work.labels, losses, last, outcome)
+        link = chain.table[chain.cursor[LINKS]]
+        link[SIZE], link[FROM_BEFORE], link[START] = size, carried, NO_START
+        link[OBJECTIVE], link[BOUND], link[PROVEN] = work.result[0], work.result[1], 1.0
+        chain.cursor[LINKS] += 1
+        loss = settled_loss(tables, rows, state, rules.summed, places, size, outcome.settled)
+        if rules.summed:
+            chain.sums[LOSS] += loss
+        else:
+            chain.sums[LOSS] = max(chain.sums[LOSS], loss)
+        move_on(chain, size, places, outcome)
+    return ADVANCED
+
+
+@kernel
+def class_without(
+    tables: LossTables,
+    rows: KernelRows,
+    state: ClassState,
+    places: NDArray[np.int64],
+    size: int,
+    labels: NDArray[np.int64],
+    label: int,
+    without: int,
+) -> float:
+    """Return the record loss of a class without one of its rows, -1 for none."""
+    members = 0
+    for at in range(size):
+        if labels[at] != label or at == without:
+            continue
+        if members == 0:
+            open_class(rows, state, places[at])
+        else:
+            join_class(rows, state, places[at])
+        members += 1
+    return record_loss(tables, state)
+
+
+@kernel
+def fill_losses(
+    tables: LossTables,
+    rows: KernelRows,
+    state: ClassState,
+    rule: CarryRule,
+    places: NDArray[np.int64],
+    size: int,
+    labels: NDArray[np.int64],
+    losses: NDArray[np.float64],
+) -> None:
+    """Write what the carry rule asks for: record losses of the classes, whole or without a row."""
+    for at in range(size):
+        if labels[at] < 0:
+            continue
+        without = at if rule.least else -1
+        losses[at] = class_without(tables, rows, state, places, size, labels, labels[at], without)
+
+
+@kernel
+def settled_loss(
+    tables: LossTables,
+    rows: KernelRows,
+    state: ClassState,
+    summed: bool,
+    places: NDArray[np.int64],
+    size: int,
+    settled: NDArray[np.int64],
+) -> float:
+    """Return the loss of the classes of a window that are settled."""
+    total = 0.0
+    for first in range(size):
+        label = settled[first]
+        if label < 0:
+            continue
+        members = 0
+        for at in range(size):
+            if settled[at] != label:
+                continue
+            if at < first:
+                break
+            if members == 0:
+                open_class(rows, state, places[at])
+            else:
+                join_class(rows, state, places[at])
+            members += 1
+        if members > 0:
+            loss = record_loss(tables, state)
+            total = total + members * loss if summed else max(total, loss)
+    return total

@@ -1,0 +1,324 @@
+"""One link of a chain after the other, for every problem and with every sub-solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import InvalidAssignment, LicenceLimit, NoSolution, SolverError
+from anonymip.exact.classes.equivalence_mip import equivalence_mip
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.failed_solver import has_failed
+from anonymip.exact.split_carry.classes.carrying import CarryRule, new_outcome, settle_window
+from anonymip.exact.split_carry.classes.kernels import fill_losses
+from anonymip.exact.split_carry.classes.windows import Plan, fill_window, move_on, window_size
+from anonymip.exact.split_carry.clock import ChainClock
+from anonymip.exact.split_carry.options import EXACT, LINK_NODES, ChainOptions
+from anonymip.exact.split_carry.state import CARRIED, LOSS, OPEN, Chain, Link, add_link, reason_of
+from anonymip.heuristics.classes.batch_cut import cut_in_batches
+from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.heuristics.growing.repair import repaired
+from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
+from anonymip.problem import Problem
+from anonymip.problem_rules import has_rules
+from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+
+#: A window without a release takes in up to so many chunks of new rows before it is given up.
+_CHUNKS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Classes of the rows of a window.
+
+    Parameters
+    ----------
+    labels
+        (size,) -1 for rows without a class.
+    objective, bound
+        Loss, and what no classes of these rows go below; None if unknown.
+    proven
+        Whether the classes are the best of these rows.
+    start_accepted
+        Whether a solver took the start; None if none was asked.
+    reason
+        What kept it from a proof, or the solver from its work, as
+        :class:`~anonymip.exact.split_carry.state.Link` tells it.
+    """
+
+    labels: NDArray[np.int64]
+    objective: float
+    bound: float | None = None
+    proven: bool = False
+    start_accepted: bool | None = None
+    reason: str = ""
+
+
+#: Windows of more rows are hardly ever proven: what the compiled loop has found of them is kept.
+_LARGE = 30
+
+
+class LinkSolver:
+    """Solves the links of a chain one by one.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    chain
+        Goes on in place.
+    rule, plan, options
+        How.
+    seed
+        Of the sub-solver.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        chain: Chain,
+        rule: CarryRule,
+        plan: Plan,
+        options: ChainOptions,
+        seed: int,
+    ) -> None:
+        self._problem, self._chain, self._options = problem, chain, options
+        self._rule, self._plan, self._seed = rule, plan, seed
+        recoding = problem.recoding
+        self._may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+
+    def advance(self, clock: ChainClock, amount: int = 1) -> None:
+        """Solve the next link.
+
+        Raises
+        ------
+        InputError
+            If the sub-solver cannot take the sub-problem.
+        """
+        self.solve_next(clock, None)
+
+    def solve_next(self, clock: ChainClock, found: Answer | None) -> None:
+        """Solve the next link; `found` is what another engine found and could not prove."""
+        watch = Stopwatch()
+        chain, rule = self._chain, self._rule
+        carried = int(chain.cursor[CARRIED])
+        budget = clock.budget_of_link()
+        for chunks in range(1, _CHUNKS + 1):
+            size = int(window_size(self._plan, chain, chunks))
+            places = np.empty(size, np.int64)
+            fill_window(chain, size, places)
+            last = int(places[-1]) == chain.n - 1
+            answer = self._solve(places, budget, found if chunks == 1 else None)
+            if answer is not None or last:
+                break
+        if answer is None:
+            answer = self._given_up(places)
+        labels = _numbered(answer.labels)
+        records = chain.records[places]
+        losses = np.zeros(size)
+        if rule.needs_losses and not last:
+            losses = self._losses(records, labels)
+        outcome = new_outcome(size)
+        settle_window(rule, places, size, labels, losses, last, outcome)
+        loss = self._loss(records[outcome.settled != OPEN], outcome.settled)
+        if self._problem.compiled.aggregate == "sum":
+            chain.sums[LOSS] += loss
+        else:
+            chain.sums[LOSS] = max(chain.sums[LOSS], loss)
+        move_on(chain, size, places, outcome)
+        seconds = watch.seconds
+        add_link(
+            chain,
+            Link(
+                size,
+                carried,
+                answer.objective,
+                answer.bound,
+                answer.proven,
+                answer.start_accepted,
+                seconds,
+                answer.reason,
+            ),
+        )
+        clock.spend(1, seconds)
+
+    def _solve(
+        self, places: NDArray[np.int64], budget: Budget | None, found: Answer | None
+    ) -> Answer | None:
+        """Return the best classes of a window; None if none were found."""
+        part = self._part(places)
+        if part is None:
+            return None
+        if self._options.subsolver == EXACT:
+            return self._solved_exactly(part, budget, found)
+        return self._solved_by_model(part, budget)
+
+    def _solved_exactly(
+        self, part: Problem, budget: Budget | None, found: Answer | None
+    ) -> Answer | None:
+        """Return what the search finds, or the start where that is better or time is over."""
+        answer = found
+        if budget is not None and (found is None or part.n <= _LARGE):
+            try:
+                result = solve_small(part, max_nodes=LINK_NODES, budget=budget, seed=self._seed)
+            except NoSolution:
+                if found is None:
+                    return None
+            else:
+                answer = Answer(
+                    np.asarray(result.labels, np.int64),
+                    result.objective,
+                    result.bound,
+                    result.proven,
+                    reason="" if result.proven else reason_of(result.reason),
+                )
+                if result.proven:
+                    return answer
+        start = self._start(part, budget)
+        if start is not None:
+            loss = Solution.of(part, start, method="start").objective
+            if answer is None or loss < answer.objective:
+                bound, reason = (None, "time") if answer is None else (answer.bound, answer.reason)
+                answer = Answer(start.labels.astype(np.int64), loss, bound, reason=reason)
+        return answer
+
+    def _solved_by_model(self, part: Problem, budget: Budget | None) -> Answer | None:
+        """Return what a solver finds from the start; the start if there is no time."""
+        options = self._options
+        start = self._start(part, budget)
+        if budget is None:
+            if start is None:
+                return None
+            loss = Solution.of(part, start, method="start").objective
+            return Answer(start.labels.astype(np.int64), loss, reason="time")
+        try:
+            solution = equivalence_mip(
+                part,
+                formulation=options.subsolver,
+                warm_start="none",
+                start=start,
+                solver=options.solver,
+                gap=options.gap,
+                threads=options.threads,
+                solver_options=options.solver_options,
+                budget=budget,
+                seed=self._seed,
+            )
+        except LicenceLimit:
+            found = self._solved_exactly(part, budget, None)
+            return None if found is None else replace(found, reason="licence")
+        except (NoSolution, SolverError):
+            return None
+        assignment = solution.assignment
+        assert isinstance(assignment, Classes)
+        told = {"warm start accepted": True, "warm start not used": False}
+        accepted = [told[remark] for remark in solution.trace if remark in told]
+        return Answer(
+            assignment.labels.astype(np.int64),
+            solution.objective,
+            None if solution.bound is None else solution.bound.value,
+            solution.is_optimal,
+            accepted[-1] if accepted else None,
+            _reason(solution),
+        )
+
+    def _part(self, places: NDArray[np.int64]) -> Problem | None:
+        """Return the problem of the rows of a window; None if they lack the diversity."""
+        problem, records = self._problem, self._chain.records[places]
+        if problem.diversity is not None and not self._may_suppress:
+            codes = problem.microdata.sensitive_codes[records]
+            if problem.diversity.lacking(codes) is not None:
+                return None
+        return problem.replace(microdata=problem.microdata.take(records))
+
+    def _start(self, part: Problem, budget: Budget | None) -> Classes | None:
+        """Return the carried classes with sets of k of the other rows; None if that breaks rules.
+
+        As in Section 3.1 and Appendix C of the paper. Carried rows that are no class by themselves
+        count as others.
+        """
+        labels = np.full(part.n, SUPPRESSED, np.int64)
+        carried = int(self._chain.cursor[CARRIED])
+        started = self._chain.started[:carried]
+        classes = 0
+        for label in np.unique(started[started >= 0]):
+            rows = np.flatnonzero(started == label)
+            if len(rows) >= part.k:
+                labels[rows] = classes
+                classes += 1
+        cut_in_order(labels, np.arange(part.n), part.k, classes)
+        if has_rules(part):
+            try:
+                part.recoding.check(part, Classes(labels))  # type: ignore[arg-type]
+            except InvalidAssignment:
+                try:
+                    labels = repaired(part, labels, "the start of a link", budget or Budget())
+                except NoSolution:
+                    return None
+        return Classes(labels)  # type: ignore[arg-type]
+
+    def _given_up(self, places: NDArray[np.int64]) -> Answer:
+        """Return classes that keep the rules for as many rows as the best cut can place."""
+        part = self._part(places)
+        labels = np.full(len(places), SUPPRESSED, np.int64)
+        if part is not None:
+            labels, _ = cut_in_batches(part, np.arange(part.n), Budget())
+        loss = self._loss(self._chain.records[places], labels)
+        return Answer(labels, loss, reason="rules")
+
+    def _losses(self, records: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return (size,) what the carry rule asks for: losses of classes, some without a row."""
+        compiled, losses = self._problem.compiled, np.zeros(len(records))
+        if compiled.has_tables:
+            # As in the compiled loop to the last bit: rounding breaks no ties in another way.
+            tables = compiled.tables
+            rows = kernel_rows(self._problem.microdata, tables, records)
+            state, places = new_state(tables, 1), np.arange(len(records))
+            fill_losses(tables, rows, state, self._rule, places, len(places), labels, losses)
+            return losses
+        for label in range(int(labels.max()) + 1):
+            own = np.flatnonzero(labels == label)
+            members = records[own]
+            if self._rule.least:
+                rest = members[np.flatnonzero(~np.eye(len(members), dtype=bool)) % len(members)]
+                found = compiled.class_losses(rest.reshape(len(members), -1))
+            else:
+                found = compiled.class_losses(members[None, :])
+                if compiled.aggregate == "sum":
+                    found = found / len(members)
+            losses[own] = found
+        return losses
+
+    def _loss(self, records: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
+        """Return the loss of classes; of rows without one only where they may be suppressed."""
+        compiled = self._problem.compiled
+        labels = labels[labels != OPEN]
+        single = compiled.suppression_price if self._may_suppress else 0.0
+        parts = [single] * int(np.count_nonzero(labels == SUPPRESSED))
+        if compiled.aggregate == "sum":
+            parts = [sum(parts)]
+        for label in range(int(labels.max(initial=-1)) + 1):
+            rows = records[labels == label]
+            if len(rows):
+                parts.append(float(compiled.class_losses(rows[None, :])[0]))
+        if compiled.aggregate == "sum":
+            return float(sum(parts))
+        return max(parts, default=0.0)
+
+
+def _reason(solution: Solution) -> str:
+    """Return what kept a solver from a proof, or that it failed."""
+    if has_failed(solution):
+        return "failed"
+    return "" if solution.is_optimal else reason_of(solution.status.stopped.value)
+
+
+def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the labels, numbered in the order of first appearance."""
+    return Classes(labels).labels.astype(np.int64)  # type: ignore[arg-type]

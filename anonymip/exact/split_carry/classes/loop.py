@@ -1,0 +1,89 @@
+"""Split & Carry in large steps: the compiled loop, and one link at a time where it is stuck."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.exact.classes.small.kernels import new_small_work, small_rules
+from anonymip.exact.split_carry.classes.carrying import CarryRule, new_outcome
+from anonymip.exact.split_carry.classes.kernels import STUCK, advance_links
+from anonymip.exact.split_carry.classes.links import Answer, LinkSolver
+from anonymip.exact.split_carry.classes.windows import Plan, window_size
+from anonymip.exact.split_carry.clock import ChainClock
+from anonymip.exact.split_carry.options import LINK_NODES
+from anonymip.exact.split_carry.state import LINKS, SECONDS, Chain
+from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
+from anonymip.problem import Problem
+from anonymip.runtime.kernels import Stopwatch
+
+#: Rows of a window that the compiled loop takes.
+_MOST = 64
+
+
+class CompiledLoop:
+    """Solves many links in one call of a kernel.
+
+    Parameters
+    ----------
+    problem
+        That the solver of small sub-problems compiles.
+    chain
+        Goes on in place.
+    rule, plan
+        How.
+    single
+        Solves the windows that are too hard or too large here, and those without a release.
+    """
+
+    def __init__(
+        self, problem: Problem, chain: Chain, rule: CarryRule, plan: Plan, single: LinkSolver
+    ) -> None:
+        self._chain, self._rule, self._plan, self._single = chain, rule, plan, single
+        self._tables = problem.compiled.tables
+        self._rows = kernel_rows(problem.microdata, self._tables, chain.records)
+        rules = small_rules(problem)
+        sensitive = np.ascontiguousarray(rules.sensitive[chain.records])
+        self._rules = rules._replace(sensitive=sensitive)
+        most = min(chain.n, _MOST)
+        self._places, self._losses = np.zeros(most, np.int64), np.zeros(most)
+        self._work = new_small_work(self._tables, self._rules, most)
+        self._outcome = new_outcome(most)
+        self._state = new_state(self._tables, 1)
+
+    def advance(self, clock: ChainClock, amount: int) -> None:
+        """Solve the next links, up to `amount` of them or one that takes long."""
+        watch, chain = Stopwatch(), self._chain
+        before = int(chain.cursor[LINKS])
+        self._work.result[:] = np.nan
+        code = advance_links(
+            self._tables,
+            self._rows,
+            self._rules,
+            self._work,
+            self._state,
+            self._rule,
+            self._plan,
+            chain,
+            self._outcome,
+            self._places,
+            self._losses,
+            LINK_NODES,
+            amount,
+        )
+        solved = int(chain.cursor[LINKS]) - before
+        seconds = watch.seconds
+        if solved:
+            chain.table[before : before + solved, SECONDS] = seconds / solved
+        clock.spend(solved, seconds)
+        if code == STUCK:
+            self._single.solve_next(clock, self._incumbent())
+
+    def _incumbent(self) -> Answer | None:
+        """Return what the loop found for the window at which it is stuck."""
+        size = int(window_size(self._plan, self._chain, 1))
+        if size > len(self._places) or not np.isfinite(self._work.result[0]):
+            return None
+        labels: NDArray[np.int64] = self._work.labels[:size].copy()
+        loss, bound = self._work.result.tolist()
+        return Answer(labels, loss, bound, reason="cap")

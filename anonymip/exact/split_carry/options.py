@@ -1,0 +1,191 @@
+"""How a chain of sub-problems is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from numbers import Integral, Real
+from typing import Any
+
+from anonymip.errors import InputError
+from anonymip.models import FORMULATIONS
+
+#: The sub-solver that needs no solver.
+EXACT = "exact"
+#: Partial sets and covers that the search looks at in one sub-problem; beyond, its best is kept
+#: without a proof.
+LINK_NODES = 200_000
+_CARRIES = ("classes", "least")
+_PREFERENCES = ("oldest", "loss")
+#: More than any table has; products with k still fit into 64 bits.
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class ChainOptions:
+    """How the order is cut into windows, what goes on to the next one, and what solves them.
+
+    Parameters
+    ----------
+    S
+        Sets of k new records in each window, at least 2.
+    boundary
+        The last so many records of a window are its boundary (l in the paper); 0 takes k.
+    carry
+        ``"classes"``: classes that touch the boundary go on as in Algorithm 1. ``"least"``: of a
+        boundary class of k + r records, r < k, only the r that contribute least go on (Section
+        6); one of exactly k stays.
+    fixed
+        0, or the size P of every window (Section 6): carried records are filled up with new ones,
+        and `accept` classes are settled, wherever they lie.
+    accept
+        Classes settled in a window of fixed size (A in the paper); 0 takes half of what it holds.
+    prefer
+        Which these are: the ``"oldest"``, or those of least ``"loss"`` of a record as in the
+        paper.
+    subsolver
+        ``"exact"`` searches by itself; ``"bigm"``, ``"hull"``, ``"indicator"``,
+        ``"strengthened"``, ``"set-partition"``, ``"auto"`` hand each link to a solver, with a
+        start from the carried classes and sets of k (Section 3.1).
+    solver, gap, threads, solver_options
+        As in :func:`~anonymip.exact.classes.equivalence_mip.equivalence_mip`.
+    pass_time
+        Whether a link may use what the links before it left of their time.
+    link_time
+        0, or the seconds that a link has at most, whatever the others left (1000 in the paper's
+        Fig. 6).
+    chains
+        Stretches of the order with a chain each; where they meet, classes are solved anew.
+
+    Raises
+    ------
+    InputError
+        If a value is none of these.
+    """
+
+    S: int = 3
+    boundary: int = 0
+    carry: str = "classes"
+    fixed: int = 0
+    accept: int = 0
+    prefer: str = "oldest"
+    subsolver: str = EXACT
+    solver: str = "highs"
+    gap: float = 0.0
+    threads: int = 1
+    solver_options: Mapping[str, object] = field(default_factory=dict)
+    pass_time: bool = True
+    link_time: float = 0.0
+    chains: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least, what in (
+            ("S", 2, "at least 2: with one set of k there is nothing to choose"),
+            ("boundary", 0, "records at the end of a window, or 0 for k"),
+            ("fixed", 0, "records of a window, or 0 for windows of S sets of k and the carried"),
+            ("accept", 0, "classes of a window, or 0 for half of it"),
+            ("chains", 1, "at least 1"),
+        ):
+            value: Any = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not whole or not least <= value <= _MOST:
+                raise InputError(
+                    f"option {name} of split-carry is {value!r}", remedy=f"Give {what}"
+                )
+            object.__setattr__(self, name, int(value))
+        seconds: Any = self.link_time
+        number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if not number or not 0.0 <= float(seconds) < inf:
+            raise InputError(
+                f"option link_time of split-carry is {seconds!r}",
+                remedy="Give the seconds that a link has at most, or 0",
+            )
+        object.__setattr__(self, "link_time", float(seconds))
+        for name, known in (
+            ("carry", _CARRIES),
+            ("prefer", _PREFERENCES),
+            ("subsolver", (EXACT, "auto", *_formulations())),
+        ):
+            value = getattr(self, name)
+            if value not in known:
+                raise InputError(
+                    f"option {name} of split-carry is {value!r}", remedy=f"Use {', '.join(known)}"
+                )
+        for name, why in (
+            ("accept", "settled classes are only counted in windows of fixed size"),
+            ("prefer", "classes are only preferred in windows of fixed size"),
+        ):
+            if not self.fixed and getattr(self, name) not in (0, "oldest"):
+                raise InputError(
+                    f"option {name} of split-carry without the option fixed: {why}",
+                    remedy=f"Give fixed as well, or leave {name} out",
+                )
+        if self.fixed and self.boundary:
+            raise InputError(
+                "options fixed and boundary of split-carry together: windows of fixed size have no "
+                "boundary",
+                remedy="Leave one of them out",
+            )
+        if self.fixed and self.carry != "classes":
+            raise InputError(
+                "options fixed and carry of split-carry together: in windows of fixed size it is "
+                "counted what is settled, not what is carried",
+                remedy="Leave one of them out",
+            )
+
+    def refuse_unfit(self, k: int) -> None:
+        """Refuse windows in which there is nothing to choose.
+
+        Raises
+        ------
+        InputError
+            If a window of fixed size has no room for two classes.
+        """
+        if self.fixed and self.fixed < 2 * k:
+            raise InputError(
+                f"option fixed of split-carry is {self.fixed}, k is {k}",
+                remedy=f"Give at least 2 k = {2 * k} records, or 0",
+            )
+
+    def boundary_of(self, k: int) -> int:
+        """Return the number of records of the boundary."""
+        return self.boundary or k
+
+    def accepted_of(self, k: int) -> int:
+        """Return the number of classes that a window settles; 0 where the boundary decides."""
+        if not self.fixed:
+            return 0
+        return self.accept or max(1, self.fixed // (2 * k))
+
+    def links_of(self, n: int, k: int) -> int:
+        """Return the expected number of links over n records.
+
+        ceil(n / (k S)) where the tail of n mod k records belongs to the last set of k. Windows of
+        fixed size may need more: the classes that they settle may be smaller than expected, but
+        none has fewer than k records.
+        """
+        if not self.fixed:
+            return max(1, -(-(n // k) // self.S))
+        return 1 + max(0, -(-(n - self.fixed) // (self.accepted_of(k) * k)))
+
+    def described(self) -> dict[str, object]:
+        """Return the options for a solution: those that have a say."""
+        told: dict[str, object] = {"S": self.S, "boundary": self.boundary, "carry": self.carry}
+        if self.fixed:
+            told = {"fixed": self.fixed, "accept": self.accept, "prefer": self.prefer}
+        told |= {"subsolver": self.subsolver, "pass_time": self.pass_time}
+        if self.link_time:
+            told |= {"link_time": self.link_time}
+        if self.chains > 1:
+            told |= {"chains": self.chains}
+        if self.subsolver != EXACT:
+            told |= {"gap": self.gap}
+            if self.solver_options:
+                told |= {"solver_options": dict(self.solver_options)}
+        return told
+
+
+def _formulations() -> tuple[str, ...]:
+    """Return the names of the formulations of equivalence classes."""
+    return tuple(FORMULATIONS)

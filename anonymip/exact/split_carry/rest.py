@@ -1,0 +1,63 @@
+"""What the links leave when time ends: cut fast into classes, so that there is a release."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from anonymip.exact.split_carry.state import CARRIED, NEXT_LABEL, READ, Chain
+from anonymip.heuristics.classes.ordered_cut import cut_rows
+from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.objectives.kernels.class_loss import kernel_rows
+from anonymip.problem import Problem
+from anonymip.problem_rules import is_plain
+from anonymip.runtime.budget import Budget
+
+#: Seconds that cutting, checking and describing a cell take at most, for a class of k rows.
+_SECONDS_A_CELL = 2.5e-7
+#: Less work than this, in seconds, tells nothing of the machine.
+_TELLING = 0.02
+
+
+class MachineClock:
+    """Tells how many seconds pass while this process works for one, since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._work = time.perf_counter(), time.process_time()
+
+    @property
+    def slowness(self) -> float:
+        """At least 1; more where others keep the machine busy."""
+        work = time.process_time() - self._work
+        return max(1.0, (time.perf_counter() - self._wall) / work) if work > _TELLING else 1.0
+
+
+def reserved_seconds(problem: Problem) -> float:
+    """Return the seconds that a release of the whole table takes without any link."""
+    return _SECONDS_A_CELL * problem.n * problem.m * (1 + problem.k / 5)
+
+
+def cut_rest(problem: Problem, chain: Chain) -> int:
+    """Give all records that are not settled classes, and return how many these are.
+
+    The best consecutive classes where the kernels can cut them, else sets of k: both without
+    asking for the time.
+    """
+    carried, read = int(chain.cursor[CARRIED]), int(chain.cursor[READ])
+    places = np.concatenate([chain.carried[:carried], np.arange(read, chain.n)])
+    if not len(places):
+        return 0
+    first = int(chain.cursor[NEXT_LABEL])
+    labels = np.full(len(places), -1, np.int64)
+    if is_plain(problem):
+        tables = problem.compiled.tables
+        rows = kernel_rows(problem.microdata, tables, chain.records[places])
+        sums = problem.compiled.aggregate == "sum"
+        labels, _ = cut_rows(tables, rows, np.arange(len(places)), problem.k, sums, Budget())
+    else:
+        cut_in_order(labels, np.arange(len(places)), problem.k, 0)
+    chain.labels[places] = first + labels
+    chain.cursor[NEXT_LABEL] = first + int(labels.max()) + 1
+    chain.cursor[CARRIED], chain.cursor[READ] = 0, chain.n
+    return len(places)

@@ -1,0 +1,351 @@
+"""Split & Carry of Liang & Samavi: a chain of small exact problems along an order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import InputError
+from anonymip.exact.split_carry.checkpoint import Checkpoint
+from anonymip.exact.split_carry.classes.segments import Stretch, StretchRun, run_stretches
+from anonymip.exact.split_carry.fingerprint import Fingerprint
+from anonymip.exact.split_carry.freeform.covers import chain_covers
+from anonymip.exact.split_carry.keeping import resumed
+from anonymip.exact.split_carry.options import EXACT, ChainOptions
+from anonymip.exact.split_carry.reporting import tell_links
+from anonymip.exact.split_carry.rest import MachineClock, reserved_seconds
+from anonymip.exact.split_carry.state import BOUND, LINKS, Chain, Link, links_of
+from anonymip.heuristics.growing.finish import finish
+from anonymip.models import formulations_of
+from anonymip.orders.orders import find_order
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
+from anonymip.status import Stopped
+
+_METHOD = "split-carry"
+#: Least share of the time that the links have.
+_SHARE_OF_LINKS = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class ChainRun:
+    """What a chain found, and how it came about.
+
+    Parameters
+    ----------
+    solution
+        Of the whole problem.
+    source
+        The chain at its end, or its links.
+    """
+
+    solution: Solution
+    source: Chain | tuple[Link, ...]
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """The sub-problems, in their order."""
+        return links_of(self.source) if isinstance(self.source, Chain) else self.source
+
+
+def split_carry(
+    problem: Problem,
+    *,
+    S: int = 3,  # noqa: N803 - the paper's name
+    boundary: int = 0,
+    order: str = "variance",
+    subsolver: str = EXACT,
+    carry: str = "classes",
+    fixed: int = 0,
+    accept: int = 0,
+    prefer: str = "oldest",
+    pass_time: bool = True,
+    link_time: float = 0.0,
+    chains: int = 1,
+    jobs: int = 0,
+    solver: str = "highs",
+    gap: float = 0.0,
+    threads: int = 1,
+    solver_options: Mapping[str, object] | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Solve a chain of small problems along an order, exactly, and join their classes [1]_.
+
+    The records are put in order and cut into windows. Each window holds S k new records and those
+    carried from the one before; its best classes are found, those that do not touch its boundary,
+    the last k records, are settled, the others are carried on. A window may be solved to proven
+    optimality; that proves nothing of the whole table.
+
+    What goes on: classes of equal cells are one class. A class that touches the boundary goes
+    whole if it has fewer than 2k records; otherwise exactly k of its records go, those nearest
+    the end of the order, and the rest is a class. So windows have at most k S + l (2k - 1)
+    records for a boundary of l (Lemma 2). The n mod k records at the end belong to the last
+    window. All domains are the table's.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes; or with a recoding by covers, for which see
+        :func:`~anonymip.exact.split_carry.freeform.covers.chain_covers`.
+    S
+        Sets of k new records in each window, at least 2. More lowers the loss and takes longer.
+    boundary
+        Records at the end of a window that are its boundary, l in the paper; 0 takes k. More
+        lowers the loss further, at little cost.
+    order
+        Name of an order: ``variance`` as in the paper, ``cardinality``, ``snake``, ``hilbert``,
+        ``neighbour``; each with ``+2opt``.
+    subsolver
+        ``"exact"``: a search of its own, compiled where the loss is monotone and has tables and
+        there are no limits. ``"bigm"``, ``"hull"``, ``"indicator"``, ``"strengthened"``,
+        ``"set-partition"`` or ``"auto"``: that formulation on a solver. It starts from the
+        carried classes and the initial sets of k of the new records (Section 3.1).
+    carry
+        ``"classes"`` as above, or ``"least"``: of a boundary class of k + r records, r < k, only
+        the r go on without which the class loses most (Section 6); one of exactly k stays.
+    fixed
+        0, or the size of all windows, P in Section 6: carried records are filled up with new
+        ones.
+    accept
+        Classes that a window of fixed size settles, A in Section 6; 0 takes fixed // 2k.
+    prefer
+        Which these are: the ``"oldest"``, by their first record; or as in the paper those of least
+        ``"loss"`` of a record.
+    pass_time
+        Whether windows may use what the ones before left of their time.
+    link_time
+        0, or the seconds that a window has at most, with and without a time limit of the whole:
+        Fig. 6 of the paper gives each 1000.
+    chains
+        The order is cut into so many stretches, each with a chain of its own, and the classes where
+        they meet are solved anew together.
+    jobs
+        Chains that run at a time; 0: two, or one on one core. The classes do not depend on it.
+    solver, gap, threads, solver_options
+        As in :func:`~anonymip.exact.classes.equivalence_mip.equivalence_mip`, for sub-solvers with
+        a formulation.
+    checkpoint
+        File that is written every moment, or after every link that takes longer; see
+        :class:`~anonymip.exact.split_carry.checkpoint.Checkpoint`. With several chains each has
+        another one beside it until all have ended. It stays when the method has ended.
+    resume
+        Whether to go on from it if it is there. The classes are those of a run that nothing has
+        disturbed; a link that was cut short is solved again. The time limit counts anew.
+    budget
+        Its time, less what a release takes by itself, is divided by the number of windows; one
+        whose time ends keeps the best classes it has, at worst its start. When all time ends, the
+        records left are cut fast.
+    seed
+        Of the sub-solver.
+
+    Notes
+    -----
+    A window whose solver fails, or whose model is above the size of the solver's licence, keeps the
+    better of its start and what a search without a solver finds.
+
+    Under a diversity or limits a window may have no release. Then it takes in the next records, up
+    to four times; after that the records that fit nowhere find classes at the end. Complexity:
+    linear in the number of records behind the sort, exponential in S, k and the number of
+    attributes.
+
+    References
+    ----------
+    .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
+       93, 2020, Sections 3.1 and 6.
+
+    Raises
+    ------
+    InputError
+        If an option is wrong, or the formulation does not take the sub-problems.
+    SolverUnavailable
+        If the solver is not installed.
+    NoSolution
+        If no classes are found that keep the limits.
+    """
+    options = ChainOptions(
+        S=S,
+        boundary=boundary,
+        carry=carry,
+        fixed=fixed,
+        accept=accept,
+        prefer=prefer,
+        subsolver=subsolver,
+        solver=solver,
+        gap=gap,
+        threads=threads,
+        solver_options=dict(solver_options or {}),
+        pass_time=pass_time,
+        link_time=link_time,
+        chains=chains,
+    )
+    return run_chain(
+        problem,
+        options,
+        order=order,
+        jobs=jobs,
+        checkpoint=checkpoint,
+        resume=resume,
+        budget=budget,
+        seed=seed,
+    ).solution
+
+
+def run_chain(
+    problem: Problem,
+    options: ChainOptions | None = None,
+    *,
+    order: str = "variance",
+    compiled: bool = True,
+    jobs: int = 0,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> ChainRun:
+    """Run :func:`split_carry` and return its solution with its links.
+
+    Parameters
+    ----------
+    problem, order, jobs, checkpoint, resume, budget, seed
+        As there.
+    options
+        All others.
+    compiled
+        Whether the compiled loop is used where it can be; the classes are the same.
+
+    Raises
+    ------
+    InputError, SolverUnavailable, NoSolution
+        As there.
+    """
+    watch, budget, options = Stopwatch(), budget or Budget(), options or ChainOptions()
+    by_classes = isinstance(problem.recoding, EquivalenceClasses)
+    if by_classes:
+        _refuse_unfit(problem, options)
+    file = None
+    if checkpoint is not None:
+        given = {"order": order, "seed": seed, **asdict(options)}
+        file = Checkpoint(checkpoint, Fingerprint.of(problem, given), resume=resume)
+    if not by_classes:
+        return ChainRun(
+            *chain_covers(problem, options, file, order=order, budget=budget, seed=seed)
+        )
+    kept = resumed(file)
+    if file is not None and kept is not None and not _is_of(kept, problem.n):
+        raise file.damaged()
+    before = 0 if kept is None else int(kept.cursor[LINKS])
+    clock = MachineClock()
+    records = find_order(problem, order, budget) if kept is None else kept.records
+    whole = Stretch(problem, records, options, compiled, seed, file)
+    links_budget = _links_budget(problem, budget, clock.slowness)
+    run, remarks = run_stretches(whole, kept, jobs=jobs, budget=links_budget)
+    told = {"order": order, **options.described()}
+    solution = _finished(problem, run, told, watch, budget, seed)
+    if kept is not None:
+        remarks = (f"went on behind {before:,} links of an earlier run", *remarks)
+    solution = replace(solution, trace=(*remarks, *solution.trace))
+    return ChainRun(solution, run.chain)
+
+
+def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:
+    """Refuse what a chain of classes cannot do.
+
+    Raises
+    ------
+    InputError
+        If the recoding or the sub-solver does not fit.
+    """
+    options.refuse_unfit(problem.k)
+    known = (EXACT, "auto", *formulations_of(problem.recoding.name))
+    if options.subsolver not in known:
+        raise InputError(
+            f"sub-solver {options.subsolver!r} of split-carry does not solve "
+            f"{problem.recoding.name}",
+            remedy=f"Use {', '.join(known)}",
+        )
+
+
+def _links_budget(problem: Problem, budget: Budget, slowness: float) -> Budget:
+    """Return the budget of the links: a release must be made in the time that remains."""
+    left = budget.remaining()
+    if left is None or left == 0.0:
+        return budget
+    return budget.share(max(_SHARE_OF_LINKS, 1.0 - slowness * reserved_seconds(problem) / left))
+
+
+def _finished(
+    problem: Problem,
+    run: StretchRun,
+    options: Mapping[str, object],
+    watch: Stopwatch,
+    budget: Budget,
+    seed: int,
+) -> Solution:
+    """Return the checked solution; repaired where links or time left something to do."""
+    chain, stopped, cut = run.chain, run.stopped, run.cut
+    labels = chain.labels_of_records(problem.n)
+    trace = _trace(chain, cut, stopped)
+    recoding = problem.recoding
+    may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+    homeless = int(np.count_nonzero(labels == SUPPRESSED))
+    if cut or (homeless and not may_suppress):
+        if homeless and not may_suppress:
+            trace.append(f"{homeless:,} records fit no class of their windows: repaired at the end")
+        return finish(
+            problem,
+            labels,
+            _METHOD,
+            watch,
+            budget=budget,
+            stopped=stopped,
+            options=options,
+            seed=seed,
+            trace=tuple(trace),
+        )
+    solution = Solution.of(
+        problem,
+        Classes(labels),  # type: ignore[arg-type]
+        method=_METHOD,
+        stopped=stopped or Stopped.HEURISTIC,
+        options=options,
+        seconds=watch.seconds,
+        seed=seed,
+        trace=tuple(trace),
+    )
+    bound = chain.table[0, BOUND]
+    one = chain.cursor[LINKS] == 1 and not cut
+    if not one or np.isnan(bound) or options["subsolver"] != EXACT:
+        return solution
+    # One link that holds the whole table is the problem itself.
+    source = "search of the whole table"
+    if assumed := problem.compiled.assumed:
+        source += f" (assuming that {' and '.join(assumed)})"
+    return solution.with_bound(Bound(float(bound), source, "argument"))
+
+
+def _is_of(chain: Chain, n: int) -> bool:
+    """Return whether a chain is one of a table of n records."""
+    return chain.n == n and int(chain.records.min()) == 0 and int(chain.records.max()) == n - 1
+
+
+def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
+    """Return what is to be said about the links."""
+    links = chain.table[: chain.cursor[LINKS]]
+    ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
+    if not len(links):
+        return [f"{ended} before the first link"] if cut else []
+    trace = tell_links(links)
+    if cut:
+        trace.append(f"{ended}: {cut:,} of {chain.n:,} records were cut in their order")
+    return trace

@@ -1,0 +1,1 @@
+"""Cheapest assignments, flows, edge covers and factors."""

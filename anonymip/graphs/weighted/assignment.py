@@ -1,0 +1,277 @@
+"""Assignments of least total cost: the shortest augmenting paths of Jonker and Volgenant."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
+
+#: So often unassigned rows try to take their cheapest column from others before paths are searched.
+_SWEEPS = 2
+#: Turns of a sweep for each row, beyond which a row that lost its column waits for the next.
+_TURNS = 8
+
+
+class Assigning(NamedTuple):
+    """Where an assignment stands; the reduced cost of an entry is costs[i, j] - prices[j].
+
+    Parameters
+    ----------
+    columns
+        (n,) column of each row; -1: none yet.
+    rows
+        (n,) row of each column; -1: none yet.
+    prices
+        (n,) duals of the columns.
+    free
+        (n,) rows without a column.
+    cursor
+        (5,) rows in `free`; of these those looked after; in a sweep the place in `free`, the rows
+        kept for later, and the turns taken.
+    distance, source, todo
+        (n,) workspaces of the path search.
+    """
+
+    columns: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    prices: NDArray[np.float64]
+    free: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+    distance: NDArray[np.float64]
+    source: NDArray[np.int64]
+    todo: NDArray[np.int64]
+
+
+def assign(
+    costs: NDArray[np.floating],
+    budget: Budget | None = None,
+    *,
+    prices: NDArray[np.float64] | None = None,
+    phase: str = "assignment",
+) -> tuple[NDArray[np.int64], NDArray[np.float64], Stopped | None]:
+    """Return an assignment of least total cost [1]_.
+
+    Parameters
+    ----------
+    costs
+        (n, n) C-contiguous, float64 or float32; infinite where a pair is forbidden. At least one
+        assignment must be allowed for a full answer.
+    budget
+        When it ends, the rows assigned so far are returned.
+    prices
+        (n,) duals of the columns to start from, such as those of a similar matrix: any do, good
+        ones save most of the work. None starts from the least cost of each column.
+    phase
+        What the assignment is for, for people.
+
+    Returns
+    -------
+    columns
+        (n,) column of each row; -1 where the budget ended before, or no assignment is allowed.
+    prices
+        (n,) duals of the columns at the end.
+    stopped
+        Why it stopped early; None if it did not.
+
+    Notes
+    -----
+    All arithmetic is in float64, so the answer is optimal for the costs as they are stored.
+    Complexity: O(n^3) time, O(n) memory beside the costs.
+
+    References
+    ----------
+    .. [1] R. Jonker, A. Volgenant: A shortest augmenting path algorithm for dense and sparse
+       linear assignment problems, Computing 38, 1987.
+    """
+    n = len(costs)
+    start = _column_minima(costs) if prices is None else np.array(prices, np.float64)
+    work = Assigning(
+        np.full(n, -1, np.int64),
+        np.full(n, -1, np.int64),
+        start,
+        np.arange(n),
+        np.array([n, 0, 0, 0, 0]),
+        np.empty(n),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+    )
+    budget = budget or Budget()
+    for _ in range(_SWEEPS):
+        _sweep(costs, work, budget, phase)
+    waiting = int(work.cursor[0])
+
+    def step(amount: int) -> int:
+        return int(_augment_step(costs, work, amount)) + n - waiting
+
+    stopped = run_in_steps(step, n, budget, phase, first=10) if waiting else None
+    return work.columns, work.prices, stopped
+
+
+def _sweep(costs: NDArray[np.floating], work: Assigning, budget: Budget, phase: str) -> None:
+    """Let each free row take its cheapest column, as far as the budget goes."""
+    work.cursor[2:] = 0
+    most = _TURNS * len(costs) + 1
+
+    def step(amount: int) -> int:
+        ended = _take_cheapest(costs, work, amount)
+        return most if ended else min(int(work.cursor[4]), most - 1)
+
+    run_in_steps(step, most, budget, phase, first=10)
+    waiting, at, kept = (int(work.cursor[place]) for place in (0, 2, 3))
+    work.free[kept : kept + waiting - at] = work.free[at:waiting].copy()
+    work.cursor[0] = kept + waiting - at
+
+
+@kernel
+def _column_minima(costs: NDArray[np.floating]) -> NDArray[np.float64]:
+    n = len(costs)
+    least = np.full(n, np.inf)
+    for i in range(n):
+        row = costs[i]
+        for j in range(n):
+            if row[j] < least[j]:
+                least[j] = row[j]
+    for j in range(n):
+        if least[j] == np.inf:
+            least[j] = 0.0
+    return least
+
+
+@kernel
+def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) -> bool:
+    """Let free rows take their cheapest column, and price the column up to the second choice.
+
+    A row that loses its column tries again at once if the price rose, else in the next sweep.
+    Returns whether all have had their turn.
+    """
+    n = len(costs)
+    waiting, at, kept, turns = work.cursor[0], work.cursor[2], work.cursor[3], work.cursor[4]
+    for _ in range(amount):
+        if at == waiting:
+            break
+        i = work.free[at]
+        at += 1
+        turns += 1
+        row = costs[i]
+        first, second = np.inf, np.inf
+        one, two = -1, -1
+        for j in range(n):
+            reduced = row[j] - work.prices[j]
+            if reduced < second:
+                if reduced < first:
+                    first, second = reduced, first
+                    one, two = j, one
+                else:
+                    second, two = reduced, j
+        if one < 0:
+            work.free[kept] = i
+            kept += 1
+            continue
+        before = work.rows[one]
+        rise = second - first
+        lowered = 0.0 < rise < np.inf
+        if lowered:
+            work.prices[one] -= rise
+            lowered = row[one] - work.prices[one] > first
+        elif before >= 0 and two >= 0 and rise == 0.0:
+            one = two
+            before = work.rows[one]
+        work.columns[i] = one
+        work.rows[one] = i
+        if before >= 0:
+            work.columns[before] = -1
+            if lowered and turns < _TURNS * n:
+                at -= 1
+                work.free[at] = before
+            else:
+                work.free[kept] = before
+                kept += 1
+    work.cursor[2], work.cursor[3], work.cursor[4] = at, kept, turns
+    return bool(at == waiting)
+
+
+@kernel
+def _augment_step(costs: NDArray[np.floating], work: Assigning, amount: int) -> int:
+    """Assign up to `amount` further rows along shortest paths; return how many are done."""
+    for _ in range(amount):
+        if work.cursor[1] == work.cursor[0]:
+            break
+        _augment(costs, work, work.free[work.cursor[1]])
+        work.cursor[1] += 1
+    return int(work.cursor[1])
+
+
+@kernel
+def _augment(costs: NDArray[np.floating], work: Assigning, start: int) -> None:
+    """Assign one row along a shortest path of reduced costs, by Dijkstra's rule.
+
+    Columns stand in `todo`: those settled first, then those at the present least distance, then
+    the others.
+    """
+    n = len(costs)
+    distance, source, todo, prices = work.distance, work.source, work.todo, work.prices
+    row = costs[start]
+    for j in range(n):
+        distance[j] = row[j] - prices[j]
+        source[j] = start
+        todo[j] = j
+    settled, near, last = 0, 0, 0
+    least, end = 0.0, -1
+    while end < 0:
+        if settled == near:
+            last = settled
+            least = distance[todo[near]]
+            near += 1
+            for at in range(near, n):
+                j = todo[at]
+                if distance[j] <= least:
+                    if distance[j] < least:
+                        least = distance[j]
+                        near = settled
+                    todo[at] = todo[near]
+                    todo[near] = j
+                    near += 1
+            if least == np.inf:
+                return  # no assignment is allowed that has all rows so far
+            for at in range(settled, near):
+                if work.rows[todo[at]] < 0:
+                    end = todo[at]
+                    break
+            if end >= 0:
+                break
+        column = todo[settled]
+        settled += 1
+        i = work.rows[column]
+        row = costs[i]
+        offset = row[column] - prices[column] - least
+        for at in range(near, n):
+            j = todo[at]
+            reached = row[j] - prices[j] - offset
+            if reached < distance[j]:
+                distance[j] = reached
+                source[j] = i
+                if reached <= least:
+                    if work.rows[j] < 0:
+                        end = j
+                        break
+                    todo[at] = todo[near]
+                    todo[near] = j
+                    near += 1
+        if end >= 0:
+            break
+    # Columns settled before the present distance: their prices fall by what they were nearer.
+    for at in range(last):
+        prices[todo[at]] += distance[todo[at]] - least
+    j = end
+    while True:
+        i = source[j]
+        work.rows[j] = i
+        j, work.columns[i] = work.columns[i], j
+        if i == start:
+            break

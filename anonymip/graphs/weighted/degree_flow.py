@@ -1,0 +1,244 @@
+"""Graphs of least total cost with given degrees, as a minimum cost flow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
+
+
+class Flow(NamedTuple):
+    """Where a flow stands; the reduced cost of an edge is costs[i, j] - left[i] - right[j].
+
+    Unused edges have reduced costs of at least 0, used ones of at most 0.
+
+    Parameters
+    ----------
+    used
+        (n, n) whether an edge is used.
+    supply, demand
+        (n,) edges that rows and columns still lack.
+    holders, held
+        (n, largest demand), (n,) rows that use an edge into each column, and how many.
+    left, right
+        (n,) duals.
+    cursor
+        (2,) rows looked after; edges that could not be found.
+    row_distance, column_distance, source, exchanged
+        (n,) workspaces: distances; row before each column; column before each row.
+    row_settled, column_settled
+        (n,) workspaces.
+    """
+
+    used: NDArray[np.bool_]
+    supply: NDArray[np.int64]
+    demand: NDArray[np.int64]
+    holders: NDArray[np.int32]
+    held: NDArray[np.int64]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    cursor: NDArray[np.int64]
+    row_distance: NDArray[np.float64]
+    column_distance: NDArray[np.float64]
+    source: NDArray[np.int64]
+    exchanged: NDArray[np.int64]
+    row_settled: NDArray[np.bool_]
+    column_settled: NDArray[np.bool_]
+
+
+def cheapest_degrees(
+    costs: NDArray[np.floating],
+    degrees: NDArray[np.int64],
+    budget: Budget | None = None,
+    phase: str = "minimum cost flow",
+) -> tuple[NDArray[np.bool_], int, Stopped | None]:
+    """Return the edges of least total cost that give row i and column i ``degrees[i]`` edges.
+
+    Parameters
+    ----------
+    costs
+        (n, n) C-contiguous, float64 or float32; infinite where an edge is forbidden.
+    degrees
+        (n,) wanted edges of each row and each column.
+    budget
+        When it ends, the edges found so far are returned.
+    phase
+        What the flow is for, for people.
+
+    Returns
+    -------
+    used
+        (n, n) the edges.
+    missing
+        Edges that rows still lack although the budget lasted: no graph has the degrees then.
+    stopped
+        Why it stopped early; None if it did not.
+
+    Notes
+    -----
+    Successive shortest paths, by Dijkstra's rule on reduced costs. Complexity: O(n^2) time for
+    each edge at worst, O(n^2) bytes beside the costs.
+    """
+    flow, stopped = degree_flow(costs, degrees, budget, phase)
+    return flow.used, int(flow.cursor[1]), stopped
+
+
+def degree_flow(
+    costs: NDArray[np.floating],
+    degrees: NDArray[np.int64],
+    budget: Budget | None = None,
+    phase: str = "minimum cost flow",
+) -> tuple[Flow, Stopped | None]:
+    """Return the flow of :func:`cheapest_degrees` with its duals, and why it stopped early."""
+    n = len(costs)
+    largest = max(1, int(degrees.max()))
+    flow = Flow(
+        np.zeros((n, n), np.bool_),
+        degrees.copy(),
+        degrees.copy(),
+        np.empty((n, largest), np.int32),
+        np.zeros(n, np.int64),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(2, np.int64),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.bool_),
+        np.empty(n, np.bool_),
+    )
+    _first_duals(costs, flow)
+
+    def step(amount: int) -> int:
+        return int(_flow_step(costs, flow, amount))
+
+    stopped = run_in_steps(step, n, budget or Budget(), phase)
+    return flow, stopped
+
+
+@kernel
+def _first_duals(costs: NDArray[np.floating], flow: Flow) -> None:
+    """Make all reduced costs at least 0: first by the columns, then by the rows."""
+    n = len(costs)
+    for i in range(n):
+        row = costs[i]
+        for j in range(n):
+            if i == 0 or row[j] < flow.right[j]:
+                flow.right[j] = row[j]
+    for j in range(n):
+        if flow.right[j] == np.inf:
+            flow.right[j] = 0.0
+    for i in range(n):
+        row = costs[i]
+        least = np.inf
+        for j in range(n):
+            least = min(least, row[j] - flow.right[j])
+        flow.left[i] = least if least < np.inf else 0.0
+
+
+@kernel
+def _flow_step(costs: NDArray[np.floating], flow: Flow, amount: int) -> int:
+    """Give up to `amount` further rows all their edges; return how many rows are done."""
+    for _ in range(amount):
+        i = flow.cursor[0]
+        if i == len(costs):
+            break
+        while flow.supply[i] > 0:
+            if not _augment(costs, flow, i):
+                flow.cursor[1] += flow.supply[i]
+                break
+        flow.cursor[0] += 1
+    return int(flow.cursor[0])
+
+
+@kernel
+def _leave_row(costs: NDArray[np.floating], flow: Flow, i: int) -> None:
+    """Shorten the distances of the columns through a row that is settled."""
+    row, used, right = costs[i], flow.used[i], flow.right
+    offset = flow.row_distance[i] - flow.left[i]
+    for j in range(len(row)):
+        reached = offset + (row[j] - right[j])
+        if reached < flow.column_distance[j] and not used[j] and not flow.column_settled[j]:
+            flow.column_distance[j] = reached
+            flow.source[j] = i
+
+
+@kernel
+def _augment(costs: NDArray[np.floating], flow: Flow, start: int) -> bool:
+    """Give a row one more edge along a shortest path; return whether there is one.
+
+    A path runs along unused edges to columns and back along used ones to rows. Rows reached from
+    a column wait among the columns' distances: at most `largest` of them a column.
+    """
+    n = len(costs)
+    flow.row_distance[:] = np.inf
+    flow.column_distance[:] = np.inf
+    flow.row_settled[:] = False
+    flow.column_settled[:] = False
+    flow.exchanged[:] = -1
+    flow.row_distance[start] = 0.0
+    while True:
+        row, least_row = -1, np.inf
+        column, least = -1, np.inf
+        for at in range(n):
+            if not flow.row_settled[at] and flow.row_distance[at] < least_row:
+                row, least_row = at, flow.row_distance[at]
+            if not flow.column_settled[at] and flow.column_distance[at] < least:
+                column, least = at, flow.column_distance[at]
+        if row >= 0 and least_row <= least:
+            flow.row_settled[row] = True
+            _leave_row(costs, flow, row)
+            continue
+        if column < 0:
+            return False
+        if flow.demand[column] > 0:
+            _raise_duals(flow, least)
+            _turn_path(flow, start, column)
+            return True
+        flow.column_settled[column] = True
+        for place in range(flow.held[column]):
+            i = flow.holders[column, place]
+            if not flow.row_settled[i]:
+                back = flow.left[i] + flow.right[column] - costs[i, column]
+                reached = least + max(back, 0.0)
+                if reached < flow.row_distance[i]:
+                    flow.row_distance[i] = reached
+                    flow.exchanged[i] = column
+
+
+@kernel
+def _raise_duals(flow: Flow, least: float) -> None:
+    for at in range(len(flow.left)):
+        if flow.row_settled[at]:
+            flow.left[at] += least - flow.row_distance[at]
+        if flow.column_settled[at]:
+            flow.right[at] -= least - flow.column_distance[at]
+
+
+@kernel
+def _turn_path(flow: Flow, start: int, end: int) -> None:
+    """Use the unused edges of a path, and the used ones no longer."""
+    flow.supply[start] -= 1
+    flow.demand[end] -= 1
+    column = end
+    while True:
+        i = flow.source[column]
+        flow.used[i, column] = True
+        flow.holders[column, flow.held[column]] = i
+        flow.held[column] += 1
+        if i == start:
+            break
+        column = flow.exchanged[i]
+        flow.used[i, column] = False
+        for place in range(flow.held[column]):
+            if flow.holders[column, place] == i:
+                flow.held[column] -= 1
+                flow.holders[column, place] = flow.holders[column, flow.held[column]]
+                break

@@ -1,0 +1,261 @@
+"""Flows of least cost in networks: the primal network simplex, in whole numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import AnonymipError
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+
+#: Pivots between two looks at the budget.
+_PIVOTS = 2_000
+#: Costs and potentials stay below this.
+_LARGEST = 2**61
+
+
+class Network(NamedTuple):
+    """A network with a spanning tree; the last node is its root.
+
+    Parameters
+    ----------
+    tail, head, capacity, cost
+        (arcs,) int64. The last arcs tie each node to the root, at a cost that no path undercuts.
+    flow
+        (arcs,) int64, feasible at all times.
+    state
+        (arcs,) int64: 0 in the tree, 1 empty, -1 full.
+    parent, arc
+        (nodes,) int64, next node towards the root and the arc to it.
+    depth, potential
+        (nodes,) int64.
+    seen, path
+        (nodes,) int64 workspaces.
+    cursor
+        (2,) where the search for an arc goes on; turn of the tree.
+    """
+
+    tail: NDArray[np.int64]
+    head: NDArray[np.int64]
+    capacity: NDArray[np.int64]
+    cost: NDArray[np.int64]
+    flow: NDArray[np.int64]
+    state: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    arc: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    potential: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    path: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+
+
+def cheapest_flow(
+    supply: NDArray[np.int64],
+    tail: NDArray[np.int64],
+    head: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    cost: NDArray[np.int64],
+    budget: Budget | None = None,
+) -> NDArray[np.int64] | None:
+    """Return the flow of least cost that carries all supplies to the demands; None without one.
+
+    Parameters
+    ----------
+    supply
+        (v,) what each node sends, negative for what it receives; the sum is 0.
+    tail, head, capacity, cost
+        (arcs,) where each arc leads, what it carries at most, and the cost of a unit.
+    budget
+        When it ends, None is returned.
+
+    Notes
+    -----
+    Primal network simplex [1]_. The tree is kept strongly feasible: of the arcs that block a pivot
+    the last one seen from the top of the cycle leaves, so that degenerate pivots do not run in a
+    circle. Complexity: O(v) a pivot beside the search for an arc; usually a few pivots an arc.
+
+    References
+    ----------
+    .. [1] R. K. Ahuja, T. L. Magnanti, J. B. Orlin: Network Flows, 1993, Chapter 11.
+
+    Raises
+    ------
+    AnonymipError
+        If costs are too large for whole numbers of 64 bits.
+    """
+    budget = budget or Budget()
+    nodes = len(supply)
+    largest = int(np.abs(cost).max(initial=0))
+    prohibitive = (nodes + 1) * largest + 1
+    if 4 * prohibitive >= _LARGEST:
+        raise AnonymipError(
+            f"costs of up to {largest} are too large for a flow among {nodes} nodes",
+            remedy="Scale them down",
+        )
+    network = _network(supply, tail, head, capacity, cost, prohibitive)
+    while not _pivot(network, _PIVOTS):
+        if budget.stop_reason() is not None:
+            return None
+    found = network.flow[: len(tail)]
+    return None if network.flow[len(tail) :].any() else found
+
+
+def _network(
+    supply: NDArray[np.int64],
+    tail: NDArray[np.int64],
+    head: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    cost: NDArray[np.int64],
+    prohibitive: int,
+) -> Network:
+    """Return the network whose tree ties every node to the root."""
+    arcs, nodes = len(tail), len(supply)
+    own = np.arange(nodes, dtype=np.int64)
+    root = np.full(nodes, nodes, np.int64)
+    sends = supply >= 0
+    largest = np.full(nodes, np.iinfo(np.int64).max // 4, np.int64)
+    return Network(
+        np.concatenate([tail, np.where(sends, own, root)]).astype(np.int64),
+        np.concatenate([head, np.where(sends, root, own)]).astype(np.int64),
+        np.concatenate([capacity, largest]).astype(np.int64),
+        np.concatenate([cost, np.full(nodes, prohibitive)]).astype(np.int64),
+        np.concatenate([np.zeros(arcs, np.int64), np.abs(supply)]).astype(np.int64),
+        np.concatenate([np.ones(arcs, np.int64), np.zeros(nodes, np.int64)]),
+        np.append(root, -1),
+        np.append(arcs + own, -1),
+        np.append(np.ones(nodes, np.int64), 0),
+        np.append(np.where(sends, prohibitive, -prohibitive), 0).astype(np.int64),
+        np.zeros(nodes + 1, np.int64),
+        np.empty(nodes + 1, np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+@kernel
+def _entering(network: Network) -> int:
+    """Return the arc of a block that lowers the cost most; -1 if none of all arcs does."""
+    arcs = len(network.tail)
+    block = max(16, int(np.sqrt(arcs)))
+    best, best_gain, looked = -1, 0, 0
+    at = network.cursor[0]
+    for _ in range(arcs):
+        reduced = (
+            network.cost[at]
+            - network.potential[network.tail[at]]
+            + network.potential[network.head[at]]
+        )
+        gain = -network.state[at] * reduced
+        if gain > best_gain:
+            best, best_gain = at, gain
+        looked += 1
+        at = at + 1 if at + 1 < arcs else 0
+        if looked >= block and best >= 0:
+            break
+        if looked >= block:
+            looked = 0
+    network.cursor[0] = at
+    return best
+
+
+@kernel
+def _refresh(network: Network) -> None:
+    """Write depths and potentials of all nodes anew."""
+    network.cursor[1] += 1
+    turn = network.cursor[1]
+    nodes = len(network.parent)
+    network.seen[nodes - 1] = turn
+    for node in range(nodes - 1):
+        length, at = 0, node
+        while network.seen[at] != turn:
+            network.path[length] = at
+            length += 1
+            at = network.parent[at]
+        for back in range(length - 1, -1, -1):
+            below = network.path[back]
+            above, arc = network.parent[below], network.arc[below]
+            network.depth[below] = network.depth[above] + 1
+            step = network.cost[arc] if network.tail[arc] == below else -network.cost[arc]
+            network.potential[below] = network.potential[above] + step
+            network.seen[below] = turn
+
+
+@kernel
+def _room(network: Network, node: int, upwards: bool) -> int:
+    """Return how much more can flow between a node and its parent, in a direction."""
+    arc = network.arc[node]
+    along = (network.tail[arc] == node) == upwards
+    left: int = network.capacity[arc] - network.flow[arc] if along else network.flow[arc]
+    return left
+
+
+@kernel
+def _push(network: Network, node: int, upwards: bool, amount: int) -> None:
+    """Send an amount between a node and its parent, in a direction."""
+    arc = network.arc[node]
+    along = (network.tail[arc] == node) == upwards
+    network.flow[arc] += amount if along else -amount
+
+
+@kernel
+def _pivot(network: Network, limit: int) -> bool:
+    """Make so many pivots; return whether the flow is the cheapest."""
+    for _ in range(limit):
+        enters = _entering(network)
+        if enters < 0:
+            return True
+        empty = network.state[enters] == 1
+        first = network.tail[enters] if empty else network.head[enters]
+        second = network.head[enters] if empty else network.tail[enters]
+        amount = network.capacity[enters]
+        # The cycle: down from the join to `first`, over the arc, up from `second` to the join.
+        below, leaves, side = -1, -1, 0
+        left, right = first, second
+        while left != right:
+            if network.depth[left] >= network.depth[right]:
+                left = network.parent[left]
+            else:
+                right = network.parent[right]
+        join = left
+        at = first
+        while at != join:
+            room = _room(network, at, False)
+            if room < amount:
+                amount, below, side = room, at, 1
+            at = network.parent[at]
+        at = second
+        while at != join:
+            room = _room(network, at, True)
+            if room <= amount:
+                amount, below, side = room, at, 2
+            at = network.parent[at]
+        network.flow[enters] += amount if empty else -amount
+        at = first
+        while at != join:
+            _push(network, at, False, amount)
+            at = network.parent[at]
+        at = second
+        while at != join:
+            _push(network, at, True, amount)
+            at = network.parent[at]
+        if side == 0:
+            network.state[enters] = -network.state[enters]
+            continue
+        leaves = network.arc[below]
+        network.state[enters] = 0
+        network.state[leaves] = 1 if network.flow[leaves] == 0 else -1
+        # The part of the tree below the leaving arc hangs on the entering one from now on.
+        node = first if side == 1 else second
+        above = second if side == 1 else first
+        arc = enters
+        while True:
+            next_node, next_arc = network.parent[node], network.arc[node]
+            network.parent[node], network.arc[node] = above, arc
+            if node == below:
+                break
+            above, arc, node = node, next_arc, next_node
+        _refresh(network)
+    return False

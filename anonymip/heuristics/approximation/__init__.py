@@ -1,0 +1,1 @@
+"""Approximation algorithms with guarantees (Aggarwal et al. 2005)."""

@@ -1,0 +1,150 @@
+"""What must hold of a problem for the factors of Aggarwal et al. to be true of an answer."""
+
+from __future__ import annotations
+
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.objectives.language.tables import LossTables
+from anonymip.problem import Problem
+from anonymip.problem_rules import has_rules, named_rules
+from anonymip.runtime.kernels import kernel
+from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
+
+#: Ranges with a curved loss are checked triple by triple up to so many values.
+_TRIPLES = 600
+
+
+def factor_obstacle(problem: Problem) -> str | None:
+    """Return why no factor can be claimed, whatever the method; None if the conditions hold.
+
+    The factors need a release that has to keep nothing but k, and a monotone record loss c that is
+    0 for a single record and obeys c(S u T) <= c(S) + c(T) for classes S, T with a common record:
+    then a class pays for each record no more than any tree that spans it weighs.
+
+    Notes
+    -----
+    Decided from the tables, one attribute at a time, up to rounding. Ranges charged by their width
+    and nodes of hierarchies qualify always; sets and curved losses of ranges are checked.
+    Complexity: O(L^2) for a set of L values, O(L^3) for a curved range of up to 600.
+    """
+    if has_rules(problem):
+        return f"the classes must keep {named_rules(problem)}"
+    return loss_obstacle(problem)
+
+
+def loss_obstacle(problem: Problem) -> str | None:
+    """Return what the loss lacks for a factor or for the bound that goes with it; or None."""
+    compiled = problem.compiled
+    if compiled.aggregate != "sum":
+        return "the loss is the largest of a record, not the sum over the records"
+    if not compiled.has_tables:
+        return f"the loss is no sum of terms of one attribute each ({compiled.tier} tier)"
+    if not compiled.monotone:
+        return f"the loss is not known to be monotone: {compiled.obstacle}"
+    tables = compiled.tables
+    if not _singles_are_free(tables):
+        return "a record published exactly has a loss"
+    column = _first_superadditive(problem, tables)
+    if column is not None:
+        name = problem.microdata.names[column]
+        return f"the loss of {name!r} may exceed that of two overlapping classes together"
+    return None
+
+
+def cell_prices(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+    """Return columns and prices if each costs its price as soon as a cell covers two values.
+
+    Suppression of cells over any alphabet; attributes with two observed values always do. None if
+    the price of some attribute depends on what is covered.
+    """
+    tables = problem.compiled.tables
+    columns: list[int] = []
+    prices: list[float] = []
+    for r, column in enumerate(tables.range_columns):
+        levels = problem.microdata.levels[column]
+        if len(levels) > 2:
+            return None
+        columns.append(int(column))
+        prices.append(tables.range_high[r] * float(levels[-1] - levels[0]))
+    for s, column in enumerate(tables.set_columns):
+        start = tables.set_start[s] + 1
+        losses = tables.set_losses[start : start + tables.set_sizes[s]]
+        if not (losses[1:] == losses[1:2]).all():
+            return None
+        columns.append(int(column))
+        prices.append(losses[-1] - losses[0])
+    for p, column in enumerate(tables.pair_columns):
+        table = _pair_table(tables, p)
+        apart = table[np.triu_indices(len(table), 1)]
+        if not (apart == apart[:1]).all():
+            return None
+        columns.append(int(column))
+        prices.append(float(table[0, -1] - table[0, 0]))
+    return np.array(columns, np.int64), np.array(prices, np.float64)
+
+
+def is_binary(problem: Problem) -> bool:
+    """Return whether no attribute that the loss reads has more than two observed values."""
+    tables = problem.compiled.tables
+    columns = {*tables.range_columns, *tables.set_columns, *tables.pair_columns}
+    return all(len(problem.microdata.levels[column]) <= 2 for column in columns)
+
+
+def _singles_are_free(tables: LossTables) -> bool:
+    """Return whether every record published exactly costs 0: constants and terms cancel."""
+    if not (tables.range_low == -tables.range_high).all():
+        return False
+    parts = [tables.constant, *tables.set_losses[tables.set_start + 1]]
+    for p in range(len(tables.pair_columns)):
+        diagonal = np.diagonal(_pair_table(tables, p))
+        if (diagonal != diagonal[0]).any():
+            return False
+        parts.append(diagonal[0])
+    return abs(fsum(parts)) <= SEARCH_ROUNDING * float(np.abs(parts).max())
+
+
+def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
+    """Return an attribute whose loss does not split over overlapping classes, or None.
+
+    Two overlapping classes of a and b values have a + b - 1 together at most. Overlapping ranges
+    cover a range that some value of both cuts in two. Of the nodes over two overlapping classes
+    one lies above the other, and above all their values.
+    """
+    for s, column in enumerate(tables.set_columns):
+        start = tables.set_start[s] + 1
+        losses = tables.set_losses[start : start + tables.set_sizes[s]]
+        losses = losses - losses[0]
+        slack = LOSS_RELATIVE * losses[-1]
+        for more in range(1, len(losses)):
+            if (losses[more:] > losses[more] + losses[: len(losses) - more] + slack).any():
+                return int(column)
+    for p, column in enumerate(tables.pair_columns):
+        if problem.microdata.attributes[column].hierarchy is None:
+            losses = _pair_table(tables, p)
+            losses = losses - losses[0, 0]
+            apart = losses[np.triu_indices(len(losses), 1)]
+            if len(losses) < 3 or 2 * apart.min() >= apart.max():
+                continue
+            if len(losses) > _TRIPLES or _has_triple(losses, LOSS_RELATIVE * apart.max()):
+                return int(column)
+    return None
+
+
+def _pair_table(tables: LossTables, p: int) -> NDArray[np.float64]:
+    size = int(tables.pair_sizes[p])
+    start = int(tables.pair_start[p])
+    return tables.pair_losses[start : start + size * size].reshape(size, size)
+
+
+@kernel
+def _has_triple(losses: NDArray[np.float64], slack: float) -> bool:
+    """Return whether some range costs more than the two into which a value cuts it."""
+    for low in range(len(losses)):
+        for middle in range(low + 1, len(losses)):
+            for high in range(middle + 1, len(losses)):
+                if losses[low, high] > losses[low, middle] + losses[middle, high] + slack:
+                    return True
+    return False

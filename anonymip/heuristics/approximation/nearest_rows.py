@@ -1,0 +1,189 @@
+"""The nearest rows of every row, without a matrix of all pairs: by a k-d tree or by scans."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.approximation.guarantees import cell_prices
+from anonymip.objectives.kernels.box_tree import BoxTree, build_tree, new_tree
+from anonymip.objectives.kernels.class_loss import (
+    ClassState,
+    KernelRows,
+    kernel_rows,
+    new_state,
+    open_class,
+)
+from anonymip.objectives.kernels.nearest_types import DEEPEST, list_type, nearest_types
+from anonymip.objectives.language.tables import LossTables
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
+
+#: Up to so many distinct rows each looks at all others, where cells have one price each.
+_SCANNED = 100_000
+
+
+class NearestRows(NamedTuple):
+    """For every row type the nearest types, until they have k rows together.
+
+    Parameters
+    ----------
+    rows
+        The types as the kernels read them.
+    records
+        (n,) records type by type.
+    start
+        (t + 1,) where the records of a type begin.
+    types
+        (t, k) int32, each type itself and then others, the nearest first; -1 beyond `listed`.
+    listed
+        (t,) how many types are listed.
+    farthest
+        (t,) what a record loses if it is published together with its (k-1)-th nearest neighbour
+        instead of exactly.
+    """
+
+    rows: KernelRows
+    records: NDArray[np.int64]
+    start: NDArray[np.int64]
+    types: NDArray[np.int32]
+    listed: NDArray[np.int64]
+    farthest: NDArray[np.float64]
+
+
+def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped | None]:
+    """Return the nearest rows of every row, and why it stopped early, if it did.
+
+    Parameters
+    ----------
+    problem
+        With a monotone objective that has tables.
+    budget
+        When it ends, the types not looked at list none.
+
+    Notes
+    -----
+    The distance of two rows is the loss of a record published as the class of both. Where a cell
+    costs its price as soon as it covers two values, boxes of rows tell little: then every row
+    looks at all others, which is faster up to 100,000 distinct rows. Complexity: one search of
+    the tree, or O(t m) time, for each of t distinct rows; O(t k) memory.
+    """
+    tables, k = problem.compiled.tables, problem.k
+    columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
+    types = problem.microdata.row_types([int(a) for a in columns])
+    counts = types.counts.astype(np.int64)
+    found = NearestRows(
+        kernel_rows(problem.microdata, tables, types.first),
+        np.argsort(types.inverse, kind="stable"),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.full((len(counts), k), -1, np.int32),
+        np.zeros(len(counts), np.int64),
+        np.zeros(len(counts)),
+    )
+    prices = cell_prices(problem)
+    if prices is not None and len(counts) <= _SCANNED:
+        return found, _scan_all(problem, types.first, prices, counts, found, budget)
+    tree = new_tree(tables, len(counts))
+    build_tree(tree, tables, found.rows, counts)
+    state = new_state(tables, 2)
+    cursor = np.zeros(1, np.int64)
+    losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
+
+    def step(amount: int) -> int:
+        return int(
+            _search_step(
+                tables, tree, state, counts, k, found, cursor, losses, stack, bounds, amount
+            )
+        )
+
+    stopped = run_in_steps(step, len(counts), budget, "nearest rows", first=100)
+    return found, stopped
+
+
+@kernel
+def _search_step(
+    tables: LossTables,
+    tree: BoxTree,
+    state: ClassState,
+    counts: NDArray[np.int64],
+    k: int,
+    found: NearestRows,
+    cursor: NDArray[np.int64],
+    losses: NDArray[np.float64],
+    stack: NDArray[np.int64],
+    bounds: NDArray[np.float64],
+    amount: int,
+) -> int:
+    """Find the neighbours of up to `amount` further types."""
+    for row in range(cursor[0], min(cursor[0] + amount, len(counts))):
+        open_class(found.rows, state, row)
+        near = found.types[row]
+        held = nearest_types(
+            tables, found.rows, tree, state, counts, k, row, near, losses, stack, bounds
+        )
+        found.listed[row] = held
+        found.farthest[row] = losses[held - 1] - losses[0]
+        cursor[0] = row + 1
+    return cursor[0]
+
+
+def _scan_all(
+    problem: Problem,
+    first: NDArray[np.int64],
+    prices: tuple[NDArray[np.int64], NDArray[np.float64]],
+    counts: NDArray[np.int64],
+    found: NearestRows,
+    budget: Budget,
+) -> Stopped | None:
+    columns = np.ascontiguousarray(problem.microdata.codes[first][:, prices[0]].T)
+    cursor = np.zeros(1, np.int64)
+    distances, losses = np.empty(len(counts)), np.empty(problem.k + 1)
+
+    def step(amount: int) -> int:
+        return int(
+            _scan_step(
+                columns, prices[1], counts, problem.k, found, cursor, distances, losses, amount
+            )
+        )
+
+    return run_in_steps(step, len(counts), budget, "nearest rows", first=100)
+
+
+@kernel
+def _scan_step(
+    columns: NDArray[np.int32],
+    prices: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    k: int,
+    found: NearestRows,
+    cursor: NDArray[np.int64],
+    distances: NDArray[np.float64],
+    losses: NDArray[np.float64],
+    amount: int,
+) -> int:
+    """Find the neighbours of up to `amount` further types among all."""
+    for row in range(cursor[0], min(cursor[0] + amount, len(counts))):
+        found.types[row, 0] = row
+        losses[0] = 0.0
+        held = 1
+        if counts[row] < k:
+            distances[:] = 0.0
+            for c in range(len(prices)):
+                column, code, price = columns[c], columns[c, row], prices[c]
+                for other in range(len(counts)):
+                    distances[other] += price if column[other] != code else 0.0
+            total = counts[row]
+            for other in range(len(counts)):
+                if other != row and (total < k or distances[other] < losses[held - 1]):
+                    held, total = list_type(
+                        other, distances[other], counts, k, found.types[row], losses, held, total
+                    )
+        found.listed[row] = held
+        found.farthest[row] = losses[held - 1]
+        cursor[0] = row + 1
+    return cursor[0]

@@ -1,0 +1,197 @@
+"""The approximation algorithm of Aggarwal et al. for k = 3: a lightest 2-factor, its cycles cut."""
+
+from __future__ import annotations
+
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.graphs.weighted.two_factor import cycles_of, lightest_two_factor
+from anonymip.heuristics.approximation.guarantees import factor_obstacle, is_binary, loss_obstacle
+from anonymip.heuristics.approximation.row_distances import all_distances
+from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.heuristics.growing.finish import finish
+from anonymip.objectives import GCP
+from anonymip.objectives.kernels.class_loss import kernel_rows
+from anonymip.orders.orders import find_order
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
+from anonymip.status import Stopped
+from anonymip.tolerances import LOSS_RELATIVE
+
+#: The matrix of all distances, and the flow on it, of more records would take too long.
+LARGEST_TABLE = 5_000
+
+
+def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
+    """Lay cycles of least weight through the records and cut them into classes [1]_.
+
+    If c is the weight of the lightest 2-factor of a binary table, no release loses less than 1.5 c,
+    and cutting its cycles into classes of three to five neighbours loses at most 3 c. The
+    bound holds for ranges charged by their width as well. For all other attributes it is c, and
+    a pair of records weighs as much as their distance, or as that of one of the two to its
+    second nearest neighbour if that is more. Where no 2-factor is proven lightest the value of the
+    relaxation takes the place of c. Where the records' distances to their second nearest neighbours
+    are more, their sum is the bound: it is never weaker than the forest's.
+
+    The solution carries the bound, and the trace the factor 2 of binary tables; for others, and
+    under a diversity or limits, no factor is claimed. There is neither where whole records may be
+    suppressed, since these lie on no cycle, nor for a loss that lacks the forest's conditions. A
+    cycle is cut in the cheapest of all ways, by dynamic programming, of which the paper's are some.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes and k = 3.
+    budget
+        When it ends before cycles are found, the records are cut into sets of three in the
+        variance order.
+    seed
+        Not used: nothing is random.
+
+    Notes
+    -----
+    The proof stands in ``docs/approximation.md``. A loss without tables, or not monotone, is taken
+    to be GCP while cycles are looked for. Complexity: O(n^2) memory, O(n^3) time and the matchings.
+
+    References
+    ----------
+    .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
+       Technology 20051120001, 2005, Section 6.
+
+    Raises
+    ------
+    InputError
+        If k is not 3, or the table has more than 5,000 records.
+    NoSolution
+        If no classes are found that keep the limits and the diversity.
+    """
+    if problem.k != 3:
+        raise InputError(
+            f"two-factor makes classes for k = 3, and k is {problem.k}",
+            remedy="Use edge-cover for k = 2, forest for any k",
+        )
+    if problem.n > LARGEST_TABLE:
+        raise InputError(
+            f"two-factor keeps the distances of all pairs, and the table has {problem.n} records",
+            remedy=f"Use forest beyond {LARGEST_TABLE}",
+        )
+    watch, budget = Stopwatch(), budget or Budget()
+    known = problem.compiled.has_tables and problem.compiled.monotone
+    guide = problem if known else Problem(problem.microdata, 3, objective=GCP())
+    types = problem.microdata.row_types()
+    rows = kernel_rows(problem.microdata, guide.compiled.tables, types.first)
+    # Rows in the order of the types: equal rows are neighbours.
+    records = np.argsort(types.inverse, kind="stable")
+    weights, stopped = all_distances(guide.compiled.tables, rows, types.inverse[records], budget)
+    labels = np.full(problem.n, -1, np.int64)
+    bound, is_lightest, factor = None, False, _bound_factor(problem)
+    if stopped is None:
+        weights = np.maximum(weights, 0.0)
+        # Every class of a record holds two others.
+        near = np.partition(weights, 1, axis=1)[:, 1]
+        if factor == 1.0:
+            weights = np.maximum(weights, np.maximum(near[:, None], near[None, :]))
+        found, stopped = lightest_two_factor(weights, budget)
+        is_lightest = found.is_lightest
+        classes = 0
+        for cycle in cycles_of(problem.n, found.edges) if len(found.edges) else ():
+            classes = _cut(problem, records[cycle], labels, classes)
+        if stopped is None and factor is not None:
+            # What is left of a difference by rounding must not lift the bound.
+            sure = np.maximum(near - problem.rounding, 0.0)
+            value, source = fsum(sure), "second nearest neighbours"
+            if (cycles := factor * max(0.0, float(found.least))) >= value:
+                value, source = cycles, f"{factor:g} x lightest 2-factor"
+            bound = Bound(value * (1.0 - LOSS_RELATIVE), source, "argument", watch.seconds)
+    if (labels < 0).any():
+        cut_in_order(labels, find_order(problem, "variance", Budget()), 3, 0)
+    solution = finish(
+        problem,
+        labels,
+        "two-factor",
+        watch,
+        budget=budget,
+        stopped=stopped,
+        trace=(_claim(problem, stopped, is_lightest),),
+    )
+    return solution if bound is None else solution.with_bound(bound)
+
+
+def _cut(
+    problem: Problem, cycle: NDArray[np.int64], labels: NDArray[np.int64], classes: int
+) -> int:
+    """Label the classes of a cycle, cut in the cheapest way; return how many there are now."""
+    length = len(cycle)
+    if length <= 5:
+        labels[cycle] = classes
+        return classes + 1
+    around = np.concatenate([cycle, cycle[:5]])
+    losses = {
+        size: problem.compiled.class_losses(
+            np.stack([around[at : at + length] for at in range(size)], axis=1)
+        )
+        for size in (3, 4, 5)
+    }
+    best, best_sizes, best_first = np.inf, [0], 0
+    # One of five neighbours begins a class.
+    for first in range(5):
+        total, sizes = _cheapest_cut(length, first, losses)
+        if total < best:
+            best, best_sizes, best_first = total, sizes, first
+    at = best_first
+    for size in best_sizes:
+        labels[np.take(cycle, range(at, at + size), mode="wrap")] = classes
+        classes += 1
+        at += size
+    return classes
+
+
+def _cheapest_cut(
+    length: int, first: int, losses: dict[int, NDArray[np.float64]]
+) -> tuple[float, list[int]]:
+    """Return loss and class sizes of the cheapest cut of a cycle that begins at `first`."""
+    cost = [0.0] + [np.inf] * length
+    last = [0] * (length + 1)
+    for end in range(3, length + 1):
+        for size, of_windows in losses.items():
+            if size <= end:
+                total = cost[end - size] + of_windows[(first + end - size) % length]
+                if total < cost[end]:
+                    cost[end], last[end] = float(total), size
+    sizes: list[int] = []
+    end = length
+    while end > 0:
+        sizes.append(last[end])
+        end -= last[end]
+    return cost[length], sizes[::-1]
+
+
+def _bound_factor(problem: Problem) -> float | None:
+    """Return how many times the lightest 2-factor every release loses; None without a bound."""
+    if getattr(problem.recoding, "suppression", False) or loss_obstacle(problem) is not None:
+        return None
+    tables = problem.compiled.tables
+    # A range charged by its width is a sum of binary columns, one for each step.
+    others = (*tables.set_columns, *tables.pair_columns)
+    binary = all(len(problem.microdata.levels[column]) <= 2 for column in others)
+    return 1.5 if binary else 1.0
+
+
+def _claim(problem: Problem, stopped: Stopped | None, is_lightest: bool) -> str:
+    obstacle = factor_obstacle(problem)
+    if stopped is not None:
+        obstacle = "it was stopped early"
+    elif getattr(problem.recoding, "suppression", False):
+        obstacle = "whole records may be suppressed"
+    if obstacle is None and not is_binary(problem):
+        obstacle = "the table is not binary"
+    if obstacle is None and not is_lightest:
+        obstacle = "the 2-factor is not proven lightest"
+    if obstacle is not None:
+        return f"no factor is claimed: {obstacle}"
+    return "loss at most 2 times the optimum: binary table"

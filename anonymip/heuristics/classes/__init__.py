@@ -1,0 +1,1 @@
+"""Heuristics for equivalence classes, one file each."""

@@ -1,0 +1,62 @@
+"""The initial feasible solution: sort, and cut into sets of k."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.heuristics.growing.finish import finish
+from anonymip.orders.orders import find_order
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+
+
+def initial(
+    problem: Problem, *, order: str = "variance", budget: Budget | None = None, seed: int = 0
+) -> Solution:
+    """Sort the records and take consecutive sets of k, the tail in the last one [1]_.
+
+    Sets that break a limit or lack the diversity are repaired.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    order
+        Name of an order: ``variance`` as in the paper, ``cardinality``, ``snake``, ``hilbert``,
+        ``neighbour``; each with ``+2opt``.
+    budget
+        Stops the making of the order.
+    seed
+        Not used: nothing is random.
+
+    Notes
+    -----
+    Complexity: O(n log n) for the orders that sort.
+
+    References
+    ----------
+    .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
+       93, 2020, Section 2.3.
+
+    Raises
+    ------
+    InputError
+        If there is no such order.
+    NoSolution
+        If no classes are found that keep the limits.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    labels = np.full(problem.n, -1, np.int64)
+    cut_in_order(labels, find_order(problem, order, budget), problem.k, 0)
+    return finish(
+        problem,
+        labels,
+        "initial",
+        watch,
+        budget=budget,
+        stopped=budget.stop_reason(),
+        options={"order": order},
+    )

@@ -1,0 +1,301 @@
+"""Multidimensional partitioning of LeFevre et al."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.growing.finish import finish
+from anonymip.objectives.language.tables import LossTables
+from anonymip.orders.surrogate import with_tables
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.solution import Solution
+
+
+def mondrian(
+    problem: Problem, *, strict: bool = True, budget: Budget | None = None, seed: int = 0
+) -> Solution:
+    """Split the table at medians, along the widest attribute that allows it [1]_.
+
+    The width of an attribute is its normalised range or number of values, times what the objective
+    charges for the whole domain. Values of categorical attributes are taken in their sorted order,
+    those of hierarchical ones in the order of the leaves. An objective without tables is taken to
+    charge what GCP charges. Under a diversity only cuts into two diverse parts are allowed; parts
+    that break a limit in the end are repaired.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    strict
+        Whether records with equal values stay together; if not, those at the median go to both
+        sides so that the halves have equal size.
+    budget
+        When it ends, the parts left are not split further.
+    seed
+        Not used: nothing is random.
+
+    Notes
+    -----
+    Complexity: O(m n log^2 n).
+
+    References
+    ----------
+    .. [1] K. LeFevre, D. J. DeWitt, R. Ramakrishnan: Mondrian Multidimensional K-Anonymity, ICDE
+       2006, doi:10.1109/ICDE.2006.101.
+
+    Raises
+    ------
+    NoSolution
+        If no classes are found that keep the limits.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    microdata, n, m = problem.microdata, problem.n, problem.m
+    records = np.arange(n)
+    # Every split makes two parts of at least k, so there are never more parts open or closed.
+    parts = np.zeros((2 * (n // problem.k) + 2, 2), np.int64)
+    parts[0] = 0, n
+    labels = np.full(n, -1, np.int64)
+    cursor = np.array([1, 0, 0], np.int64)
+    numeric = np.array([attribute.is_numeric for attribute in microdata.attributes])
+    seen = np.zeros(max(len(level) for level in microdata.levels), np.int64)
+    prices = _prices(problem)
+    rule = _sensitive_rule(problem)
+
+    def step(amount: int) -> int:
+        return int(
+            _split_step(
+                microdata.codes,
+                microdata.values,
+                numeric,
+                prices,
+                problem.k,
+                strict,
+                records,
+                parts,
+                labels,
+                cursor,
+                seen,
+                np.empty(m),
+                rule,
+                amount,
+            )
+        )
+
+    stopped = run_in_steps(step, n, budget, "splitting")
+    for part in range(cursor[0]):
+        begin, end = parts[part]
+        labels[records[begin:end]] = cursor[1] + part
+    return finish(
+        problem,
+        labels,
+        "mondrian",
+        watch,
+        budget=budget,
+        stopped=stopped,
+        options={"strict": strict},
+    )
+
+
+class SensitiveRule(NamedTuple):
+    """The diversity of a problem as the kernels read it.
+
+    Parameters
+    ----------
+    codes
+        (n, columns) int32, sensitive values; no columns without a diversity.
+    counts
+        Workspace, one place a sensitive value.
+    numerator, denominator
+        No value makes up more than denominator / numerator of a part.
+    distinct
+        Least number of values.
+    """
+
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    numerator: int
+    denominator: int
+    distinct: int
+
+
+def _sensitive_rule(problem: Problem) -> SensitiveRule:
+    if problem.diversity is None:
+        none = np.zeros((problem.n, 0), np.int32)
+        # Of the same type as the codes of a table, so that the kernels are compiled once.
+        none.setflags(write=False)
+        return SensitiveRule(none, np.zeros(0, np.int64), 1, 1, 1)
+    codes = problem.microdata.sensitive_codes
+    counts = np.zeros(int(codes.max()) + 1, np.int64)
+    numerator, denominator = problem.diversity.ratio
+    return SensitiveRule(
+        np.ascontiguousarray(codes), counts, numerator, denominator, problem.diversity.distinct
+    )
+
+
+def _prices(problem: Problem) -> NDArray[np.float64]:
+    """Return (m,) what a unit of width costs: ranges per value, sets per further value."""
+    tables: LossTables = with_tables(problem).compiled.tables
+    domains = problem.compiled.domains
+    spans = np.where(
+        [kind == "numeric" for kind in domains.kinds],
+        domains.high - domains.low,
+        domains.size - 1.0,
+    )
+    whole = np.zeros(domains.m)
+    for r, column in enumerate(tables.range_columns):
+        whole[column] += max(tables.range_high[r], -tables.range_low[r]) * spans[column]
+    for s, column in enumerate(tables.set_columns):
+        first = tables.set_start[s] + 1
+        whole[column] += abs(
+            tables.set_losses[first + tables.set_sizes[s] - 1] - tables.set_losses[first]
+        )
+    for p, column in enumerate(tables.pair_columns):
+        first, size = tables.pair_start[p], tables.pair_sizes[p]
+        whole[column] += abs(tables.pair_losses[first + size - 1] - tables.pair_losses[first])
+    # Attributes that cost nothing are split last, but they are split.
+    whole[whole == 0] = 1e-9 * max(whole.max(), 1.0)
+    return np.divide(whole, spans, out=np.zeros(domains.m), where=spans > 0)
+
+
+@kernel
+def _split_step(
+    codes: NDArray[np.int32],
+    values: NDArray[np.float64],
+    numeric: NDArray[np.bool_],
+    prices: NDArray[np.float64],
+    k: int,
+    strict: bool,
+    records: NDArray[np.int64],
+    parts: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    seen: NDArray[np.int64],
+    widths: NDArray[np.float64],
+    rule: SensitiveRule,
+    amount: int,
+) -> int:
+    """Take up to `amount` parts off the stack; cursor: open parts, classes, finished records."""
+    for _ in range(amount):
+        if cursor[0] == 0:
+            break
+        cursor[0] -= 1
+        begin, end = parts[cursor[0]]
+        middle = -1
+        if end - begin >= 2 * k:
+            _measure(codes, values, numeric, prices, records, begin, end, seen, widths)
+            for _attempt in range(len(widths)):
+                widest = int(np.argmax(widths))
+                if widths[widest] <= 0:
+                    break
+                widths[widest] = -1.0
+                middle = _cut(codes, widest, k, strict, records, begin, end)
+                if (
+                    middle >= 0
+                    and _is_diverse(rule, records, begin, middle)
+                    and _is_diverse(rule, records, middle, end)
+                ):
+                    break
+                middle = -1
+        if middle < 0:
+            for at in range(begin, end):
+                labels[records[at]] = cursor[1]
+            cursor[1] += 1
+            cursor[2] += end - begin
+        else:
+            parts[cursor[0], 0], parts[cursor[0], 1] = middle, end
+            parts[cursor[0] + 1, 0], parts[cursor[0] + 1, 1] = begin, middle
+            cursor[0] += 2
+    return cursor[2]
+
+
+@kernel
+def _is_diverse(rule: SensitiveRule, records: NDArray[np.int64], begin: int, end: int) -> bool:
+    """Return whether a part is diverse."""
+    for column in range(rule.codes.shape[1]):
+        kinds, most = 0, 0
+        for at in range(begin, end):
+            code = rule.codes[records[at], column]
+            kinds += rule.counts[code] == 0
+            rule.counts[code] += 1
+            most = max(most, rule.counts[code])
+        for at in range(begin, end):
+            rule.counts[rule.codes[records[at], column]] = 0
+        if kinds < rule.distinct or most * rule.numerator > (end - begin) * rule.denominator:
+            return False
+    return True
+
+
+@kernel
+def _measure(
+    codes: NDArray[np.int32],
+    values: NDArray[np.float64],
+    numeric: NDArray[np.bool_],
+    prices: NDArray[np.float64],
+    records: NDArray[np.int64],
+    begin: int,
+    end: int,
+    seen: NDArray[np.int64],
+    widths: NDArray[np.float64],
+) -> None:
+    """Fill in the width of a part along each attribute."""
+    for a in range(len(widths)):
+        if numeric[a]:
+            low = values[records[begin], a]
+            high = low
+            for at in range(begin, end):
+                value = values[records[at], a]
+                low = min(low, value)
+                high = max(high, value)
+            widths[a] = prices[a] * (high - low)
+        else:
+            distinct = 0
+            for at in range(begin, end):
+                code = codes[records[at], a]
+                if seen[code] == 0:
+                    seen[code] = 1
+                    distinct += 1
+            for at in range(begin, end):
+                seen[codes[records[at], a]] = 0
+            widths[a] = prices[a] * (distinct - 1)
+
+
+@kernel
+def _cut(
+    codes: NDArray[np.int32],
+    attribute: int,
+    k: int,
+    strict: bool,
+    records: NDArray[np.int64],
+    begin: int,
+    end: int,
+) -> int:
+    """Order a part along an attribute and return where to cut it, -1 if no cut is allowed."""
+    keys = np.empty(end - begin, np.int64)
+    for at in range(begin, end):
+        keys[at - begin] = codes[records[at], attribute]
+    order = np.argsort(keys, kind="mergesort")
+    middle = (end - begin) // 2
+    if strict:
+        median = keys[order[middle - 1]]
+        above = middle
+        while above < end - begin and keys[order[above]] == median:
+            above += 1
+        below = middle - 1
+        while below > 0 and keys[order[below - 1]] == median:
+            below -= 1
+        # The median's records go to the side that stays nearer to a half.
+        if end - begin - above >= k and (above - middle <= middle - below or below < k):
+            middle = above
+        elif below >= k:
+            middle = below
+        else:
+            return -1
+    sorted_records = records[begin:end][order]
+    records[begin:end] = sorted_records
+    return begin + middle

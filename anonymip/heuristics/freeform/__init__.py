@@ -1,0 +1,1 @@
+"""Heuristics for freeform covers, one file each, and what they share."""

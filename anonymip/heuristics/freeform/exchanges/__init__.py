@@ -1,0 +1,1 @@
+"""Exchanges of matches that improve a freeform cover."""

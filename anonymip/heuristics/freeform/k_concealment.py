@@ -1,0 +1,290 @@
+"""The agglomerative k-concealment algorithm of Gionis, Mazza and Tassa."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Cover
+from anonymip.errors import InputError, NoSolution
+from anonymip.graphs import components
+from anonymip.heuristics.freeform.finish_cover import finish_cover
+from anonymip.heuristics.freeform.published_cells import (
+    PublishedCells,
+    covered_by,
+    covers,
+    exact_cells,
+    widen,
+)
+from anonymip.heuristics.freeform.set_growth import (
+    SetStates,
+    SetTerms,
+    fill_weights,
+    increase,
+    new_states,
+    new_table,
+    set_terms,
+    take,
+)
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+_JOINS = ("increase", "loss")
+_PHASES = ("expanding records", "covering originals", "making matches effective")
+
+
+def k_concealment(
+    problem: Problem, *, join: str = "increase", budget: Budget | None = None, seed: int = 0
+) -> Solution:
+    """Generalize each record until k others hide it, then each original until k hide it [1]_ [2]_.
+
+    First every published record takes in, k - 1 times, the original that costs it least
+    ((k, 1)-anonymity). Then every original that fewer than k published records are consistent with
+    goes into those that it costs least ((1, k)-anonymity). Last, an original with fewer than k
+    effective matches makes matches effective that are not: if it is consistent with the published
+    record j, and its own published record takes in original j, the two can change places. It takes
+    those that cost it least. Every original consistent with what is published lies in the set of
+    the published record, whether it was taken in or not: that costs nothing.
+
+    Parameters
+    ----------
+    problem
+        With k-concealment, an objective with tables.
+    join
+        What an original that too few published records cover minimizes: ``increase``, by how much
+        the loss of the record that takes it in grows; ``loss``, the loss that this record then has.
+        The latter spares records that are wide already, and loses more in total.
+    budget
+        When it ends, all records are published alike.
+    seed
+        Not used: nothing is random.
+
+    Notes
+    -----
+    No generalization is taken back that later ones made superfluous, as in the papers. Ties go to
+    the first record. Complexity: O(n^2 k m) time, and O(n + edges) more for each original that
+    lacks effective matches.
+
+    References
+    ----------
+    .. [1] A. Gionis, A. Mazza, T. Tassa: k-Anonymization Revisited, ICDE 2008.
+    .. [2] T. Tassa, A. Mazza, A. Gionis: k-Concealment: An Alternative Model of k-Type Anonymity,
+       Transactions on Data Privacy 5, 2012.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective has no tables.
+    InputError
+        If the join is unknown, or a hierarchical attribute has too many values for a table.
+    NoSolution
+        If it finds no sets that keep the limits, or its sets are not diverse.
+    """
+    if join not in _JOINS:
+        raise InputError(f"unknown join {join!r}", remedy=f"Use {' or '.join(_JOINS)}")
+    watch, budget = Stopwatch(), budget or Budget()
+    growth = _Growth(problem, by_loss=join == "loss")
+    stopped = growth.run(budget)
+    cover = growth.cover() if stopped is None else _all_alike(problem.n)
+    return finish_cover(
+        problem, cover, "k-concealment", watch, stopped=stopped, options={"join": join}
+    )
+
+
+def _all_alike(n: int) -> Cover:
+    """Return the cover that publishes all records with the whole table."""
+    return Cover(np.arange(n + 1, dtype=np.int64) * n, np.tile(np.arange(n, dtype=np.int32), n))
+
+
+class _Growth:
+    """The published records and the three phases of their growth."""
+
+    def __init__(self, problem: Problem, *, by_loss: bool) -> None:
+        self._n, self._k, self._by_loss = problem.n, problem.k, by_loss
+        self._losses = np.zeros(problem.n)  # since the records were exact
+        self._terms = set_terms(problem)
+        self._states = new_states(self._terms, problem.n)
+        self._cells = exact_cells(problem.microdata)
+        self._rows: list[NDArray[np.int32]] = []
+        self._workspace = np.empty(problem.n, np.int32)
+
+    def run(self, budget: Budget) -> Stopped | None:
+        """Grow until every original has k effective matches; return why it stopped earlier."""
+        for phase, work in zip(_PHASES, (self._expand, self._hide, self._connect), strict=True):
+            stopped = work(budget, phase)
+            if stopped is not None:
+                return stopped
+        return None
+
+    def cover(self) -> Cover:
+        """Return the originals that each published record is consistent with."""
+        return Cover.of(self._rows)
+
+    def _expand(self, budget: Budget, phase: str) -> Stopped | None:
+        cursor = np.zeros(1, np.int64)
+        table, weights = new_table(self._terms), np.empty(self._n)
+        everyone = np.empty(0, np.int64)
+
+        def step(amount: int) -> int:
+            done = _expand_step(
+                self._terms,
+                self._states,
+                self._cells,
+                self._k,
+                self._losses,
+                everyone,
+                table,
+                weights,
+                cursor,
+                amount,
+            )
+            return _checked(int(done))
+
+        return run_in_steps(step, self._n, budget, phase)
+
+    def _hide(self, budget: Budget, phase: str) -> Stopped | None:
+        cursor, weights = np.zeros(1, np.int64), np.empty(self._n)
+
+        def step(amount: int) -> int:
+            done = _hide_step(
+                self._terms,
+                self._states,
+                self._cells,
+                self._k,
+                self._losses,
+                self._by_loss,
+                weights,
+                cursor,
+                amount,
+            )
+            return _checked(int(done))
+
+        return run_in_steps(step, self._n, budget, phase)
+
+    def _connect(self, budget: Budget, phase: str) -> Stopped | None:
+        self._rows = [self._row(i) for i in range(self._n)]
+        component = components(self.cover())
+        for original in range(self._n):
+            reason = budget.stop_reason()
+            if reason is not None:
+                return reason
+            while self._connect_one(original, component):
+                component = components(self.cover())
+            budget.report(phase, done=original + 1, total=self._n)
+        return None
+
+    def _connect_one(self, original: int, component: NDArray[np.int32]) -> bool:
+        """Make one more match of an original effective; return whether it was needed."""
+        holders = _holders(self._cells, original)
+        effective = component[holders] == component[original]
+        if np.count_nonzero(effective) >= self._k:
+            return False
+        others = holders[~effective]
+        costs = np.array([increase(self._terms, self._states, original, other) for other in others])
+        best = int(costs.argmin())
+        if costs[best] == np.inf:
+            _checked(-1)
+        take(self._terms, self._states, original, others[best])
+        widen(self._cells, original, others[best])
+        self._rows[original] = self._row(original)
+        return True
+
+    def _row(self, i: int) -> NDArray[np.int32]:
+        return self._workspace[: covered_by(self._cells, i, self._workspace)].copy()
+
+
+def _checked(done: int) -> int:
+    """Return the work done, or raise if a limit stood in its way."""
+    if done < 0:
+        raise NoSolution(
+            "k-concealment finds no sets that keep the limits, which does not prove that there "
+            "are none",
+            remedy="Loosen the limits",
+        )
+    return done
+
+
+@kernel
+def _expand_step(
+    terms: SetTerms,
+    states: SetStates,
+    cells: PublishedCells,
+    k: int,
+    losses: NDArray[np.float64],
+    everyone: NDArray[np.int64],
+    table: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Let the next `amount` published records take in the k - 1 originals that cost them least."""
+    n = len(cells.codes)
+    members = np.empty(k, np.int64)
+    for i in range(cursor[0], min(cursor[0] + amount, n)):
+        members[0] = i
+        for size in range(1, k):
+            fill_weights(terms, states, i, everyone, table, weights)
+            for at in range(size):
+                weights[members[at]] = np.inf
+            best = int(np.argmin(weights))
+            if weights[best] == np.inf:
+                return -1
+            members[size] = best
+            losses[i] += weights[best]
+            take(terms, states, i, best)
+            widen(cells, i, best)
+        cursor[0] = i + 1
+    return cursor[0]
+
+
+@kernel
+def _hide_step(
+    terms: SetTerms,
+    states: SetStates,
+    cells: PublishedCells,
+    k: int,
+    losses: NDArray[np.float64],
+    by_loss: bool,
+    weights: NDArray[np.float64],
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Let the published records that it costs least take in each of the next `amount` originals."""
+    n = len(cells.codes)
+    for original in range(cursor[0], min(cursor[0] + amount, n)):
+        missing = k
+        for i in range(n):
+            if covers(cells, i, original):
+                missing -= 1
+                weights[i] = np.inf
+            elif missing > 0:
+                weights[i] = increase(terms, states, i, original)
+                if by_loss:
+                    weights[i] += losses[i]
+        for _ in range(missing):
+            best = int(np.argmin(weights))
+            if weights[best] == np.inf:
+                return -1
+            losses[best] += weights[best] - (losses[best] if by_loss else 0.0)
+            take(terms, states, best, original)
+            widen(cells, best, original)
+            weights[best] = np.inf
+        cursor[0] = original + 1
+    return cursor[0]
+
+
+@kernel
+def _holders(cells: PublishedCells, original: int) -> NDArray[np.int64]:
+    """Return the published records that an original is consistent with."""
+    n = len(cells.codes)
+    found = np.empty(n, np.int64)
+    count = 0
+    for i in range(n):
+        if covers(cells, i, original):
+            found[count] = i
+            count += 1
+    return found[:count]

@@ -1,0 +1,1 @@
+"""Freeform heuristics on tables in parts, in several processes."""

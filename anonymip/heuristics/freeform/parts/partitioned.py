@@ -1,0 +1,207 @@
+"""Freeform heuristics on parts of a large table, one process a part."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Cover
+from anonymip.errors import InputError, NoSolution
+from anonymip.heuristics.freeform.finish_cover import finish_cover
+from anonymip.heuristics.freeform.parts.worker_pool import Crew, PartResult, PartTask
+from anonymip.orders.orders import cardinality_order
+from anonymip.problem import Problem
+from anonymip.recodings import Freeform
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+#: A method: problem, budget and seed in, solution with a cover out.
+Method = Callable[..., Solution]
+
+
+def in_parts(method: Method) -> Method:
+    """Give a freeform method the options ``part`` and ``jobs`` of `solve_in_parts` (a decorator).
+
+    ``part``: most records of a part, 0 for the whole table; ``jobs``: processes at a time.
+    """
+
+    def run(
+        problem: Problem,
+        *,
+        part: int = 0,
+        jobs: int = 0,
+        budget: Budget | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> Solution:
+        if part == 0 and jobs == 0:
+            return method(problem, budget=budget, seed=seed, **options)
+        return solve_in_parts(
+            problem,
+            method if part == 0 else wrapped,
+            part=part,
+            jobs=jobs,
+            budget=budget,
+            seed=seed,
+            **options,
+        )
+
+    taken = signature(method)
+    own = [one for name, one in signature(run).parameters.items() if name in ("part", "jobs")]
+    wrapped = wraps(method)(run)
+    # Whoever asks what the method takes is told of the two as well.
+    wrapped.__signature__ = taken.replace(  # type: ignore[attr-defined]
+        parameters=[*taken.parameters.values(), *own]
+    )
+    return wrapped
+
+
+def solve_in_parts(
+    problem: Problem,
+    method: Method,
+    *,
+    part: int,
+    jobs: int = 0,
+    budget: Budget | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Solution:
+    """Cut the table into parts, solve each by itself and join the covers [1]_.
+
+    The records are sorted lexicographically, attributes with few values first, and cut into parts
+    of nearly equal size. Losses in a part are those in the whole table, since its domains are the
+    whole table's. Sets of records with regular graphs have a regular graph together.
+
+    Parameters
+    ----------
+    problem
+        With freeform generalization.
+    method
+        A function as the registry names them; in processes of their own it must be importable.
+    part
+        Most records of a part, at least 2k; 0: the whole table.
+    jobs
+        Processes at a time; 0: two, or one on a machine with one core. With 1, and where the
+        problem cannot be handed to another process, all is done in this one.
+    budget
+        Each part gets its share of what is left.
+    seed
+        Handed on to the method.
+    **options
+        Likewise.
+
+    Notes
+    -----
+    The result does not depend on the number of jobs unless the time ends. A method that needs
+    O(n^2) time needs O(n part) in parts.
+
+    References
+    ----------
+    .. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
+       ASIACCS 2015, Section 8.1.
+
+    Raises
+    ------
+    InputError
+        If part or jobs is too small.
+    NoSolution
+        If the method finds no solution of a part, or a part cannot have the diversity.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    workers = _jobs(jobs)
+    if part == 0 or problem.n <= part:
+        return method(problem, budget=budget, seed=seed, **options)
+    rows = _parts(problem, part)
+    workers = min(workers, len(rows))
+    tasks = [_task(problem, records, method, seed, options) for records in rows]
+    trace: tuple[str, ...] = (f"{len(rows)} parts of up to {part} records",)
+    results = None
+    if workers > 1:
+        try:
+            messages = [pickle.dumps(task) for task in tasks]
+        except (pickle.PicklingError, AttributeError, TypeError):
+            trace += ("the problem cannot be handed to other processes: solved in this one",)
+        else:
+            results = Crew(workers).solve(messages, budget)
+    if results is None:
+        results = list(_one_by_one(tasks, budget))
+    covers = [Cover(result.start, result.members) for result in results]
+    return finish_cover(
+        problem,
+        Cover.joined(problem.n, zip(rows, covers, strict=True)),
+        results[0].method,
+        watch,
+        stopped=_first_stop(results),
+        options={**options, "part": part},
+        seed=results[0].seed,
+        trace=trace,
+    )
+
+
+def _jobs(jobs: int) -> int:
+    if jobs < 0:
+        raise InputError(f"jobs is {jobs}", remedy="Give at least 1, or 0 for the number of cores")
+    return jobs or min(2, os.cpu_count() or 1)
+
+
+def _parts(problem: Problem, part: int) -> list[NDArray[np.int64]]:
+    """Return the records of each part, in lexicographic order."""
+    recoding = problem.recoding
+    largest = problem.k
+    if isinstance(recoding, Freeform):
+        largest = int(recoding.sizes(problem).max())
+    if part < 2 * largest:
+        raise InputError(
+            f"parts of {part} records are too small for sets of {largest}",
+            remedy=f"Give at least {2 * largest}",
+        )
+    order = cardinality_order(problem, Budget()).astype(np.int64)
+    return np.array_split(order, -(-problem.n // part))
+
+
+def _task(
+    problem: Problem,
+    records: NDArray[np.int64],
+    method: Method,
+    seed: int,
+    options: dict[str, Any],
+) -> PartTask:
+    changes: dict[str, Any] = {"microdata": problem.microdata.take(records)}
+    recoding = problem.recoding
+    if isinstance(recoding, Freeform) and recoding.degrees is not None:
+        degrees = tuple(np.array(recoding.degrees)[records].tolist())
+        changes["recoding"] = Freeform(recoding.reciprocal, degrees)
+    try:
+        return PartTask(partial(method, **options), problem.replace(**changes), seed)
+    except InputError as error:
+        raise NoSolution(
+            f"a part of {len(records)} records has no solution: {error.message}",
+            remedy="Use larger parts",
+        ) from error
+
+
+def _one_by_one(tasks: list[PartTask], budget: Budget) -> Iterator[PartResult]:
+    for done, task in enumerate(tasks):
+        share = budget.share(1 / (len(tasks) - done))
+        # The progress within a part is none of the whole.
+        share.progress = None
+        yield task.run(share)
+        budget.report("solving parts", done=done + 1, total=len(tasks))
+
+
+def _first_stop(results: list[PartResult]) -> Stopped | None:
+    """Return why some part stopped early; None if none did."""
+    early = {result.stopped for result in results}
+    for reason in (Stopped.INTERRUPT, Stopped.TIME):
+        if reason in early:
+            return reason
+    return None

@@ -1,0 +1,166 @@
+"""Reassignment: improve any freeform cover by exchanging whole matchings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import MappingProxyType
+
+import numpy as np
+
+from anonymip.assignments import Assignment, Cover
+from anonymip.errors import InputError
+from anonymip.graphs import degree_of
+from anonymip.heuristics.freeform.exchanges.match_swaps import swap_matches
+from anonymip.heuristics.freeform.exchanges.matching_exchange import MatchingExchange
+from anonymip.heuristics.freeform.parts.partitioned import in_parts
+from anonymip.heuristics.freeform.rounds.weight_matrix import LARGEST_TABLE
+from anonymip.problem import Problem
+from anonymip.recodings import Freeform
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+#: Methods that can make the start.
+STARTS = MappingProxyType(
+    {
+        "greedy": "anonymip.heuristics.freeform.greedy:greedy",
+        "sort-greedy": "anonymip.heuristics.freeform.sort_greedy:sort_greedy",
+        "hungarian": "anonymip.heuristics.freeform.hungarian:hungarian",
+        "ring": "anonymip.heuristics.freeform.ring:ring",
+        "nh": "anonymip.heuristics.freeform.nh:nh",
+    }
+)
+#: The start gets at most this part of the time.
+_SHARE = 0.5
+
+
+@in_parts
+def reassign(
+    problem: Problem,
+    *,
+    from_method: str = "sort-greedy",
+    patience: int = 3,
+    start: Assignment | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Improve a freeform cover until nothing more is gained or the time ends.
+
+    A regular cover falls into as many perfect matchings as its sets have records. One after the
+    other is taken out, and the originals are assigned to the sets anew at the least sum of the
+    losses: an assignment problem whose optimum is never above what was taken out. Between the
+    passes a new decomposition is drawn at random. Sets belong to nobody meanwhile: in the end each
+    record gets a set that it lies in, by one of the matchings.
+
+    Where sets must be reciprocal or differ in size, two sets exchange one original each instead, in
+    a reciprocal cover together with their counterparts. Only changes that keep limits and diversity
+    are made; exchanges of two are not made under a diversity.
+
+    Parameters
+    ----------
+    problem
+        With freeform generalization.
+    from_method
+        What makes the start where none is given: ``sort-greedy``, ``greedy``, ``hungarian``,
+        ``ring``, ``nh``.
+    patience
+        So many passes without gain in a row end the work.
+    start
+        Cover to improve.
+    budget
+        When it ends, what is reached is the result.
+    seed
+        Of the decompositions.
+
+    Notes
+    -----
+    The result is never above the start: with the maximum over the records as well, where sums are
+    lowered and the best cover seen is kept. Complexity of a pass: k assignments of O(n^3) at worst,
+    and the memory of n^2 numbers, in single precision beyond 2000 records.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or from_method or patience is not possible.
+    InvalidAssignment
+        If the start is no cover that the problem allows.
+    UnsupportedObjective
+        If the objective has no tables, and there are too many records or sets are reciprocal or
+        differ in size.
+    NoSolution
+        If the method that makes the start finds none.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    recoding = problem.recoding
+    if not isinstance(recoding, Freeform):
+        raise InputError(
+            f"reassign improves freeform covers, the problem asks for {recoding.name}",
+            remedy="Use Freeform() as the recoding",
+        )
+    if patience < 1:
+        raise InputError(f"patience is {patience}", remedy="Give at least 1")
+    whole = not recoding.reciprocal and recoding.degrees is None and problem.diversity is None
+    if whole and problem.n > LARGEST_TABLE:
+        raise InputError(
+            f"reassign holds a weight for each pair of {problem.n:,} records, at most "
+            f"{LARGEST_TABLE:,} records",
+            remedy="Give part=1000: it then improves parts of the table",
+        )
+    first = _start(problem, from_method, start, budget, seed)
+    options = {"from_method": from_method if start is None else "start", "patience": patience}
+    best, stopped, trace = _improve(problem, recoding, first, patience, budget, seed)
+    return Solution.of(
+        problem,
+        best,
+        method="reassign",
+        stopped=stopped or Stopped.HEURISTIC,
+        options=options,
+        seconds=watch.seconds,
+        seed=seed,
+        trace=(f"start: {first.objective:.6g}", *trace),
+    )
+
+
+def _start(
+    problem: Problem, from_method: str, start: Assignment | None, budget: Budget, seed: int
+) -> Solution:
+    if start is not None:
+        return Solution.of(problem, start, method="start")
+    if from_method not in STARTS:
+        raise InputError(f"unknown from_method {from_method!r}", remedy=f"Use {', '.join(STARTS)}")
+    module, _, name = STARTS[from_method].partition(":")
+    method: Callable[..., Solution] = getattr(importlib.import_module(module), name)
+    return method(problem, budget=budget.share(_SHARE), seed=seed)
+
+
+def _improve(
+    problem: Problem, recoding: Freeform, first: Solution, patience: int, budget: Budget, seed: int
+) -> tuple[Cover, Stopped | None, tuple[str, ...]]:
+    """Return the best cover seen, why the work stopped early, and remarks."""
+    cover = first.assignment
+    assert isinstance(cover, Cover)
+    rng = np.random.default_rng(seed)
+    degree = degree_of(cover)
+    exchange = None
+    if degree is not None and not recoding.reciprocal:
+        exchange = MatchingExchange.of(problem, degree, rng)
+    elif problem.diversity is not None:
+        return cover, None, ("under a diversity only whole matchings are exchanged: not improved",)
+    best, least = cover, first.objective
+    passes = idle = 0
+    stopped = budget.stop_reason()
+    while idle < patience and stopped is None:
+        if exchange is not None:
+            cover, gain, stopped = exchange.run_pass(cover, budget)
+        else:
+            cover, gain, stopped = swap_matches(problem, cover, recoding.reciprocal, rng, budget)
+        passes += 1
+        idle = 0 if gain > 0 else idle + 1
+        described = recoding.describe(problem, cover)
+        total = problem.compiled.total(described, cover)
+        if total < least:
+            best, least = cover, total
+        budget.report("reassigning", done=passes, incumbent=least)
+    return best, stopped, (f"{passes} passes",)

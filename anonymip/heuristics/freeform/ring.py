@@ -1,0 +1,70 @@
+"""Ring generalization over the whole table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymip.assignments import Cover
+from anonymip.heuristics.freeform.finish_cover import finish_cover
+from anonymip.heuristics.freeform.rings.diverse_rings import diverse_ring
+from anonymip.heuristics.freeform.rings.ring_sets import reciprocal_degree, ring_degree, ring_sets
+from anonymip.orders.orders import find_order
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+
+
+def ring(
+    problem: Problem, *, order: str = "hilbert", budget: Budget | None = None, seed: int = 0
+) -> Solution:
+    """Cover each record with the k - 1 next ones on a closed order [1]_.
+
+    Over the whole table, as Xue et al. do [2]_, where the paper takes partitions; for those see
+    :func:`~anonymip.heuristics.freeform.nh.nh`. Where reciprocal sets are asked for, the k - 1
+    others lie on both sides; of an odd number of records and an even k the sets have k + 1 records then.
+    Under a diversity records move in the order until any k that follow each other are diverse, with
+    more than k where the values leave no other way (Section 6 of [1]_).
+
+    Parameters
+    ----------
+    problem
+        With freeform generalization, any objective.
+    order
+        Name of an order: ``variance``, ``cardinality``, ``snake``, ``hilbert``, ``neighbour``;
+        each with ``+2opt``.
+    budget
+        Of the order.
+    seed
+        Not used: nothing is random.
+
+    Notes
+    -----
+    Complexity: O(n k) behind the sort.
+
+    References
+    ----------
+    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
+       Preserving Data Publishing, SIGMOD 2010, Section 5.1.
+    .. [2] M. Xue, P. Karras, C. Raissi, J. Vaidya, K.-L. Tan: Anonymizing Set-Valued Data by
+       Nonreciprocal Recoding, KDD 2012.
+
+    Raises
+    ------
+    InputError
+        If there is no such order, or records are to have sets of different sizes.
+    NoSolution
+        If the sets break a limit, no order is diverse, or there are no reciprocal sets.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    degree, reciprocal = ring_degree(problem, "ring")
+    records = find_order(problem, order, budget)
+    if problem.diversity is not None:
+        records, degree = diverse_ring(problem, records, degree, "ring")
+    if reciprocal:
+        degree = reciprocal_degree(problem, degree, problem.n, problem.n % 2 == 1)
+    stopped = budget.stop_reason()
+    sets = ring_sets(records, np.zeros(1, np.int64), degree, reciprocal)
+    return finish_cover(
+        problem, Cover.of(sets), "ring", watch, stopped=stopped, options={"order": order}
+    )

@@ -1,0 +1,1 @@
+"""Ring generalization: orders and sets of rings (Wong et al. 2010)."""

@@ -1,0 +1,199 @@
+"""Rings whose sets are diverse: orders, sizes of sets, and parts that allow them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import NoSolution
+from anonymip.heuristics.freeform.rings.spaced_order import diverse_order, has_room
+from anonymip.orders.lexicographic_parts import Parts
+from anonymip.problem import Problem
+from anonymip.recodings import Diversity, Freeform
+
+#: Parts of more than so many times the size of a set, made by merging, are split again.
+_LARGE = 20
+#: Sizes of sets tried one by one; then they grow by a quarter each.
+_TRIED_SIZES = 8
+
+
+def diverse_ring(
+    problem: Problem, order: NDArray[np.int64], degree: int, method: str
+) -> tuple[NDArray[np.int64], int]:
+    """Return an order near the given one and a size of sets that make diverse rings.
+
+    Any so many consecutive records of the closed order are diverse. So are then the sets of the
+    ring, and the values of the rows of each record if it is published along a shift [1]_.
+
+    Parameters
+    ----------
+    problem
+        With a diversity.
+    order
+        All records.
+    degree
+        Least size of the sets.
+    method
+        Named if it fails.
+
+    Raises
+    ------
+    NoSolution
+        If the recoding names the degrees, and no such order is found.
+
+    Notes
+    -----
+    Sets grow until there is such an order: to a multiple of l, with which two sets of one value
+    need not be wholly different, and at worst to the whole table.
+
+    References
+    ----------
+    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
+       Preserving Data Publishing, SIGMOD 2010, Section 6.
+    """
+    assert problem.diversity is not None
+    sensitive = problem.microdata.sensitive_codes
+    for size in _sizes(problem, degree):
+        found = diverse_order(order, sensitive, size, problem.diversity)
+        if found is not None:
+            return found, size
+    raise _failure(problem, degree, method)
+
+
+def diverse_parts(problem: Problem, parts: Parts, degree: int, method: str) -> tuple[Parts, int]:
+    """Return parts with diverse closed orders, and the size of sets of all their rings.
+
+    Parts that have too many records of a value are merged with a neighbour until none is left;
+    large parts made in this way are split again where both pieces are diverse (Section 6 of [1]_;
+    there pieces have each value at most once, here they may be larger, which loses less).
+
+    Parameters
+    ----------
+    problem
+        With a diversity.
+    parts
+        Of at least `degree` records each.
+    degree
+        Least size of the sets.
+    method
+        Named if it fails.
+
+    Raises
+    ------
+    NoSolution
+        If the recoding names the degrees, and there are no such parts.
+
+    References
+    ----------
+    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
+       Preserving Data Publishing, SIGMOD 2010, Section 6.
+    """
+    assert problem.diversity is not None
+    sensitive = problem.microdata.sensitive_codes
+    for size in _sizes(problem, degree):
+        if not has_room(parts.order, sensitive, size, problem.diversity):
+            continue
+        pieces = _merged(parts, sensitive, size, problem.diversity)
+        if pieces is not None:
+            sizes = [len(piece) for piece in pieces]
+            starts = np.cumsum(sizes) - np.array(sizes, np.int64)
+            return Parts(np.concatenate(pieces), starts.astype(np.int64)), size
+    raise _failure(problem, degree, method)
+
+
+def _sizes(problem: Problem, degree: int) -> Iterator[int]:
+    """Yield sizes of sets: the least one, then those that allow one more of a value, up to n."""
+    assert problem.diversity is not None
+    recoding, n = problem.recoding, problem.n
+    # Only of an odd number are the sets of a reciprocal ring consecutive records.
+    odd = isinstance(recoding, Freeform) and recoding.reciprocal
+    if degree % 2 == 1 or not odd:
+        yield degree
+    if isinstance(recoding, Freeform) and recoding.degrees is not None:
+        return
+    numerator, denominator = problem.diversity.ratio
+    size, tried, least = degree, 0, degree
+    while size < n - 1:
+        size += 1
+        one_more = size * denominator // numerator > (size - 1) * denominator // numerator
+        if one_more and size >= least and (not odd or size % 2 == 1):
+            yield size
+            tried += 1
+            if tried >= _TRIED_SIZES:
+                least = size + size // 4
+    if degree < n:
+        yield n
+
+
+def _failure(problem: Problem, degree: int, method: str) -> NoSolution:
+    return NoSolution(
+        f"{method} finds no closed order in which any {degree} consecutive records have the "
+        f"{problem.diversity}",
+        remedy="Ask for degrees that are multiples of l, for less, or use freeform-mip",
+    )
+
+
+def _merged(
+    parts: Parts, sensitive: NDArray[np.integer], size: int, diversity: Diversity
+) -> list[NDArray[np.int64]] | None:
+    """Return diverse closed orders of merged parts; None if even one part for all has none."""
+    whole = np.split(parts.order, parts.starts[1:])
+    done: list[NDArray[np.int64]] = []
+    taken: list[NDArray[np.int64]] = []
+    at = 0
+    while at < len(whole):
+        part, alone, first = whole[at], True, at
+        at += 1
+        found = diverse_order(part, sensitive, size, diversity)
+        while found is None and (done or at < len(whole)):
+            alone = False
+            left = np.concatenate([taken[-1], part]) if done else None
+            right = whole[at] if at < len(whole) else None
+            # The left neighbour is diverse already: joining it may suffice where the right one
+            # brings needs of its own.
+            if left is not None:
+                found = diverse_order(left, sensitive, size, diversity)
+            if left is not None and (found is not None or right is None):
+                part = left
+                done.pop()
+                taken.pop()
+            elif right is not None:
+                # Ever more at once, so that merging thousands takes few steps.
+                more = max(1, (at - first) // 4)
+                part, at = np.concatenate([part, *whole[at : at + more]]), at + more
+                found = diverse_order(part, sensitive, size, diversity)
+        if found is None:
+            return None
+        if alone or len(found) <= _LARGE * size:
+            done.append(found)
+            taken.append(part)
+        else:
+            for piece in _split(found, sensitive, size, diversity):
+                done.append(piece)
+                taken.append(piece)
+    return done
+
+
+def _split(
+    order: NDArray[np.int64], sensitive: NDArray[np.integer], size: int, diversity: Diversity
+) -> list[NDArray[np.int64]]:
+    """Cut a diverse order into pieces that are diverse on their own, of twice a set or more."""
+    pieces: list[NDArray[np.int64]] = []
+    begin, length = 0, 2 * size
+    while len(order) - begin >= length + 2 * size:
+        piece = diverse_order(order[begin : begin + length], sensitive, size, diversity)
+        rest = order[begin + length :]
+        if piece is None or not has_room(rest, sensitive, size, diversity):
+            length += max(1, length // 4)
+            continue
+        pieces.append(piece)
+        begin, length = begin + length, 2 * size
+    rest = order[begin:]
+    last = diverse_order(rest, sensitive, size, diversity)
+    while last is None and pieces:
+        # The pieces before give records back until the rest has an order of its own.
+        rest = np.concatenate([pieces.pop(), rest])
+        last = diverse_order(rest, sensitive, size, diversity)
+    return [*pieces, order if last is None else last]

@@ -1,0 +1,339 @@
+"""Covers that grow record by record, and the alternating paths that complete them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Cover
+from anonymip.heuristics.freeform.set_growth import (
+    SetStates,
+    SetTerms,
+    increase,
+    rebuild,
+    set_loss,
+    take,
+)
+from anonymip.runtime.kernels import kernel
+
+
+class GrowingCover(NamedTuple):
+    """The sets of n published records so far.
+
+    Parameters
+    ----------
+    members
+        (n, largest) int32, the set of record i in its first ``sizes[i]`` places, its own record
+        first.
+    sizes
+        (n,) records in each set.
+    degrees
+        (n,) sets that each original lies in.
+    wanted
+        (n,) sizes and degrees of the complete cover.
+    """
+
+    members: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    degrees: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+
+
+class PairWeights(NamedTuple):
+    """Weights of all pairs of a published record and an original.
+
+    Parameters
+    ----------
+    terms, states
+        Of a loss with tables.
+    matrix
+        (n, n) float64 weights themselves, [published, original], of a loss without; otherwise
+        empty.
+    """
+
+    terms: SetTerms
+    states: SetStates
+    matrix: NDArray[np.float64]
+
+
+class PathSearch(NamedTuple):
+    """Workspace of the search for alternating paths.
+
+    Parameters
+    ----------
+    queue
+        (n,) originals in the order in which they were reached.
+    source
+        (n,) original that displaces each one reached; -1: not reached.
+    through
+        (n,) published record in whose set it does.
+    needy
+        (n,) published records that have room.
+    """
+
+    queue: NDArray[np.int64]
+    source: NDArray[np.int64]
+    through: NDArray[np.int64]
+    needy: NDArray[np.int64]
+
+
+def own_cover(wanted: NDArray[np.int64]) -> GrowingCover:
+    """Return the cover in which every record covers itself and no other."""
+    n = len(wanted)
+    members = np.full((n, int(wanted.max())), -1, np.int32)
+    members[:, 0] = np.arange(n)
+    return GrowingCover(members, np.ones(n, np.int64), np.ones(n, np.int64), wanted.copy())
+
+
+def new_search(n: int) -> PathSearch:
+    """Return the workspace of a search among n records."""
+    return PathSearch(*(np.empty(n, np.int64) for _ in range(4)))
+
+
+def finished(cover: GrowingCover, order: NDArray[np.int64]) -> Cover:
+    """Return the cover of the table's records; number r of the kernels is record ``order[r]``."""
+    n = len(order)
+    sets: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * n
+    for i in range(n):
+        sets[order[i]] = order[cover.members[i, : cover.sizes[i]]]
+    return Cover.of(sets)
+
+
+@kernel
+def covers(cover: GrowingCover, i: int, record: int) -> bool:
+    """Return whether published record i covers a record."""
+    for at in range(cover.sizes[i]):  # noqa: SIM110 (numba is slower with any)
+        if cover.members[i, at] == record:
+            return True
+    return False
+
+
+@kernel
+def add(cover: GrowingCover, i: int, record: int) -> None:
+    """Put a record into the set of published record i."""
+    cover.members[i, cover.sizes[i]] = record
+    cover.sizes[i] += 1
+    cover.degrees[record] += 1
+
+
+@kernel
+def replace(cover: GrowingCover, i: int, old: int, new: int) -> None:
+    """Put a record into the set of published record i in the place of another."""
+    for at in range(cover.sizes[i]):
+        if cover.members[i, at] == old:
+            cover.members[i, at] = new
+    cover.degrees[old] -= 1
+    cover.degrees[new] += 1
+
+
+@kernel
+def pair_weight(weights: PairWeights, i: int, record: int) -> float:
+    """Return by how much the loss of published record i rises if it takes in a record."""
+    if weights.matrix.shape[0] > 0:
+        return weights.matrix[i, record]
+    return increase(weights.terms, weights.states, i, record)
+
+
+@kernel
+def _start(search: PathSearch, room: NDArray[np.int64], record: int) -> int:
+    """Begin a search at an original; return how many published records have room."""
+    needy = 0
+    for i in range(len(room)):
+        search.source[i] = -1
+        if room[i] > 0:
+            search.needy[needy] = i
+            needy += 1
+    search.queue[0] = record
+    search.source[record] = record
+    return needy
+
+
+@kernel
+def _walk_back(cover: GrowingCover, search: PathSearch, record: int, home: int) -> None:
+    """Let the last original of a path move into a set, each before it into the place left."""
+    add(cover, home, record)
+    while search.source[record] != record:
+        before = search.source[record]
+        replace(cover, search.through[record], record, before)
+        record = before
+
+
+@kernel
+def place_in_round(
+    cover: GrowingCover,
+    weights: PairWeights,
+    search: PathSearch,
+    floor: NDArray[np.int64],
+    room: NDArray[np.int64],
+    record: int,
+    limited: bool,
+) -> bool:
+    """Give an original a set along an alternating path of matches of the present round.
+
+    Parameters
+    ----------
+    floor
+        (n,) sizes of the sets before the round: later members may move.
+    room
+        (n,) further records that each set can take in this round.
+    limited
+        Whether weights can be infinite.
+
+    Returns
+    -------
+    bool
+        Whether there is such a path. In a round that adds one record to every set, without
+        limits, there always is one: what is left of the complete graph is regular.
+
+    Notes
+    -----
+    Breadth first, hence a shortest path. Complexity: O(n^2 k) time at worst.
+    """
+    needy = _start(search, room, record)
+    head, tail = 0, 1
+    while head < tail:
+        moving = search.queue[head]
+        head += 1
+        for at in range(needy):
+            i = search.needy[at]
+            if not covers(cover, i, moving) and not (
+                limited and pair_weight(weights, i, moving) == np.inf
+            ):
+                room[i] -= 1
+                _walk_back(cover, search, moving, i)
+                return True
+        for i in range(len(room)):
+            if floor[i] == cover.sizes[i] or covers(cover, i, moving):
+                continue
+            if limited and pair_weight(weights, i, moving) == np.inf:
+                continue
+            for at in range(floor[i], cover.sizes[i]):
+                other = cover.members[i, at]
+                if search.source[other] < 0:
+                    search.source[other] = moving
+                    search.through[other] = i
+                    search.queue[tail] = other
+                    tail += 1
+    return False
+
+
+@kernel
+def _may_hold(
+    cover: GrowingCover, weights: PairWeights, i: int, old: int, new: int, limited: bool
+) -> bool:
+    """Return whether the limits let published record i cover one record in the place of another."""
+    if not limited:
+        return True
+    held = cover.members[i, : cover.sizes[i]].copy()
+    held[held == old] = new
+    rebuild(weights.terms, weights.states, i, held)
+    good = set_loss(weights.terms, weights.states, i) < np.inf
+    rebuild(weights.terms, weights.states, i, cover.members[i, : cover.sizes[i]])
+    return good
+
+
+@kernel
+def place_anywhere(
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, limited: bool
+) -> bool:
+    """Give an original a further set, whatever the round in which others found theirs.
+
+    Parameters
+    ----------
+    limited
+        Whether limits forbid sets; then the loss has tables and `weights.states` are kept up to
+        date.
+
+    Notes
+    -----
+    Where all sets have one size and nothing is forbidden, one exchange is enough: the set of
+    record i, full and without the original l, has k - 1 members beside i; a set y with room that
+    covers l shares at most k - 2 records with it; so one of the k - 1 can move to y and l take
+    its place.
+    """
+    room = cover.wanted - cover.sizes
+    needy = _start(search, room, record)
+    head, tail = 0, 1
+    while head < tail:
+        moving = search.queue[head]
+        head += 1
+        for at in range(needy):
+            i = search.needy[at]
+            if not covers(cover, i, moving) and not (
+                limited and increase(weights.terms, weights.states, i, moving) == np.inf
+            ):
+                _walk_back(cover, search, moving, i)
+                if limited:
+                    _refresh_path(cover, weights, search, moving, i)
+                return True
+        for i in range(len(room)):
+            if covers(cover, i, moving):
+                continue
+            for at in range(1, cover.sizes[i]):
+                other = cover.members[i, at]
+                if search.source[other] < 0 and _may_hold(
+                    cover, weights, i, other, moving, limited
+                ):
+                    search.source[other] = moving
+                    search.through[other] = i
+                    search.queue[tail] = other
+                    tail += 1
+    return False
+
+
+@kernel
+def _refresh_path(
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, home: int
+) -> None:
+    """Bring the states of the sets along a path up to date."""
+    terms, states = weights.terms, weights.states
+    rebuild(terms, states, home, cover.members[home, : cover.sizes[home]])
+    while search.source[record] != record:
+        i = search.through[record]
+        rebuild(terms, states, i, cover.members[i, : cover.sizes[i]])
+        record = search.source[record]
+
+
+@kernel
+def fill_up(
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, reach: int, limited: bool
+) -> int:
+    """Complete a cover cheaply; return how many matches are still missing.
+
+    Originals join the sets of records that lie a few places before or behind them in the order,
+    the nearest first; those left are placed along alternating paths.
+
+    Parameters
+    ----------
+    reach
+        So many places are tried on either side.
+    limited
+        Whether limits forbid sets; then `weights.states` are kept up to date.
+
+    Notes
+    -----
+    Complexity: O(n k reach) time, and O(n^2 k) for each path.
+    """
+    n = len(cover.sizes)
+    for shift in range(1, 2 * reach + 1):
+        distance = (shift + 1) // 2 if shift % 2 else -(shift // 2)
+        for record in range(n):
+            i = (record + distance) % n
+            if cover.degrees[record] >= cover.wanted[record] or cover.sizes[i] >= cover.wanted[i]:
+                continue
+            if covers(cover, i, record):
+                continue
+            if limited:
+                if increase(weights.terms, weights.states, i, record) == np.inf:
+                    continue
+                take(weights.terms, weights.states, i, record)
+            add(cover, i, record)
+    missing = 0
+    for record in range(n):
+        while cover.degrees[record] < cover.wanted[record]:
+            if not place_anywhere(cover, weights, search, record, limited):
+                missing += cover.wanted[record] - cover.degrees[record]
+                break
+    return missing

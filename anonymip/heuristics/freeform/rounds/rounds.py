@@ -1,0 +1,322 @@
+"""What the freeform heuristics that work in rounds share: set-up, weights, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Assignment
+from anonymip.errors import InputError, InvalidAssignment, NoSolution
+from anonymip.heuristics.cheap_starts import StartingBudget, cheapest_start
+from anonymip.heuristics.freeform.rounds.growing_cover import (
+    GrowingCover,
+    PairWeights,
+    PathSearch,
+    fill_up,
+    finished,
+    new_search,
+    own_cover,
+)
+from anonymip.heuristics.freeform.set_growth import (
+    SetStates,
+    SetTerms,
+    fill_losses,
+    new_states,
+    rebuild,
+    set_terms,
+    take,
+)
+from anonymip.objectives import GCP
+from anonymip.orders.orders import cardinality_order
+from anonymip.problem import Problem
+from anonymip.problem_rules import losses_within_limits
+from anonymip.recodings import Freeform
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+#: Up to so many records the weights of a loss without tables are computed for all pairs; beyond,
+#: those of GCP stand in for them.
+LARGEST_MATRIX = 1_000
+_BATCH = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """A freeform problem whose cover grows in rounds.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    method
+        Name of the heuristic.
+    reciprocal
+        Whether the cover must be reciprocal.
+    order
+        (n,) records in lexicographic order, attributes with few values first; the kernels number
+        the records by it, and ties go to the first.
+    cover
+        The sets so far.
+    weights
+        Of the present round; :meth:`refresh` sets those of the next.
+    search
+        Workspace.
+    watch
+        Started when the work began.
+    budget
+        Of the rounds. When a third of its time is spent a cheap start is found: a method that is
+        cut off returns nothing worse.
+    starts
+        The cheap start, its loss, and what it is, once it is found.
+    """
+
+    problem: Problem
+    method: str
+    reciprocal: bool
+    order: NDArray[np.int64]
+    cover: GrowingCover
+    weights: PairWeights
+    search: PathSearch
+    watch: Stopwatch
+    budget: Budget
+    starts: list[tuple[Assignment, float, str]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, problem: Problem, method: str, budget: Budget, *, reciprocal: bool) -> Rounds:
+        """Return the rounds of a problem, every record in its own set.
+
+        Raises
+        ------
+        InputError
+            If the problem asks for no freeform cover, or for diversity.
+        NoSolution
+            If no reciprocal cover can have the degrees.
+        """
+        watch, recoding = Stopwatch(), problem.recoding
+        if not isinstance(recoding, Freeform):
+            raise InputError(
+                f"{method} makes freeform covers, the problem asks for {recoding.name}",
+                remedy="Use Freeform() as the recoding",
+            )
+        if problem.diversity is not None:
+            raise InputError(
+                f"{method} knows no diversity of sets", remedy="Use nh, ring or freeform-mip"
+            )
+        reciprocal = reciprocal or recoding.reciprocal
+        wanted = _wanted(problem, recoding, reciprocal)
+        order = cardinality_order(problem, budget).astype(np.int64)
+        has_tables = problem.compiled.has_tables
+        terms = set_terms(problem if has_tables else problem.replace(objective=GCP()), order)
+        states = new_states(terms, int(wanted.max()))
+        uses_matrix = not has_tables and problem.n <= LARGEST_MATRIX
+        size = problem.n if uses_matrix else 0
+        rounds = cls(
+            problem,
+            method,
+            reciprocal,
+            order,
+            own_cover(wanted[order]),
+            PairWeights(terms, states, np.empty((size, size))),
+            new_search(problem.n),
+            watch,
+            StartingBudget.around(budget, lambda: rounds._begin()),
+        )
+        rounds._fill_matrix()
+        return rounds
+
+    @property
+    def count(self) -> int:
+        """Number of rounds."""
+        return int(self.cover.wanted.min()) - 1
+
+    @property
+    def limited(self) -> bool:
+        """Whether limits forbid sets."""
+        return bool(self.problem.limits)
+
+    @property
+    def bounds_hold(self) -> bool:
+        """Whether part of a weight bounds all of it: no term falls when a set grows."""
+        compiled = self.problem.compiled
+        return not len(self.weights.matrix) and (compiled.monotone or not compiled.has_tables)
+
+    def sizes_after(self, number: int) -> NDArray[np.int64]:
+        """Return (n,) sizes that the sets should have after round 1, 2, ..."""
+        sizes: NDArray[np.int64] = 1 + (self.cover.wanted - 1) * number // self.count
+        return sizes
+
+    def refresh(self, before: NDArray[np.int64]) -> None:
+        """Set the weights of the next round.
+
+        Parameters
+        ----------
+        before
+            (n,) sizes of the sets when the weights were last set.
+        """
+        _take_new(self.weights.terms, self.weights.states, self.cover, before)
+        self._fill_matrix()
+
+    def losses(self) -> NDArray[np.float64]:
+        """Return the (n,) losses of the published records when the weights were last set."""
+        losses = np.empty(self.problem.n)
+        if not len(self.weights.matrix):
+            fill_losses(self.weights.terms, self.weights.states, losses)
+        for published, sets in self._sets_by_size() if len(self.weights.matrix) else ():
+            losses[published] = _record_losses(self.problem, sets)
+        return losses
+
+    def finish(
+        self,
+        stopped: Stopped | None,
+        options: Mapping[str, object],
+        trace: tuple[str, ...] = (),
+    ) -> Solution:
+        """Complete the cover and return the solution; a cheap start if it loses less.
+
+        Raises
+        ------
+        NoSolution
+            If no cover is found that has the degrees and keeps the limits.
+        """
+        missing = int((self.cover.wanted - self.cover.sizes).sum())
+        cut_off = stopped is not None and missing > 0
+        if cut_off and not self.starts:
+            self._begin()
+        start = self.starts[0] if cut_off and self.starts else None
+        try:
+            if missing:
+                if self.limited:
+                    self._rebuild_all()
+                left = self._complete()
+                if left:
+                    raise self._failure(left)
+                trace = (*trace, f"{missing} matches were added after the rounds, along the order")
+            if self.weights.matrix.shape[0] == 0 and not self.problem.compiled.has_tables:
+                remark = f"more than {LARGEST_MATRIX} records and a loss without tables: "
+                trace = (*trace, f"{remark}the weights were those of GCP")
+            found = self._solution(finished(self.cover, self.order), stopped, options, trace)
+        except NoSolution:
+            if start is None:
+                raise
+            return self._solution(start[0], stopped, options, (*trace, f"cut off: {start[2]}"))
+        if start is None or start[1] >= found.objective:
+            return found
+        trace = (*trace, f"{start[2]} loses less: taken instead")
+        return self._solution(start[0], stopped, options, trace)
+
+    def _solution(
+        self,
+        assignment: Assignment,
+        stopped: Stopped | None,
+        options: Mapping[str, object],
+        trace: tuple[str, ...],
+    ) -> Solution:
+        try:
+            return Solution.of(
+                self.problem,
+                assignment,
+                method=self.method,
+                stopped=stopped or Stopped.HEURISTIC,
+                options=options,
+                seconds=self.watch.seconds,
+                trace=trace,
+            )
+        except InvalidAssignment as error:
+            if not self.limited:
+                raise
+            raise NoSolution(
+                f"{self.method} found no cover that keeps the limits: {error.message}",
+                remedy="Use freeform-mip, a smaller k or weaker limits",
+            ) from error
+
+    def _begin(self) -> None:
+        """Find a cheap start, to be returned if the rounds are cut off and lose more."""
+        start = cheapest_start(self.problem, self.method, self.reciprocal, self.budget)
+        if start is not None:
+            self.starts.append(start)
+
+    def _complete(self) -> int:
+        reach = 2 * int(self.cover.wanted.max())
+        if self.reciprocal:
+            from anonymip.heuristics.freeform.rounds.reciprocal_growth import fill_up_both_ways
+
+            return int(fill_up_both_ways(self.cover, self.weights, reach, self.limited))
+        return int(fill_up(self.cover, self.weights, self.search, reach, self.limited))
+
+    def _failure(self, missing: int) -> NoSolution:
+        if self.limited:
+            return NoSolution(
+                f"{self.method} found no cover that keeps the limits: {missing} matches are "
+                "missing, and every exchange tried breaks a limit",
+                remedy="Use freeform-mip, a smaller k or weaker limits",
+            )
+        kind = "reciprocal cover" if self.reciprocal else "cover"
+        proof = "was found" if self.reciprocal else "exists"
+        return NoSolution(
+            f"no {kind} with these degrees {proof}: {missing} matches are missing",
+            remedy="Give degrees that differ less",
+        )
+
+    def _rebuild_all(self) -> None:
+        for i in range(self.problem.n):
+            held = self.cover.members[i, : self.cover.sizes[i]]
+            rebuild(self.weights.terms, self.weights.states, i, held)
+
+    def _sets_by_size(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield published records whose sets have one size, and the records of these sets."""
+        for size in np.unique(self.cover.sizes):
+            published = np.flatnonzero(self.cover.sizes == size)
+            yield published, self.order[self.cover.members[published, :size]]
+
+    def _fill_matrix(self) -> None:
+        """Compute the increases of a loss without tables for all pairs."""
+        n = len(self.weights.matrix)
+        for published, sets in self._sets_by_size() if n else ():
+            size = sets.shape[1]
+            now = _record_losses(self.problem, sets)
+            for at, i in enumerate(published):
+                rows = np.empty((n, size + 1), np.int64)
+                rows[:, :size] = sets[at]
+                rows[:, size] = self.order
+                others = np.ones(n, np.bool_)
+                others[self.cover.members[i, :size]] = False
+                self.weights.matrix[i] = np.inf
+                losses = _record_losses(self.problem, rows[others])
+                self.weights.matrix[i, others] = losses - now[at]
+
+
+def _record_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (B,) losses of a record published with each set (B, s), infinite beyond a limit."""
+    losses = losses_within_limits(problem, rows)
+    return losses / rows.shape[1] if problem.compiled.aggregate == "sum" else losses
+
+
+def _wanted(problem: Problem, recoding: Freeform, reciprocal: bool) -> NDArray[np.int64]:
+    """Return (n,) sizes of the sets: one more for all where n k is odd and sets are reciprocal.
+
+    Matches of different records come in pairs in a reciprocal cover.
+    """
+    wanted = recoding.sizes(problem)
+    if reciprocal and int((wanted - 1).sum()) % 2:
+        if recoding.degrees is not None:
+            raise NoSolution(
+                "no reciprocal cover has these degrees: matches of different records come in "
+                "pairs, and the degrees call for an odd number",
+                remedy="Raise one degree by one",
+            )
+        wanted = wanted + 1
+    return wanted
+
+
+@kernel
+def _take_new(
+    terms: SetTerms, states: SetStates, cover: GrowingCover, before: NDArray[np.int64]
+) -> None:
+    for i in range(len(before)):
+        for at in range(before[i], cover.sizes[i]):
+            take(terms, states, i, cover.members[i, at])

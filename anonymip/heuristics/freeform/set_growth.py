@@ -1,0 +1,480 @@
+"""The sets of all published records while they grow: what it costs each to take in one more.
+
+The shared ground of the freeform heuristics. A weight is the increase of the loss of a published
+record when its set takes in one more original. Limits of generalization are terms whose loss is
+infinite, so an infinite weight says that a set may not take in a record.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE, LossTables
+from anonymip.problem import Problem
+from anonymip.recodings.rules.limits import Apart, Cap, Limit, met_by_sets
+from anonymip.runtime.kernels import kernel
+from anonymip.tolerances import LOSS_RELATIVE
+
+
+class SetTerms(NamedTuple):
+    """The n records as the kernels read them, term by term, and what each term costs.
+
+    Parameters
+    ----------
+    constant
+        Loss of every published record whatever it covers.
+    range_values
+        (r, n) float64, values from the domain's lower end.
+    range_down, range_up
+        (r,) cost of a unit by which the lower end falls, by which the upper end rises.
+    range_cap
+        (r,) widest range allowed.
+    set_codes
+        (s, n) int32, ranks in the levels.
+    set_sizes, set_start, set_losses
+        (s,) number of levels, offset into the flat losses by count 0, 1, ...
+    pair_codes
+        (p, n) int32, ranks.
+    pair_sizes, pair_start, pair_losses
+        (p,) number of ranks L, offset into the flat losses [lowest * L + highest].
+    table_start
+        (s + p + 1,) where the penalties of each set and pair term begin in a table of one record.
+    """
+
+    constant: float
+    range_values: NDArray[np.float64]
+    range_down: NDArray[np.float64]
+    range_up: NDArray[np.float64]
+    range_cap: NDArray[np.float64]
+    set_codes: NDArray[np.int32]
+    set_sizes: NDArray[np.int64]
+    set_start: NDArray[np.int64]
+    set_losses: NDArray[np.float64]
+    pair_codes: NDArray[np.int32]
+    pair_sizes: NDArray[np.int64]
+    pair_start: NDArray[np.int64]
+    pair_losses: NDArray[np.float64]
+    table_start: NDArray[np.int64]
+
+
+class SetStates(NamedTuple):
+    """What the sets of the n published records cover so far.
+
+    Parameters
+    ----------
+    low, high
+        (n, r) ends of the ranges.
+    counts
+        (n, s) number of different values.
+    listed
+        (n, capacity) the values themselves, those of the set term t from `list_start[t]` on.
+    list_start
+        (s,) offsets.
+    pair_low, pair_high
+        (n, p) lowest and highest rank.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    counts: NDArray[np.int32]
+    listed: NDArray[np.int32]
+    list_start: NDArray[np.int64]
+    pair_low: NDArray[np.int32]
+    pair_high: NDArray[np.int32]
+
+
+def set_terms(problem: Problem, order: NDArray[np.int64] | None = None) -> SetTerms:
+    """Return the terms of a problem's loss and limits.
+
+    Parameters
+    ----------
+    problem
+        Its objective has tables.
+    order
+        (n,) records in the order in which the kernels number them; None keeps that of the table.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective has no tables.
+    InputError
+        If a limit looks at an attribute with too many values for a table.
+    """
+    microdata, tables = problem.microdata, problem.compiled.tables
+    records = np.arange(problem.n) if order is None else order
+    ranges = [
+        (
+            microdata.values[records, column] - tables.range_origin[r],
+            -tables.range_low[r],
+            tables.range_high[r],
+            np.inf,
+        )
+        for r, column in enumerate(tables.range_columns)
+    ]
+    sets = [_set_term(microdata, tables, records, s) for s in range(len(tables.set_columns))]
+    pairs = [_pair_term(microdata, tables, records, p) for p in range(len(tables.pair_columns))]
+    for limit in problem.limits:
+        a = microdata.names.index(limit.attribute)
+        attribute = microdata.attributes[a]
+        if attribute.hierarchy is not None:
+            pairs.append(_limited_nodes(microdata, limit, records, a))
+        elif isinstance(limit, Apart):
+            pairs.append(_kept_apart(microdata, limit, records, a))
+        elif attribute.publish == "range":
+            most = limit.most + LOSS_RELATIVE * abs(limit.most)
+            ranges.append((microdata.values[records, a], 0.0, 0.0, most))
+        else:
+            sets.append(_limited_count(microdata, limit, records, a))
+    return _pack(tables.constant, problem.n, ranges, sets, pairs)
+
+
+_RangeTerm = tuple[NDArray[np.float64], float, float, float]
+_CodeTerm = tuple[NDArray[np.int32], int, NDArray[np.float64]]
+
+
+def _set_term(
+    microdata: Microdata, tables: LossTables, records: NDArray[np.int64], s: int
+) -> _CodeTerm:
+    start, size = tables.set_start[s], int(tables.set_sizes[s])
+    codes = microdata.codes[records, tables.set_columns[s]]
+    return codes, size, tables.set_losses[start : start + size + 1]
+
+
+def _pair_term(
+    microdata: Microdata, tables: LossTables, records: NDArray[np.int64], p: int
+) -> _CodeTerm:
+    start, size = tables.pair_start[p], int(tables.pair_sizes[p])
+    codes = microdata.codes[records, tables.pair_columns[p]]
+    return codes, size, tables.pair_losses[start : start + size * size]
+
+
+def _limited_count(
+    microdata: Microdata, limit: Cap, records: NDArray[np.int64], a: int
+) -> _CodeTerm:
+    size = len(microdata.levels[a])
+    losses = np.where(np.arange(size + 1) <= limit.most, 0.0, np.inf)
+    return microdata.codes[records, a], size, losses
+
+
+def _kept_apart(
+    microdata: Microdata, limit: Apart, records: NDArray[np.int64], a: int
+) -> _CodeTerm:
+    """Rank one value 0, the other 2, all else 1: a set with 0 and 2 in it covers both."""
+    codes = np.ones(microdata.n, np.int32)
+    if microdata.attributes[a].publish == "range":
+        low, high = sorted((float(str(limit.one)), float(str(limit.other))))
+        codes[microdata.values[:, a] <= low] = 0
+        codes[microdata.values[:, a] >= high] = 2
+    else:
+        pair = limit.codes(microdata)
+        if pair is not None:
+            codes[microdata.codes[:, a] == pair[0]] = 0
+            codes[microdata.codes[:, a] == pair[1]] = 2
+    losses = np.zeros(9)
+    losses[2] = np.inf
+    return codes[records], 3, losses
+
+
+def _limited_nodes(
+    microdata: Microdata, limit: Limit, records: NDArray[np.int64], a: int
+) -> _CodeTerm:
+    """Ask the limit about the node over every two values."""
+    size = len(microdata.levels[a])
+    if size**2 > LARGEST_PAIR_TABLE:
+        raise InputError(
+            f"the {limit} looks at {size} distinct values; tables hold at most "
+            f"{int(LARGEST_PAIR_TABLE**0.5)}",
+            remedy="Leave the limit out, or use a method that works without tables: ring",
+        )
+    codes = microdata.codes[:, a]
+    # A part of a table need not hold all of its values.
+    held, first = np.unique(codes, return_index=True)
+    losses = np.zeros((size, size))
+    for low, row in zip(held, first, strict=True):
+        rows = np.stack([np.full(len(held), row), first], axis=1)
+        met = met_by_sets(microdata, [limit], rows, cells_of_sets(microdata, rows))
+        losses[low, held] = np.where(met, 0.0, np.inf)
+    return codes[records], size, losses.ravel()
+
+
+def _pack(
+    constant: float,
+    n: int,
+    ranges: list[_RangeTerm],
+    sets: list[_CodeTerm],
+    pairs: list[_CodeTerm],
+) -> SetTerms:
+    def codes(terms: list[_CodeTerm]) -> NDArray[np.int32]:
+        rows = np.empty((len(terms), n), np.int32)
+        for at, (column, _, _) in enumerate(terms):
+            rows[at] = column
+        return rows
+
+    def flat(terms: list[_CodeTerm]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        lengths = [len(losses) for _, _, losses in terms]
+        starts = np.cumsum([0, *lengths])[:-1].astype(np.int64)
+        return starts, np.concatenate([np.empty(0), *(losses for _, _, losses in terms)])
+
+    values = np.empty((len(ranges), n))
+    for at, (column, _, _, _) in enumerate(ranges):
+        values[at] = column
+    sizes = [size for _, size, _ in (*sets, *pairs)]
+    terms = SetTerms(
+        constant,
+        values,
+        np.array([down for _, down, _, _ in ranges], np.float64),
+        np.array([up for _, _, up, _ in ranges], np.float64),
+        np.array([cap for _, _, _, cap in ranges], np.float64),
+        codes(sets),
+        np.array([size for _, size, _ in sets], np.int64),
+        *flat(sets),
+        codes(pairs),
+        np.array([size for _, size, _ in pairs], np.int64),
+        *flat(pairs),
+        np.cumsum([0, *sizes]).astype(np.int64),
+    )
+    for array in terms[1:]:
+        array.setflags(write=False)
+    return terms
+
+
+def new_states(terms: SetTerms, largest: int) -> SetStates:
+    """Return the states of n sets of up to `largest` records, each holding its own record."""
+    r, n = terms.range_values.shape
+    capacity = np.minimum(terms.set_sizes, largest)
+    starts = np.cumsum(np.concatenate([[0], capacity])).astype(np.int64)
+    p = len(terms.pair_sizes)
+    states = SetStates(
+        np.empty((n, r)),
+        np.empty((n, r)),
+        np.empty((n, len(capacity)), np.int32),
+        np.empty((n, int(starts[-1])), np.int32),
+        starts[:-1].copy(),
+        np.empty((n, p), np.int32),
+        np.empty((n, p), np.int32),
+    )
+    open_own_sets(terms, states)
+    return states
+
+
+def new_table(terms: SetTerms) -> NDArray[np.float64]:
+    """Return the memory of a table of penalties; :func:`fill_table` fills it."""
+    return np.empty(int(terms.table_start[-1]))
+
+
+@kernel
+def open_set(terms: SetTerms, states: SetStates, i: int, record: int) -> None:
+    """Let the set of published record i hold one record and no other."""
+    for r in range(len(terms.range_up)):
+        states.low[i, r] = terms.range_values[r, record]
+        states.high[i, r] = terms.range_values[r, record]
+    for s in range(len(terms.set_sizes)):
+        states.counts[i, s] = 1
+        states.listed[i, states.list_start[s]] = terms.set_codes[s, record]
+    for p in range(len(terms.pair_sizes)):
+        states.pair_low[i, p] = terms.pair_codes[p, record]
+        states.pair_high[i, p] = terms.pair_codes[p, record]
+
+
+@kernel
+def open_own_sets(terms: SetTerms, states: SetStates) -> None:
+    """Let every set hold its own record and no other."""
+    for i in range(len(states.counts)):
+        open_set(terms, states, i, i)
+
+
+@kernel
+def holds(states: SetStates, i: int, s: int, code: int) -> bool:
+    """Return whether the set of published record i has a value of set term s."""
+    begin = states.list_start[s]
+    for at in range(begin, begin + states.counts[i, s]):  # noqa: SIM110 (numba is slower with any)
+        if states.listed[i, at] == code:
+            return True
+    return False
+
+
+@kernel
+def take(terms: SetTerms, states: SetStates, i: int, record: int) -> None:
+    """Let the set of published record i take in a record.
+
+    Complexity: O(m + k s) time for s set terms.
+    """
+    for r in range(len(terms.range_up)):
+        value = terms.range_values[r, record]
+        states.low[i, r] = min(states.low[i, r], value)
+        states.high[i, r] = max(states.high[i, r], value)
+    for s in range(len(terms.set_sizes)):
+        code = terms.set_codes[s, record]
+        if not holds(states, i, s, code):
+            states.listed[i, states.list_start[s] + states.counts[i, s]] = code
+            states.counts[i, s] += 1
+    for p in range(len(terms.pair_sizes)):
+        code = terms.pair_codes[p, record]
+        states.pair_low[i, p] = min(states.pair_low[i, p], code)
+        states.pair_high[i, p] = max(states.pair_high[i, p], code)
+
+
+@kernel
+def rebuild(terms: SetTerms, states: SetStates, i: int, members: NDArray[np.int32]) -> None:
+    """Let the set of published record i hold the given records (one or more) and no other."""
+    open_set(terms, states, i, members[0])
+    for at in range(1, len(members)):
+        take(terms, states, i, members[at])
+
+
+@kernel
+def set_loss(terms: SetTerms, states: SetStates, i: int) -> float:
+    """Return the loss of published record i, ranges counted from its own value.
+
+    Ends of ranges enter as distances from the record itself, so the loss lacks what publishing
+    the record as it is costs; it serves to compare sets of one record.
+    """
+    loss = 0.0
+    for r in range(len(terms.range_up)):
+        own = terms.range_values[r, i]
+        loss += terms.range_down[r] * (own - states.low[i, r])
+        loss += terms.range_up[r] * (states.high[i, r] - own)
+        if states.high[i, r] - states.low[i, r] > terms.range_cap[r]:
+            loss = np.inf
+    for s in range(len(terms.set_sizes)):
+        loss += terms.set_losses[terms.set_start[s] + states.counts[i, s]]
+    for p in range(len(terms.pair_sizes)):
+        at = states.pair_low[i, p] * terms.pair_sizes[p] + states.pair_high[i, p]
+        loss += terms.pair_losses[terms.pair_start[p] + at]
+    return loss
+
+
+@kernel
+def fill_losses(terms: SetTerms, states: SetStates, losses: NDArray[np.float64]) -> None:
+    """Write the (n,) losses of the published records, what publishing them exactly costs included.
+
+    Records with equal sets have the same bits. Complexity: O(n m) time.
+    """
+    for i in range(len(losses)):
+        loss = terms.constant
+        for r in range(len(terms.range_up)):
+            low, down, up = states.low[i, r], terms.range_down[r], terms.range_up[r]
+            loss += up * (states.high[i, r] - low) + (up - down) * low
+        for s in range(len(terms.set_sizes)):
+            loss += terms.set_losses[terms.set_start[s] + states.counts[i, s]]
+        for p in range(len(terms.pair_sizes)):
+            at = states.pair_low[i, p] * terms.pair_sizes[p] + states.pair_high[i, p]
+            loss += terms.pair_losses[terms.pair_start[p] + at]
+        losses[i] = loss
+
+
+@kernel
+def increase(terms: SetTerms, states: SetStates, i: int, record: int) -> float:
+    """Return by how much the loss of published record i rises if it takes in a record.
+
+    The same bits as :func:`fill_weights` gives; infinite if a limit forbids it.
+    """
+    weight = 0.0
+    for r in range(len(terms.range_up)):
+        value = terms.range_values[r, record]
+        low, high = states.low[i, r], states.high[i, r]
+        weight += terms.range_down[r] * max(low - value, 0.0) + terms.range_up[r] * max(
+            value - high, 0.0
+        )
+        if max(high, value) - min(low, value) > terms.range_cap[r]:
+            weight = np.inf
+    for s in range(len(terms.set_sizes)):
+        if not holds(states, i, s, terms.set_codes[s, record]):
+            at = terms.set_start[s] + states.counts[i, s]
+            weight += terms.set_losses[at + 1] - terms.set_losses[at]
+    for p in range(len(terms.pair_sizes)):
+        code, size, start = terms.pair_codes[p, record], terms.pair_sizes[p], terms.pair_start[p]
+        low_code, high_code = states.pair_low[i, p], states.pair_high[i, p]
+        new = min(low_code, code) * size + max(high_code, code)
+        now = terms.pair_losses[start + low_code * size + high_code]
+        weight += terms.pair_losses[start + new] - now
+    return weight
+
+
+@kernel
+def fill_table(terms: SetTerms, states: SetStates, i: int, table: NDArray[np.float64]) -> None:
+    """Write what each value of each set and pair term would add to the loss of published record i.
+
+    Complexity: O(number of values) time.
+    """
+    sets = len(terms.set_sizes)
+    for s in range(sets):
+        begin, count = terms.table_start[s], states.counts[i, s]
+        rise = 0.0
+        if count < terms.set_sizes[s]:
+            at = terms.set_start[s] + count
+            rise = terms.set_losses[at + 1] - terms.set_losses[at]
+        table[begin : begin + terms.set_sizes[s]] = rise
+        for place in range(states.list_start[s], states.list_start[s] + count):
+            table[begin + states.listed[i, place]] = 0.0
+    for p in range(len(terms.pair_sizes)):
+        begin, size, start = terms.table_start[sets + p], terms.pair_sizes[p], terms.pair_start[p]
+        low, high = states.pair_low[i, p], states.pair_high[i, p]
+        now = terms.pair_losses[start + low * size + high]
+        for code in range(size):
+            new = min(low, code) * size + max(high, code)
+            table[begin + code] = terms.pair_losses[start + new] - now
+
+
+@kernel
+def fill_weights(
+    terms: SetTerms,
+    states: SetStates,
+    i: int,
+    candidates: NDArray[np.int64],
+    table: NDArray[np.float64],
+    weights: NDArray[np.floating],
+) -> None:
+    """Write the weights of published record i with the candidates, infinite where forbidden.
+
+    Parameters
+    ----------
+    candidates
+        Originals; an empty array stands for all n.
+    table
+        Workspace of :func:`new_table`, filled here.
+    weights
+        One a candidate, float64 or float32.
+
+    Notes
+    -----
+    Complexity: O(number of values + m times the candidates) time; each term is one pass.
+    """
+    fill_table(terms, states, i, table)
+    count = len(candidates) if len(candidates) else terms.range_values.shape[1]
+    count = min(count, len(weights))
+    for at in range(count):
+        weights[at] = 0.0
+    sets = len(terms.set_sizes)
+    everyone = len(candidates) == 0
+    for r in range(len(terms.range_up)):
+        low, high = states.low[i, r], states.high[i, r]
+        down, up, cap = terms.range_down[r], terms.range_up[r], terms.range_cap[r]
+        values = terms.range_values[r]
+        if everyone:
+            for at in range(count):
+                weights[at] += down * max(low - values[at], 0.0) + up * max(values[at] - high, 0.0)
+        else:
+            for at in range(count):
+                value = values[candidates[at]]
+                weights[at] += down * max(low - value, 0.0) + up * max(value - high, 0.0)
+        if cap < np.inf:
+            for at in range(count):
+                value = values[at if everyone else candidates[at]]
+                if max(high, value) - min(low, value) > cap:
+                    weights[at] = np.inf
+    for term in range(sets + len(terms.pair_sizes)):
+        codes = terms.set_codes[term] if term < sets else terms.pair_codes[term - sets]
+        entries = table[terms.table_start[term] : terms.table_start[term + 1]]
+        if everyone:
+            for at in range(count):
+                weights[at] += entries[codes[at]]
+        else:
+            for at in range(count):
+                weights[at] += entries[codes[candidates[at]]]

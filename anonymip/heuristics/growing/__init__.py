@@ -1,0 +1,1 @@
+"""Growing classes record by record, and completing what is left over."""

@@ -1,0 +1,242 @@
+"""Classes that grow by the record that costs least, evaluated in batches: for every problem.
+
+The engine of greedy-search and k-member where the kernels cannot work: losses without tables,
+limits of generalization, diversity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.heuristics.growing.joining import place_leftovers
+from anonymip.heuristics.growing.sensitive_mix import SensitiveMix
+from anonymip.orders.arrangement import in_type_order
+from anonymip.problem import Problem
+from anonymip.problem_rules import is_plain, losses_within_limits
+from anonymip.runtime.budget import Budget
+from anonymip.status import Stopped
+
+#: So many candidates are looked at for each record placed: those nearest to the seed in the order.
+CANDIDATES = 2_000
+#: Problems with tables and more records than this are left to the kernels and the repair.
+LARGEST_BATCH = 20_000
+
+
+def uses_batches(problem: Problem) -> bool:
+    """Return whether the batch engine takes a problem, else the kernels."""
+    if is_plain(problem):
+        return False
+    return not problem.compiled.has_tables or problem.n <= LARGEST_BATCH
+
+
+def engine_remarks(problem: Problem) -> tuple[str, ...]:
+    """Return what a solution should tell about the engine."""
+    if is_plain(problem):
+        return ()
+    if not uses_batches(problem):
+        remark = f"more than {LARGEST_BATCH} records: classes were grown without the rules, "
+        return (remark + "and those that broke one were repaired",)
+    if problem.n > CANDIDATES:
+        remark = f"more than {CANDIDATES} records: each class took its members from the "
+        return (remark + f"{CANDIDATES} that were nearest to its first one in the order",)
+    return ()
+
+
+def grow_classes_in_batches(
+    problem: Problem,
+    order: NDArray[np.int64],
+    budget: Budget,
+    *,
+    search: str,
+    drawn: np.random.Generator | None,
+    by_increase: bool,
+) -> tuple[NDArray[np.int64], Stopped | None]:
+    """Return (n,) labels and why it stopped early, if it did; -1 where no class was found.
+
+    Parameters
+    ----------
+    problem
+        Any problem with equivalence classes.
+    order
+        (n,) records in the order in which seeds are taken and ties are broken.
+    budget
+        When it ends, the records left are cut in order.
+    search
+        ``"auto"`` or ``"scan"``.
+    drawn
+        None: the next seed is the first record left. Otherwise the record farthest from the last
+        one placed, at first from a type of records drawn with this generator.
+    by_increase
+        Whether leftovers join the class whose loss rises least, or the one whose new loss is
+        least.
+
+    Notes
+    -----
+    Complexity: O(n min(n, 2000) k m) time.
+    """
+    if search not in ("auto", "scan"):
+        raise InputError(
+            f"search {search!r} cannot be used with this problem",
+            remedy="Use auto or scan: the tree needs tables, and knows no limits and no diversity",
+        )
+    records, types = in_type_order(problem, order)
+    first = None
+    if drawn is not None:
+        starts = np.flatnonzero(np.diff(types, prepend=-1))
+        first = int(starts[drawn.integers(len(starts))])
+    growth = _BatchGrowth(problem, records, types)
+    stopped = growth.run(budget, farthest_from=first)
+    labels = np.full(problem.n, -1, np.int64)
+    if stopped is not None:
+        label_groups(labels, growth.groups)
+        cut_in_order(labels, records, problem.k, len(growth.groups))
+        return labels, stopped
+    place_leftovers(problem, growth.groups, growth.leftovers(), by_increase=by_increase)
+    label_groups(labels, growth.groups)
+    return labels, None
+
+
+def label_groups(labels: NDArray[np.int64], groups: list[list[int]]) -> None:
+    """Write the number of each group into the labels of its records."""
+    for number, group in enumerate(groups):
+        labels[group] = number
+
+
+def group_records(
+    problem: Problem, records: NDArray[np.int64], budget: Budget
+) -> tuple[list[list[int]], list[int]]:
+    """Return classes of some of the records, and the records left; seeds are taken in order."""
+    growth = _BatchGrowth(problem, records, np.arange(len(records)))
+    growth.run(budget, farthest_from=None)
+    return growth.groups, growth.leftovers()
+
+
+def pick_companion(
+    problem: Problem,
+    members: list[int],
+    mix: SensitiveMix,
+    candidates: NDArray[np.int64],
+    rest: SensitiveMix | None = None,
+) -> int:
+    """Return the place among the candidates of the one that joins a class, -1 if none can.
+
+    Parameters
+    ----------
+    problem
+        Gives loss and rules.
+    members, mix
+        Records of the class, and their sensitive values.
+    candidates
+        Records that may join.
+    rest
+        Sensitive values of all records without a class. Candidates whose leaving keeps these
+        diverse come first: what is left can then still be a class.
+    """
+    useful = np.flatnonzero(mix.needed_with(candidates) < mix.needed())
+    if not len(useful):
+        return -1
+    rows = np.empty((len(useful), len(members) + 1), np.int64)
+    rows[:, :-1] = members
+    rows[:, -1] = candidates[useful]
+    losses = losses_within_limits(problem, rows)
+    if rest is not None and problem.diversity is not None:
+        preferred = np.where(rest.diverse_without(candidates[useful]), losses, np.inf)
+        if np.isfinite(preferred).any():
+            losses = preferred
+    best = int(losses.argmin())
+    return int(useful[best]) if losses[best] < np.inf else -1
+
+
+class _BatchGrowth:
+    """Where the growing stands: places in the order that are without a class."""
+
+    def __init__(
+        self, problem: Problem, records: NDArray[np.int64], types: NDArray[np.int64]
+    ) -> None:
+        self._problem = problem
+        self._records = records
+        self._types = types
+        self._alive = np.ones(len(records), np.bool_)
+        self._set_aside: list[int] = []
+        self._rest = SensitiveMix(problem, records)
+        self.groups: list[list[int]] = []
+
+    def leftovers(self) -> list[int]:
+        """Return the records without a class, in order."""
+        places = np.concatenate([np.flatnonzero(self._alive), self._set_aside])
+        return self._records[np.sort(places.astype(np.int64))].tolist()
+
+    def run(self, budget: Budget, *, farthest_from: int | None) -> Stopped | None:
+        """Make classes until fewer than k records are left."""
+        k = self._problem.k
+        last = farthest_from
+        total = len(self._records) // k
+        while np.count_nonzero(self._alive) >= k:
+            reason = budget.stop_reason()
+            if reason is not None:
+                return reason
+            seed = self._first_alive() if last is None else self._farthest(last)
+            grown = self._grown(seed)
+            if grown:
+                self.groups.append(self._records[grown].tolist())
+                last = None if farthest_from is None else grown[-1]
+            else:
+                self._alive[seed] = False
+                self._set_aside.append(seed)
+            budget.report("growing classes", done=len(self.groups), total=total)
+        return None
+
+    def _first_alive(self) -> int:
+        return int(self._alive.argmax())
+
+    def _candidates(self, seed: int) -> NDArray[np.int64]:
+        """Return places that may join: one of each type, those nearest to the seed."""
+        alive = np.flatnonzero(self._alive)
+        types = self._types[alive]
+        alive = alive[np.diff(types, prepend=-1) != 0]
+        if len(alive) > CANDIDATES:
+            middle = int(np.searchsorted(alive, seed))
+            begin = min(max(0, middle - CANDIDATES // 2), len(alive) - CANDIDATES)
+            alive = alive[begin : begin + CANDIDATES]
+        return alive
+
+    def _farthest(self, last: int) -> int:
+        alive = np.flatnonzero(self._alive)
+        if len(alive) > CANDIDATES:
+            alive = alive[np.linspace(0, len(alive) - 1, CANDIDATES).astype(np.int64)]
+        pairs = np.stack([np.full(len(alive), self._records[last]), self._records[alive]], axis=1)
+        return int(alive[self._problem.compiled.class_losses(pairs).argmax()])
+
+    def _take(self, place: int) -> None:
+        self._alive[place] = False
+        self._rest.add(int(self._records[place]), -1)
+
+    def _give_back(self, place: int) -> None:
+        self._alive[place] = True
+        self._rest.add(int(self._records[place]))
+
+    def _grown(self, seed: int) -> list[int]:
+        """Return the places of a class around a seed; none if it cannot be completed."""
+        places = [seed]
+        self._take(seed)
+        mix = SensitiveMix(self._problem, self._records[places])
+        while mix.needed() > 0:
+            candidates = self._candidates(seed)
+            picked = -1
+            if len(candidates):
+                members = self._records[places].tolist()
+                picked = pick_companion(
+                    self._problem, members, mix, self._records[candidates], self._rest
+                )
+            if picked < 0:
+                for place in places:
+                    self._give_back(place)
+                return []
+            place = int(candidates[picked])
+            places.append(place)
+            self._take(place)
+            mix.add(int(self._records[place]))
+        return places

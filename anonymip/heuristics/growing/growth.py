@@ -1,0 +1,284 @@
+"""Classes that grow from a seed by the record that costs least: one engine for two heuristics."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.objectives.kernels.box_tree import (
+    BoxTree,
+    build_tree,
+    cheapest_row,
+    delete_row,
+    new_tree,
+    scan_cheapest_row,
+)
+from anonymip.objectives.kernels.class_loss import (
+    ClassState,
+    KernelRows,
+    join_class,
+    joined_loss,
+    new_state,
+    open_class,
+    pair_loss,
+    record_loss,
+)
+from anonymip.objectives.language.tables import LossTables
+from anonymip.orders.arrangement import Arrangement
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
+
+#: The tree beats the scan from this many row types on and up to this many loss terms.
+_TREE_TYPES = 2_000
+_TREE_TERMS = 15
+
+
+class Growth(NamedTuple):
+    """Where the growing stands.
+
+    Parameters
+    ----------
+    alive
+        (t,) int64, rows of each type without a class.
+    candidates
+        (t,) types that may be alive, ascending.
+    picked, labels
+        (n,) types and classes of the rows placed so far.
+    cursor
+        (7,) rows placed; classes made; first type that may be alive; candidates in use; types
+        in the tree when it was built; last row placed; types alive.
+    stack, stack_bounds
+        Workspaces of the tree search.
+    """
+
+    alive: NDArray[np.int64]
+    candidates: NDArray[np.int64]
+    picked: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+    stack: NDArray[np.int64]
+    stack_bounds: NDArray[np.float64]
+
+
+def grow_classes(
+    problem: Problem,
+    arranged: Arrangement,
+    budget: Budget,
+    *,
+    search: str,
+    farthest_from: int | None,
+    by_increase: bool,
+) -> tuple[NDArray[np.int64], Stopped | None]:
+    """Return (n,) labels and why it stopped early, if it did.
+
+    Parameters
+    ----------
+    problem, arranged
+        The rows in the order in which seeds are taken and ties are broken.
+    budget
+        When it ends, the records left are cut in order.
+    search
+        ``"tree"``, ``"scan"`` or ``"auto"``; the result is the same.
+    farthest_from
+        None: the next seed is the first record left. Otherwise the record farthest from the last
+        one placed, at first from this type.
+    by_increase
+        Whether leftovers join the class whose loss rises least, or the one whose new loss is
+        least.
+    """
+    n, k = problem.n, problem.k
+    tables, rows = problem.compiled.tables, arranged.rows
+    use_tree = _use_tree(problem, arranged, search)
+    growth = Growth(
+        arranged.counts.copy(),
+        np.arange(arranged.types),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(7, np.int64),
+        np.empty(256, np.int64),
+        np.empty(256),
+    )
+    growth.cursor[3] = growth.cursor[6] = arranged.types
+    growth.cursor[5] = -1 if farthest_from is None else farthest_from
+    tree = new_tree(tables, arranged.types if use_tree else 0)
+    state = new_state(tables, k)
+
+    def step(amount: int) -> int:
+        return int(
+            _grow_step(
+                tables, rows, tree, use_tree, state, growth, k, farthest_from is not None, amount
+            )
+        )
+
+    stopped = run_in_steps(step, n // k, budget, "growing classes")
+    placed, classes = int(growth.cursor[0]), int(growth.cursor[1])
+    if stopped is None:
+        _place_leftovers(tables, rows, state, growth, by_increase)
+        return arranged.labels(growth.picked, growth.labels), None
+    return _cut_rest(arranged, growth, placed, classes, k), stopped
+
+
+def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
+    if search not in ("auto", "tree", "scan"):
+        raise InputError(f"unknown search {search!r}", remedy="Use auto, tree or scan")
+    if not problem.compiled.monotone:
+        if search == "tree":
+            raise InputError(
+                "search 'tree' needs a monotone objective, and the loss can fall in "
+                f"{problem.compiled.decreasing!r} when a cell covers more",
+                remedy="Use search=scan",
+            )
+        return False
+    if search != "auto":
+        return search == "tree"
+    tables = problem.compiled.tables
+    terms = len(tables.range_columns) + len(tables.set_columns) + len(tables.pair_columns)
+    return arranged.types >= _TREE_TYPES and terms <= _TREE_TERMS
+
+
+def _cut_rest(
+    arranged: Arrangement, growth: Growth, placed: int, classes: int, k: int
+) -> NDArray[np.int64]:
+    """Label the records that are left when the budget ends."""
+    rest = np.repeat(np.arange(arranged.types), growth.alive)
+    growth.picked[placed:] = rest
+    growth.labels[placed:] = -1
+    labels = arranged.labels(growth.picked, growth.labels)
+    cut_in_order(labels, arranged.records, k, classes)
+    return labels
+
+
+@kernel
+def _place(tree: BoxTree, use_tree: bool, growth: Growth, row: int) -> None:
+    at = growth.cursor[0]
+    growth.picked[at] = row
+    growth.labels[at] = growth.cursor[1]
+    growth.cursor[0] += 1
+    growth.cursor[5] = row
+    growth.alive[row] -= 1
+    if growth.alive[row] == 0:
+        growth.cursor[6] -= 1
+        if use_tree:
+            delete_row(tree, row)
+
+
+@kernel
+def _tidy(
+    tables: LossTables, rows: KernelRows, tree: BoxTree, use_tree: bool, scans: bool, growth: Growth
+) -> None:
+    """Rebuild the tree when half of it is dead, compact the candidates when a quarter is."""
+    if use_tree and 2 * growth.cursor[6] < growth.cursor[4]:
+        build_tree(tree, tables, rows, growth.alive)
+        growth.cursor[4] = growth.cursor[6]
+    if scans and 4 * growth.cursor[6] < 3 * growth.cursor[3]:
+        place = 0
+        for at in range(growth.cursor[3]):
+            if growth.alive[growth.candidates[at]] > 0:
+                growth.candidates[place] = growth.candidates[at]
+                place += 1
+        growth.cursor[3] = place
+
+
+@kernel
+def _next_seed(tables: LossTables, rows: KernelRows, growth: Growth, farthest: bool) -> int:
+    if not farthest:
+        while growth.alive[growth.cursor[2]] == 0:
+            growth.cursor[2] += 1
+        return growth.cursor[2]
+    best, best_loss = -1, -np.inf
+    for at in range(growth.cursor[3]):
+        row = growth.candidates[at]
+        if growth.alive[row] > 0:
+            loss = pair_loss(tables, rows, growth.cursor[5], row)
+            if loss > best_loss:
+                best, best_loss = row, loss
+    return best
+
+
+@kernel
+def _grow_step(
+    tables: LossTables,
+    rows: KernelRows,
+    tree: BoxTree,
+    use_tree: bool,
+    state: ClassState,
+    growth: Growth,
+    k: int,
+    farthest: bool,
+    amount: int,
+) -> int:
+    """Make up to `amount` further classes; return how many there are."""
+    if use_tree and growth.cursor[0] == 0:
+        build_tree(tree, tables, rows, growth.alive)
+        growth.cursor[4] = growth.cursor[6]
+    for _ in range(amount):
+        if len(growth.picked) - growth.cursor[0] < k:
+            break
+        row = _next_seed(tables, rows, growth, farthest)
+        _place(tree, use_tree, growth, row)
+        open_class(rows, state, row)
+        for _ in range(k - 1):
+            if use_tree:
+                row = cheapest_row(
+                    tree, tables, rows, state, growth.alive, growth.stack, growth.stack_bounds
+                )
+            else:
+                row = scan_cheapest_row(
+                    tables, rows, state, growth.alive, growth.candidates, growth.cursor[3]
+                )
+            join_class(rows, state, row)
+            _place(tree, use_tree, growth, row)
+        growth.cursor[1] += 1
+        _tidy(tables, rows, tree, use_tree, farthest or not use_tree, growth)
+    return growth.cursor[1]
+
+
+@kernel
+def _place_leftovers(
+    tables: LossTables, rows: KernelRows, state: ClassState, growth: Growth, by_increase: bool
+) -> None:
+    """Put the rows left, in order, each into the class with the least new loss or increase."""
+    n, classes = len(growth.picked), growth.cursor[1]
+    placed = growth.cursor[0]
+    if placed == n:
+        return
+    # The rows of the classes, class by class; leftovers are linked behind.
+    begin = np.zeros(classes + 1, np.int64)
+    for at in range(placed):
+        begin[growth.labels[at] + 1] = at + 1
+    head = np.full(classes, -1, np.int64)
+    link = np.full(n, -1, np.int64)
+    row = 0
+    while placed < n:
+        while growth.alive[row] == 0:
+            row += 1
+        best, best_loss = -1, np.inf
+        for label in range(classes):
+            open_class(rows, state, growth.picked[begin[label]])
+            size = begin[label + 1] - begin[label]
+            for at in range(begin[label] + 1, begin[label + 1]):
+                join_class(rows, state, growth.picked[at])
+            extra = head[label]
+            while extra >= 0:
+                join_class(rows, state, growth.picked[extra])
+                size += 1
+                extra = link[extra]
+            loss = (size + 1) * joined_loss(tables, rows, state, row)
+            if by_increase:
+                loss -= size * record_loss(tables, state)
+            if loss < best_loss:
+                best, best_loss = label, loss
+        growth.picked[placed] = row
+        growth.labels[placed] = best
+        link[placed] = head[best]
+        head[best] = placed
+        growth.alive[row] -= 1
+        placed += 1
+    growth.cursor[0] = placed

@@ -1,0 +1,398 @@
+"""Classes that break a rule are mended: records move out, classes merge, or records are left out.
+
+What the heuristics hand in has classes of at least k records, but they may break limits or lack
+the diversity, and records may be without a class. What leaves here keeps every rule.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import NoSolution
+from anonymip.heuristics.growing.batch_growth import group_records, label_groups, pick_companion
+from anonymip.heuristics.growing.joining import joining_losses
+from anonymip.heuristics.growing.sensitive_mix import SensitiveMix
+from anonymip.orders.orders import variance_order
+from anonymip.problem import Problem
+from anonymip.problem_rules import are_diverse, has_rules, named_rules, within_limits
+from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings.rules.limits import conflicts
+from anonymip.runtime.budget import Budget
+
+#: Classes that are tried when a record looks for one: those nearest in the variance order.
+_CLASSES = 400
+#: The list of living classes is renewed every so many times that it is looked at.
+_REFRESH = 200
+#: Classes that are dissolved, one after the other, to find companions for one record.
+_DISSOLVED = 30
+#: Up to so many records it starts anew, from the records that fit the fewest others, if it fails.
+_RESTARTED = 3_000
+#: Seconds that the repair may take beyond the budget: without it there is no release at all.
+_GRACE = 2.0
+
+
+def repaired(
+    problem: Problem, labels: NDArray[np.int64], method: str, budget: Budget
+) -> NDArray[np.int64]:
+    """Return (n,) labels of classes that keep all rules; -1 for suppressed records.
+
+    A search that may fail where limits leave few releases; it then starts once anew from the
+    records with the fewest possible companions, in tables of up to 3000 records.
+
+    Parameters
+    ----------
+    problem
+        Gives the rules.
+    labels
+        (n,) classes of at least k records; -1 for records without a class.
+    method
+        Named if it fails.
+    budget
+        May be overdrawn by two seconds.
+
+    Raises
+    ------
+    NoSolution
+        If some records fit no class and cannot be suppressed.
+    """
+    if not has_rules(problem) and (labels >= 0).all():
+        return labels
+    try:
+        return _mended(problem, labels, method, budget)
+    except NoSolution:
+        if not problem.limits or problem.n > _RESTARTED or budget.stop_reason() is not None:
+            raise
+    return _mended(problem, _hardest_first(problem, budget), method, budget)
+
+
+def _mended(
+    problem: Problem, labels: NDArray[np.int64], method: str, budget: Budget
+) -> NDArray[np.int64]:
+    work = _Repair(problem, labels, method, budget)
+    work.break_up()
+    work.house()
+    work.diversify()
+    mended = np.full(problem.n, SUPPRESSED, np.int64)
+    label_groups(mended, [group for group in work.groups if group])
+    return mended
+
+
+def _hardest_first(problem: Problem, budget: Budget) -> NDArray[np.int64]:
+    """Return labels of classes that grow from the records with the fewest possible companions."""
+    records = np.arange(problem.n)
+    hardest = np.argsort(
+        -conflicts(problem.microdata, problem.limits, records).sum(axis=1), kind="stable"
+    )
+    groups, _ = group_records(problem, hardest, budget)
+    labels = np.full(problem.n, -1, np.int64)
+    label_groups(labels, groups)
+    return labels
+
+
+class _Repair:
+    """Classes under repair, dead ones being empty, and the records without a class."""
+
+    def __init__(
+        self, problem: Problem, labels: NDArray[np.int64], method: str, budget: Budget
+    ) -> None:
+        self._problem = problem
+        self._method = method
+        recoding = problem.recoding
+        self._may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+        self._given = budget
+        left = budget.remaining()
+        self._end = None if left is None else time.monotonic() + left + _GRACE
+        self._budget = Budget(self._end, budget.progress)
+        self.groups: list[list[int]] = [g.tolist() for g in Classes(np.asarray(labels)).groups()]
+        self.homeless: list[int] = np.flatnonzero(labels < 0).tolist()
+        self._living, self._anchors = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._looked_up = 0
+        order = variance_order(problem, budget)
+        self._rank = np.empty(problem.n, np.int64)
+        self._rank[order] = np.arange(problem.n)
+
+    def break_up(self) -> None:
+        """Take out of each class that breaks a limit the records that do not fit the others."""
+        if not self._problem.limits:
+            return
+        for at in self._breaking():
+            kept: list[int] = []
+            for record in self._by_rank(self.groups[at]):
+                if within_limits(self._problem, np.array([[*kept, record]]))[0]:
+                    kept.append(record)
+                else:
+                    self.homeless.append(record)
+            self.groups[at] = kept
+            if len(kept) < self._problem.k:
+                self._dissolve(at)
+
+    def house(self) -> None:
+        """Find a class for every record without one: a new class, an old one, or none."""
+        grown, left = group_records(
+            self._problem, np.array(self._by_rank(self.homeless), np.int64), self._budget
+        )
+        self.groups += grown
+        self.homeless = []
+        for at, record in enumerate(left):
+            self._budget.report("finding classes for records", done=at, total=len(left))
+            if self._is_late() or not (
+                self._join(record) or self._found(record) or self._found_from_class(record)
+            ):
+                self._leave_out(record)
+
+    def diversify(self) -> None:
+        """Mend each class that is not diverse: merge it, thin it out, or scatter its members."""
+        if self._problem.diversity is None:
+            return
+        waiting = [at for at, group in enumerate(self.groups) if group and not self._good(group)]
+        total = len(waiting)
+        while waiting:
+            self._budget.report("mending classes", done=max(0, total - len(waiting)), total=total)
+            if self._is_late():
+                self._end_quickly(waiting)
+                return
+            at = waiting.pop()
+            if not self.groups[at] or self._good(self.groups[at]):
+                continue
+            partner = self._partner(at)
+            thinned = self._thinned(self.groups[at]) if self._may_suppress else None
+            if thinned is not None and (partner is None or thinned[1] < partner[1]):
+                self.groups[at] = thinned[0]
+            elif partner is not None:
+                other = partner[0]
+                self.groups[at] = self.groups[at] + self.groups[other]
+                self.groups[other] = []
+                waiting.append(at)
+            else:
+                self._scatter(at)
+
+    def _end_quickly(self, waiting: list[int]) -> None:
+        """Suppress the classes that are not diverse, or make one of them and of what it takes."""
+        bad = [at for at in waiting if self.groups[at] and not self._good(self.groups[at])]
+        if self._problem.limits and bad and not self._may_suppress:
+            raise self._failure(self.groups[bad[0]][0])
+        merged: list[int] = []
+        for at in bad:
+            merged += self.groups[at]
+            self.groups[at] = []
+        if self._may_suppress or not merged:
+            return
+        mix = SensitiveMix(self._problem, np.array(merged))
+        for at, group in enumerate(self.groups):
+            # In the end all records are one class, which is diverse.
+            if mix.needed() == 0:
+                break
+            for record in group:
+                mix.add(record)
+            merged += group
+            self.groups[at] = []
+        self.groups.append(merged)
+
+    def _is_late(self) -> bool:
+        if self._end is None and self._given.is_interrupted:
+            self._end = time.monotonic() + _GRACE
+        return self._end is not None and time.monotonic() > self._end
+
+    def _rules(self) -> str:
+        return named_rules(self._problem) or "their size"
+
+    def _by_rank(self, records: Iterable[int]) -> list[int]:
+        return sorted(records, key=lambda record: int(self._rank[record]))
+
+    def _breaking(self) -> list[int]:
+        """Return the classes that break a limit."""
+        sizes = np.array([len(group) for group in self.groups])
+        broken: list[int] = []
+        for size in np.unique(sizes):
+            at = np.flatnonzero(sizes == size)
+            rows = np.array([self.groups[g] for g in at], np.int64)
+            broken += at[~within_limits(self._problem, rows)].tolist()
+        return sorted(broken)
+
+    def _good(self, group: list[int]) -> bool:
+        """Return whether a class is large enough and diverse."""
+        return SensitiveMix(self._problem, np.array(group)).needed() == 0
+
+    def _dissolve(self, at: int) -> None:
+        self.homeless += self.groups[at]
+        self.groups[at] = []
+
+    def _near(self, record: int) -> list[int]:
+        """Return the living classes nearest to a record in the variance order."""
+        if self._looked_up % _REFRESH == 0 or len(self._living) <= 2 * _CLASSES:
+            self._living = np.flatnonzero([bool(group) for group in self.groups])
+            first = [self.groups[at][0] for at in self._living]
+            self._anchors = self._rank[np.array(first, np.int64)]
+        self._looked_up += 1
+        nearest = np.argsort(np.abs(self._anchors - self._rank[record]), kind="stable")
+        near = [at for at in self._living[nearest[: 2 * _CLASSES]].tolist() if self.groups[at]]
+        return sorted(near[:_CLASSES])
+
+    def _find_class(self, record: int) -> bool:
+        return self._join(record) or self._found(record) or self._found_from_class(record)
+
+    def _join(self, record: int) -> bool:
+        """Put a record into the class whose loss rises least, if that is not dearer than a star."""
+        near = self._near(record)
+        losses = joining_losses(
+            self._problem, [self.groups[at] for at in near], [record], by_increase=True
+        )
+        if not len(losses) or losses.min() == np.inf:
+            return False
+        if self._may_suppress and losses.min() > self._problem.compiled.suppression_price:
+            return False
+        self.groups[near[int(losses.argmin())]].append(record)
+        return True
+
+    def _found(self, record: int) -> bool:
+        """Found a class for a record, of records that their classes can spare."""
+        return not self._may_suppress and self._grow_from(record, [])
+
+    def _grow_from(self, record: int, free: list[int]) -> bool:
+        """Grow a class from a record by free ones and by what large classes can spare."""
+        problem = self._problem
+        home = {member: at for at in self._near(record) for member in self.groups[at]}
+        members = [record]
+        mix = SensitiveMix(problem, np.array(members))
+        spare = {at: list(self.groups[at]) for at in set(home.values())}
+        while mix.needed() > 0:
+            candidates = [r for r in free if r not in members]
+            for group in spare.values():
+                if len(group) > problem.k:
+                    able = SensitiveMix(problem, np.array(group)).diverse_without(np.array(group))
+                    candidates += [r for r, can in zip(group, able, strict=True) if can]
+            if not candidates:
+                return False
+            picked = pick_companion(problem, members, mix, np.array(candidates))
+            if picked < 0:
+                return False
+            joined = candidates[picked]
+            members.append(joined)
+            mix.add(joined)
+            if joined in home:
+                spare[home[joined]].remove(joined)
+        for at, group in spare.items():
+            self.groups[at] = group
+        self.groups.append(members)
+        return True
+
+    def _found_from_class(self, record: int) -> bool:
+        """Found a class with members of another one, whose other members find room elsewhere."""
+        if self._may_suppress:
+            return False
+        near = self._near(record)
+        pairs = [
+            within_limits(self._problem, np.array([[record, r] for r in self.groups[at]]))
+            for at in near
+        ]
+        fitting = np.array([fits.sum() for fits in pairs])
+        for place in np.argsort(-fitting, kind="stable")[:_DISSOLVED]:
+            if fitting[place] == 0:
+                break
+            before = [list(group) for group in self.groups]
+            free, self.groups[near[place]] = self.groups[near[place]], []
+            if self._grow_from(record, free):
+                others = [r for r in free if r not in self.groups[-1]]
+                if all(self._join(other) for other in others):
+                    return True
+            self.groups = before
+        return False
+
+    def _leave_out(self, record: int) -> None:
+        if self._problem.diversity is not None:
+            # Alone it is no class yet, but merged with another one it may be part of one.
+            self.groups.append([record])
+        elif not self._may_suppress:
+            raise self._failure(record)
+
+    def _failure(self, record: int) -> NoSolution:
+        if self._is_late():
+            return NoSolution(
+                f"{self._method}: the time ended before all classes kept {self._rules()}",
+                remedy="Give it more time, or allow suppression",
+            )
+        return NoSolution(
+            f"{self._method} finds no class of at least {self._problem.k} records for record "
+            f"{record} that keeps {self._rules()}, which does not prove that there is none",
+            remedy="Use an exact method, loosen the rules, or allow suppression",
+        )
+
+    def _partner(self, at: int) -> tuple[int, float] | None:
+        """Return the class to merge with and the cost: the cheapest that makes both diverse.
+
+        If none does, where nothing may be suppressed, the one that leaves least to be desired.
+        """
+        problem, group = self._problem, self.groups[at]
+        others = [other for other in self._near(group[0]) if other != at]
+        losses = joining_losses(
+            problem,
+            [self.groups[other] for other in others],
+            group,
+            by_increase=True,
+            keep_diverse=False,
+        )
+        allowed = np.isfinite(losses)
+        if not allowed.any():
+            return None
+        together = self._needed_together(group, others, allowed)
+        if self._may_suppress and together.min() > 0:
+            return None
+        best = int(np.lexsort((losses, together))[0])
+        own = 0.0
+        if problem.compiled.aggregate == "sum":
+            own = float(problem.compiled.class_losses(np.array([group]))[0])
+        return others[best], float(losses[best]) - own
+
+    def _needed_together(
+        self, group: list[int], others: list[int], allowed: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return (others,) how many further records each merged class would need at least.
+
+        Where some need none, those that need any are not told apart.
+        """
+        problem = self._problem
+        needed = np.full(len(others), np.iinfo(np.int64).max)
+        sizes = np.array([len(self.groups[other]) for other in others])
+        for size in np.unique(sizes[allowed]):
+            at = np.flatnonzero(allowed & (sizes == size))
+            members = np.array([self.groups[others[i]] + group for i in at], np.int64)
+            needed[at[are_diverse(problem, members)]] = 0
+        needed[sizes + len(group) < problem.k] = np.iinfo(np.int64).max
+        if needed.min() > 0:
+            for i in np.flatnonzero(allowed):
+                merged = np.array(self.groups[others[i]] + group)
+                needed[i] = SensitiveMix(problem, merged).needed()
+        return needed
+
+    def _thinned(self, group: list[int]) -> tuple[list[int], float]:
+        """Return what is left of a class when records are suppressed until it is allowed."""
+        problem = self._problem
+        kept = list(group)
+        while kept and SensitiveMix(problem, np.array(kept)).needed() > 0:
+            if len(kept) <= problem.k:
+                kept = []
+                break
+            rests = [kept[:at] + kept[at + 1 :] for at in range(len(kept))]
+            needed = np.array([SensitiveMix(problem, np.array(rest)).needed() for rest in rests])
+            losses = problem.compiled.class_losses(np.array(rests))
+            kept = rests[int(np.lexsort((losses, needed))[0])]
+        price = problem.compiled.suppression_price
+        if problem.compiled.aggregate == "max":
+            return kept, price
+        cost = price * (len(group) - len(kept))
+        cost -= float(problem.compiled.class_losses(np.array([group]))[0])
+        if kept:
+            cost += float(problem.compiled.class_losses(np.array([kept]))[0])
+        return kept, cost
+
+    def _scatter(self, at: int) -> None:
+        """Put the members of a class into other classes, one by one."""
+        group, self.groups[at] = self.groups[at], []
+        for record in group:
+            if not (self._join(record) or self._found(record)):
+                raise self._failure(record)

@@ -1,0 +1,1 @@
+"""Local search over equivalence classes: moves, borrowing, windows."""

@@ -1,0 +1,377 @@
+"""A few neighbouring classes made anew at the least loss, with copies lent from elsewhere.
+
+Where a table repeats its rows, many classes hold copies of one row only; what such a class holds
+beyond k rows can be lent to any other class, and comes back for nothing. So only the rows without
+such a home have to be placed: a set of fewer than k of them is filled up with copies of one type,
+and of all near types that can lend so many copies the one with the least loss is taken. (By
+monotonicity copies of two types are never better than copies of one of the two.)
+
+The best classes of the rows of a window are found by dynamic programming over its subsets.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.local_search.moves import MoveWork, gain_of
+from anonymip.heuristics.local_search.pool import (
+    CLASSES,
+    CLOCK,
+    ClassPool,
+    PoolRules,
+    add_copies,
+    find_home,
+    open_label,
+    part_of,
+    remove_copies,
+    settle,
+    show_class,
+)
+from anonymip.heuristics.local_search.windows import (
+    MOST_CLASSES,
+    any_changed,
+    gather_window,
+    in_window,
+)
+from anonymip.objectives.kernels.class_loss import (
+    ClassState,
+    KernelRows,
+    join_class,
+    joined_loss,
+    new_state,
+    open_class,
+    record_loss,
+)
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+
+#: Most rows of a window: there are 2 to the power of that many subsets.
+MOST_ROWS = 13
+
+
+class LendingWork(NamedTuple):
+    """Workspace of the windows.
+
+    Parameters
+    ----------
+    labels
+        (classes,) classes of the window.
+    kinds
+        (rows,) types of its rows.
+    least, choice, lender
+        (subsets,) least loss of a subset of its rows, the class that holds the first of them then,
+        and the type that fills that class up; -1 for none.
+    useful
+        (rows, subsets) for each row, the subsets that begin with it and are best as one class.
+    found
+        (rows,) how many.
+    lent
+        (rows,) copies that the classes found borrow.
+    checked
+        (classes of the table,) clock at which the window around a class was last solved.
+    state
+        One class.
+    """
+
+    labels: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    least: NDArray[np.float64]
+    choice: NDArray[np.int64]
+    lender: NDArray[np.int64]
+    useful: NDArray[np.int64]
+    found: NDArray[np.int64]
+    lent: NDArray[np.int64]
+    checked: NDArray[np.int64]
+    state: ClassState
+
+
+def new_lending_work(tables: LossTables, classes: int) -> LendingWork:
+    """Return the workspace for a pool with so many class numbers."""
+    subsets = 1 << MOST_ROWS
+    return LendingWork(
+        np.zeros(MOST_CLASSES, np.int64),
+        np.zeros(MOST_ROWS, np.int64),
+        np.zeros(subsets),
+        np.zeros(subsets, np.int64),
+        np.zeros(subsets, np.int64),
+        np.zeros((MOST_ROWS, subsets), np.int64),
+        np.zeros(MOST_ROWS, np.int64),
+        np.zeros(MOST_ROWS, np.int64),
+        np.full(classes, -1, np.int64),
+        new_state(tables, 1),
+    )
+
+
+@kernel
+def _list_rows(pool: ClassPool, window: LendingWork, classes: int) -> int:
+    """Write the rows of the window that have no home outside; return how many, -1 if too many."""
+    count = 0
+    for at in range(classes):
+        entry = pool.head[window.labels[at]]
+        while entry >= 0:
+            kind = pool.types[entry]
+            home = find_home(pool, kind)
+            if home < 0 or in_window(window.labels, classes, home):
+                if count + pool.copies[entry] > MOST_ROWS:
+                    return -1
+                for _ in range(pool.copies[entry]):
+                    window.kinds[count] = kind
+                    count += 1
+            entry = pool.following[entry]
+    return count
+
+
+@kernel
+def _one_class(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    window: LendingWork,
+    classes: int,
+    lenders: NDArray[np.int64],
+    subset: int,
+    count: int,
+    cutoff: float,
+) -> tuple[float, int]:
+    """Return what a subset loses as one class and which type fills it up; infinite if none can.
+
+    Looks no further once the loss is sure not to be below the cutoff.
+    """
+    members = 0
+    for at in range(count):
+        if subset >> at & 1:
+            if members == 0:
+                open_class(rows, window.state, window.kinds[at])
+            else:
+                join_class(rows, window.state, window.kinds[at])
+            members += 1
+    # What a lent copy loses at home it loses here as well: the others of the class remain.
+    least = part_of(rules, members, record_loss(tables, window.state))
+    if members >= rules.k or least >= cutoff:
+        return least, -1
+    missing = rules.k - members
+    best, lender = np.inf, -1
+    for at in range(count):
+        if not subset >> at & 1:
+            continue
+        for candidate in lenders[window.kinds[at]]:
+            if candidate < 0:
+                break
+            home = find_home(pool, candidate)
+            if home < 0 or pool.sizes[home] - missing < rules.k:
+                continue
+            if in_window(window.labels, classes, home):
+                continue
+            loss = part_of(rules, rules.k, joined_loss(tables, rows, window.state, candidate))
+            if rules.summed:
+                loss -= missing * pool.losses[home]
+            if loss < best:
+                best, lender = loss, candidate
+    return best, lender
+
+
+@kernel
+def _solve(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    window: LendingWork,
+    classes: int,
+    lenders: NDArray[np.int64],
+    count: int,
+) -> float:
+    """Return the least loss of classes of the window's rows; infinite if there are none."""
+    window.found[:count] = 0
+    window.least[0] = 0.0 if rules.summed else -np.inf
+    for subset in range(1, 1 << count):
+        first = 0
+        while not subset >> first & 1:
+            first += 1
+        best, chosen = np.inf, -1
+        for at in range(window.found[first]):
+            part = window.useful[first, at]
+            if part & ~subset:
+                continue
+            rest = window.least[subset ^ part]
+            loss = window.least[part]
+            loss = loss + rest if rules.summed else max(loss, rest)
+            if loss < best:
+                best, chosen = loss, part
+        members, left = 0, subset
+        while left:
+            left &= left - 1
+            members += 1
+        window.lender[subset] = -1
+        if members < 2 * rules.k:
+            loss, lender = _one_class(
+                tables, rows, rules, pool, window, classes, lenders, subset, count, best
+            )
+            if loss < best:
+                best, chosen = loss, subset
+                window.lender[subset] = lender
+                window.useful[first, window.found[first]] = subset
+                window.found[first] += 1
+        window.least[subset] = best
+        window.choice[subset] = chosen
+    return float(window.least[(1 << count) - 1])
+
+
+@kernel
+def _can_lend(
+    rules: PoolRules, pool: ClassPool, window: LendingWork, classes: int, count: int
+) -> bool:
+    """Return whether the homes can lend what all classes found borrow together."""
+    subset = (1 << count) - 1
+    lent = 0
+    while subset:
+        part = window.choice[subset]
+        lender = window.lender[part]
+        if lender >= 0:
+            members, left = 0, part
+            while left:
+                left &= left - 1
+                members += 1
+            for _ in range(rules.k - members):
+                window.lent[lent % MOST_ROWS] = lender
+                lent += 1
+                wanted = 0
+                for at in range(min(lent, MOST_ROWS)):
+                    wanted += 1 if window.lent[at] == lender else 0
+                home = find_home(pool, lender)
+                if lent > MOST_ROWS or pool.sizes[home] - wanted < rules.k:
+                    return False
+        subset ^= part
+    return True
+
+
+@kernel
+def solve_window(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    window: LendingWork,
+    neighbours: NDArray[np.int64],
+    lenders: NDArray[np.int64],
+    label: int,
+    most_rows: int,
+) -> bool:
+    """Make the classes of the window around a class anew if that gains.
+
+    Notes
+    -----
+    Complexity: O(2^r u) for a window of r rows of which at most u subsets with one first row are
+    better as one class than as several.
+    """
+    since = window.checked[label]
+    window.checked[label] = pool.cursor[CLOCK]
+    classes = gather_window(pool, window.labels, neighbours, label, min(most_rows, MOST_ROWS), True)
+    if not any_changed(pool, window.labels, classes, since):
+        return False
+    count = _list_rows(pool, window, classes)
+    if count < 1:
+        return False
+    old = 0.0 if rules.summed else -np.inf
+    going_home = 0.0
+    for at in range(classes):
+        inside = window.labels[at]
+        part = part_of(rules, pool.sizes[inside], pool.losses[inside])
+        old = old + part if rules.summed else max(old, part)
+        entry = pool.head[inside]
+        while entry >= 0:
+            home = find_home(pool, pool.types[entry])
+            if home >= 0 and not in_window(window.labels, classes, home):
+                going_home += pool.copies[entry] * pool.losses[home]
+            entry = pool.following[entry]
+    new = _solve(tables, rows, rules, pool, window, classes, lenders, count)
+    if rules.summed:
+        new += going_home
+    gain = (
+        gain_of(rules, old, 0.0, new, 0.0) if rules.summed else gain_of(rules, old, old, new, new)
+    )
+    if gain <= 0.0 or (not rules.summed and new >= old):
+        return False
+    if not _can_lend(rules, pool, window, classes, count):
+        return False
+    _rebuild(tables, rows, rules, pool, work, window, neighbours, classes, count)
+    work.gain[0] += gain
+    return True
+
+
+@kernel
+def _rebuild(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    window: LendingWork,
+    neighbours: NDArray[np.int64],
+    classes: int,
+    count: int,
+) -> None:
+    """Make the classes that were found."""
+    near = neighbours[window.labels[0]].copy()
+    for at in range(classes):
+        inside = window.labels[at]
+        # Home or not is asked before anything moves: an emptied home is none any more.
+        show_class(rows, rules, pool, work.one, inside)
+        for place in range(work.one.totals[0]):
+            kind, copies = work.one.types[place], work.one.copies[place]
+            home = find_home(pool, kind)
+            remove_copies(pool, inside, kind, copies)
+            if home >= 0 and not in_window(window.labels, classes, home):
+                add_copies(pool, home, kind, copies)
+                settle(tables, rows, rules, pool, work.other, home)
+        settle(tables, rows, rules, pool, work.other, inside)
+    subset = (1 << count) - 1
+    while subset:
+        part = window.choice[subset]
+        label = open_label(pool)
+        members = 0
+        for at in range(count):
+            if part >> at & 1:
+                add_copies(pool, label, window.kinds[at], 1)
+                members += 1
+        lender = window.lender[part]
+        if lender >= 0:
+            home = find_home(pool, lender)
+            remove_copies(pool, home, lender, rules.k - members)
+            add_copies(pool, label, lender, rules.k - members)
+            settle(tables, rows, rules, pool, work.other, home)
+        neighbours[label] = near
+        work.checked[label] = -1
+        window.checked[label] = -1
+        settle(tables, rows, rules, pool, work.other, label)
+        subset ^= part
+
+
+@kernel
+def lending_step(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    window: LendingWork,
+    neighbours: NDArray[np.int64],
+    lenders: NDArray[np.int64],
+    most_rows: int,
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Solve the windows around the next `amount` classes of several types; return how many."""
+    last = min(cursor[0] + amount, pool.cursor[CLASSES])
+    while cursor[0] < last:
+        label = cursor[0]
+        cursor[0] += 1
+        if pool.sizes[label] == 0 or pool.following[pool.head[label]] < 0:
+            continue
+        solve_window(tables, rows, rules, pool, work, window, neighbours, lenders, label, most_rows)
+    return int(cursor[0])

@@ -1,0 +1,227 @@
+"""Local search: improve any classes by moves, swaps and neighbouring classes made anew."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Assignment, Classes
+from anonymip.errors import InputError
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.local_search.batches import improve_in_batches
+from anonymip.heuristics.local_search.regroup import MOST_ROWS
+from anonymip.heuristics.local_search.rounds import Settings, improve_pool
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+#: Methods that can make the start.
+STARTS = MappingProxyType(
+    {
+        "greedy-search": "anonymip.heuristics.classes.greedy_search:greedy_search",
+        "ordered-cut": "anonymip.heuristics.classes.ordered_cut:ordered_cut",
+        "k-member": "anonymip.heuristics.classes.k_member:k_member",
+        "mondrian": "anonymip.heuristics.classes.mondrian:mondrian",
+        "hilbert": "anonymip.heuristics.classes.hilbert:hilbert",
+        "initial": "anonymip.heuristics.classes.initial:initial",
+        "split-carry": "anonymip.exact.split_carry.split_carry:split_carry",
+    }
+)
+#: The start gets at most this part of the time.
+_SHARE = 0.5
+#: Neighbours of a class that are in a window with it: up to so many records, and beyond.
+_NEAR, _MANY, _NEAREST = 6, 1_000, 3
+#: Rows of a window up to this k; the windows of larger k hold two classes.
+_SMALL_K = 5
+
+
+def local_search(
+    problem: Problem,
+    *,
+    from_method: str = "greedy-search",
+    order: str = "",
+    window: int = -1,
+    patience: int = 3,
+    start: Assignment | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Improve classes until nothing more is gained or the time ends.
+
+    Between neighbouring classes a row is moved, two rows are swapped, or the classes are merged; a
+    class of 2k rows or more is split. Where none of this gains, a few neighbouring classes at a
+    time are made anew with the least loss. Where the table repeats its rows, classes of copies of
+    one row lend what they hold beyond k to any class, and have it back for nothing.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    from_method
+        What makes the start where none is given: ``greedy-search``, ``ordered-cut``, ``k-member``,
+        ``mondrian``, ``hilbert``, ``initial``, ``split-carry``.
+    order
+        Order that the start is made with, if its method takes one; empty for its default.
+    window
+        Most rows of the neighbouring classes that are made anew together, up to 60; 0 for none, -1
+        for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more than 60.
+    patience
+        So many rounds in a row that gain less than 0.1 % of the loss end the work; after the first
+        such round the windows are of neighbours drawn at random.
+    start
+        Classes to improve.
+    budget
+        When it ends, what is reached is the result.
+    seed
+        Of the neighbours drawn: the same seed gives the same classes.
+
+    Notes
+    -----
+    The result is never above the start. Where the largest loss counts, the larger one of the
+    classes that change never rises, so that the losses sorted from the largest down fall with every
+    step. Complexity of a round: O(n k m) for the moves, and a search that is exponential in its
+    rows for each window: a class with one and with two of its nearest 6 classes, or 3 in tables of
+    more than 1,000 records; these windows take most of the time. Losses without tables and limits
+    are evaluated in batches of NumPy, where there are no windows: for tables of some thousand
+    records.
+
+    Suppressed records join a class where that is cheaper, and records that cost their class
+    more than a row of stars are suppressed, where the recoding allows it and losses are summed.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or an option is not possible.
+    InvalidAssignment
+        If the start is no release that the problem allows.
+    NoSolution
+        If the method that makes the start finds none.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    if not isinstance(problem.recoding, EquivalenceClasses):
+        raise InputError(
+            f"local-search improves classes, the problem asks for {problem.recoding.name}",
+            remedy="Use EquivalenceClasses() as the recoding",
+        )
+    settings = _settings(problem, window, patience)
+    first = _start(problem, from_method, order, start, budget, seed)
+    assert isinstance(first.assignment, Classes)
+    labels, stopped, remark = _improved(problem, first.assignment.labels, settings, budget, seed)
+    options = {
+        "from_method": from_method if start is None else "start",
+        "order": order,
+        "window": settings.window,
+        "patience": patience,
+    }
+    solution = finish(
+        problem,
+        labels,
+        "local-search",
+        watch,
+        budget=budget,
+        stopped=stopped,
+        options=options,
+        seed=seed,
+        trace=(f"start: {first.objective:.6g} by {first.method}", remark),
+    )
+    if solution.objective <= first.objective:
+        return solution
+    # Only rounding gets here, where nothing was gained.
+    return Solution.of(
+        problem,
+        first.assignment,
+        method="local-search",
+        stopped=stopped or Stopped.HEURISTIC,
+        options=options,
+        seconds=watch.seconds,
+        seed=seed,
+        trace=solution.trace,
+    )
+
+
+def repeats(problem: Problem) -> bool:
+    """Return whether the table has at most half as many distinct rows as records.
+
+    Then windows are solved fast: they hold few row types.
+    """
+    return 2 * len(problem.microdata.row_types().first) <= problem.n
+
+
+def improve(
+    problem: Problem,
+    labels: NDArray[np.integer],
+    *,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> NDArray[np.int64]:
+    """Return labels of classes that are no worse than the given ones.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    labels
+        (n,) classes that the problem allows; -1 for suppressed records.
+    budget
+        When it ends, what is reached is returned.
+    seed
+        Of the neighbours drawn.
+
+    Notes
+    -----
+    No solution is made: the caller checks what it gets.
+    """
+    settings = _settings(problem, -1, 1)
+    return _improved(problem, labels, settings, budget or Budget(), seed)[0]
+
+
+def _improved(
+    problem: Problem,
+    labels: NDArray[np.integer],
+    settings: Settings,
+    budget: Budget,
+    seed: int,
+) -> tuple[NDArray[np.int64], Stopped | None, str]:
+    if problem.compiled.has_tables and not problem.limits:
+        return improve_pool(problem, labels, settings, budget, seed)
+    return improve_in_batches(problem, labels, budget)
+
+
+def _settings(problem: Problem, window: int, patience: int) -> Settings:
+    if patience < 1:
+        raise InputError(f"patience is {patience}", remedy="Give at least 1")
+    if not -1 <= window <= MOST_ROWS:
+        raise InputError(
+            f"window is {window}",
+            remedy=f"Give the rows of a window, up to {MOST_ROWS}; 0 for none, -1 for a default",
+        )
+    if window < 0:
+        window = 3 * problem.k + 1 if problem.k <= _SMALL_K else 2 * problem.k + 2
+        # Where not even two classes fit there are no windows.
+        window = window if window <= MOST_ROWS else 0
+    return Settings(window, _NEAR if problem.n <= _MANY else _NEAREST, patience)
+
+
+def _start(
+    problem: Problem,
+    from_method: str,
+    order: str,
+    start: Assignment | None,
+    budget: Budget,
+    seed: int,
+) -> Solution:
+    if start is not None:
+        return Solution.of(problem, start, method="start")
+    if from_method not in STARTS:
+        raise InputError(f"unknown from_method {from_method!r}", remedy=f"Use {', '.join(STARTS)}")
+    module, _, name = STARTS[from_method].partition(":")
+    method: Callable[..., Solution] = getattr(importlib.import_module(module), name)
+    settings = {"order": order} if order else {}
+    return method(problem, budget=budget.share(_SHARE), seed=seed, **settings)

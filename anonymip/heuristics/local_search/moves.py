@@ -1,0 +1,417 @@
+"""Kernels that move and swap rows between two classes, merge two classes and split one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.local_search.pool import (
+    CLASSES,
+    CLOCK,
+    ClassPool,
+    ClassView,
+    PoolRules,
+    add_copies,
+    changed_loss,
+    clear_view,
+    find_home,
+    new_view,
+    open_label,
+    part_of,
+    put_in_view,
+    remove_copies,
+    settle,
+    show_class,
+    stays_diverse,
+)
+from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+
+#: What is done with two classes.
+NOTHING, GIVE, TAKE, SWAP, MERGE = 0, 1, 2, 3, 4
+#: Gains below this share of the losses that they are differences of are rounding.
+ROUNDING = 1e-10
+#: Where the largest loss counts, gains of all others together weigh so much.
+_LESSER = 1e-6
+
+
+class MoveWork(NamedTuple):
+    """Workspace of the moves.
+
+    Parameters
+    ----------
+    one, other
+        Views of two classes.
+    relief
+        (2, entries) what each class could lose less, at best, without a copy of each type.
+    order, keys, ends
+        Of a class that is split: its rows sorted, what by, the losses of its ends.
+    checked
+        (classes,) clock at which a class was last compared with its neighbours.
+    gain
+        (1,) gained so far.
+    """
+
+    one: ClassView
+    other: ClassView
+    relief: NDArray[np.float64]
+    order: NDArray[np.int64]
+    keys: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    checked: NDArray[np.int64]
+    gain: NDArray[np.float64]
+
+
+def new_move_work(tables: LossTables, rules: PoolRules, entries: int, classes: int) -> MoveWork:
+    """Return the workspace for classes of up to so many rows, and so many classes."""
+    return MoveWork(
+        new_view(tables, rules, 2 * entries),
+        new_view(tables, rules, 2 * entries),
+        np.zeros((2, 2 * entries)),
+        np.zeros(entries, np.int64),
+        np.zeros(entries),
+        np.zeros(entries + 1),
+        np.full(classes, -1, np.int64),
+        np.zeros(1),
+    )
+
+
+@kernel
+def gain_of(
+    rules: PoolRules, old_one: float, old_other: float, new_one: float, new_other: float
+) -> float:
+    """Return what is gained when the parts of two classes change, 0 if that is rounding.
+
+    Where the largest loss counts the larger one decides, and the sum if it stays: sorted from the
+    largest down, the losses of the classes then fall with every gain, so that there is an end.
+    """
+    old, new = old_one + old_other, new_one + new_other
+    slack = ROUNDING * (abs(old_one) + abs(old_other))
+    if not rules.summed:
+        fall = max(old_one, old_other) - max(new_one, new_other)
+        if fall > slack:
+            return fall
+        return _LESSER * (old - new) if fall >= 0.0 and old - new > slack else 0.0
+    return old - new if old - new > slack else 0.0
+
+
+@kernel
+def improve_class(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    neighbours: NDArray[np.int64],
+    label: int,
+) -> None:
+    """Split a class if that gains, then do with each neighbour what gains most while it does."""
+    since, begun = work.checked[label], pool.cursor[CLOCK]
+    own_changed = pool.changed[label] > since
+    if own_changed and pool.sizes[label] >= 2 * rules.k:
+        _split(tables, rows, rules, pool, work, neighbours, label)
+    known = neighbours.shape[1]
+    at = 0
+    while at < known + work.one.totals[0]:
+        if pool.sizes[label] == 0:
+            return
+        if at == known and not rules.lends:
+            break
+        if at < known:
+            other = neighbours[label, at]
+        else:
+            # Copies go home for nothing.
+            show_class(rows, rules, pool, work.one, label)
+            if at - known >= work.one.totals[0]:
+                break
+            other = find_home(pool, work.one.types[at - known])
+        at += 1
+        if other < 0 or other == label or pool.sizes[other] == 0:
+            continue
+        if not own_changed and pool.changed[other] <= since:
+            continue
+        while _improve_two(tables, rows, rules, pool, work, label, other):
+            own_changed = True
+            if pool.sizes[label] == 0 or pool.sizes[other] == 0:
+                break
+    # If it changed meanwhile it is looked at again: the first neighbours saw it as it was.
+    work.checked[label] = begun
+
+
+@kernel
+def _improve_two(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    one: int,
+    other: int,
+) -> bool:
+    """Do with two classes what gains most; false if nothing gains."""
+    show_class(rows, rules, pool, work.one, one)
+    show_class(rows, rules, pool, work.other, other)
+    gain, what, first, second = best_move(
+        tables, rows, rules, work, pool.losses[one], pool.losses[other]
+    )
+    if what == NOTHING:
+        return False
+    if what == MERGE:
+        for at in range(work.other.totals[0]):
+            remove_copies(pool, other, work.other.types[at], work.other.copies[at])
+            add_copies(pool, one, work.other.types[at], work.other.copies[at])
+    if what in (GIVE, SWAP):
+        remove_copies(pool, one, first, 1)
+    if what in (TAKE, SWAP):
+        remove_copies(pool, other, second, 1)
+        add_copies(pool, one, second, 1)
+    if what in (GIVE, SWAP):
+        add_copies(pool, other, first, 1)
+    settle(tables, rows, rules, pool, work.other, other)
+    settle(tables, rows, rules, pool, work.one, one)
+    work.gain[0] += gain
+    return True
+
+
+@kernel
+def best_move(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    work: MoveWork,
+    loss: float,
+    other_loss: float,
+) -> tuple[float, int, int, int]:
+    """Return the gain, what it is, and which type leaves the first and the second class in view.
+
+    Notes
+    -----
+    Complexity: O(s^2 m) for classes of s types. With a monotone loss a swap is not looked at if
+    the two classes would not gain enough even if nobody joined them.
+    """
+    one, other = work.one, work.other
+    size, other_size = one.totals[1], other.totals[1]
+    old, other_old = part_of(rules, size, loss), part_of(rules, other_size, other_loss)
+    best, what, first, second = 0.0, NOTHING, -1, -1
+    most = 0.0  # what the other class could gain at most by a swap
+    for at in range(other.totals[0]):
+        kind = other.types[at]
+        without = changed_loss(tables, rows, other, kind, -1)
+        work.relief[1, at] = other_old - part_of(rules, other_size, without)
+        most = max(most, work.relief[1, at])
+        if other_size > rules.k:
+            gain = gain_of(
+                rules,
+                old,
+                other_old,
+                part_of(rules, size + 1, changed_loss(tables, rows, one, -1, kind)),
+                part_of(rules, other_size - 1, without),
+            )
+            if (
+                gain > best
+                and stays_diverse(rules, one, -1, kind)
+                and stays_diverse(rules, other, kind, -1)
+            ):
+                best, what, first, second = gain, TAKE, -1, kind
+    for at in range(one.totals[0]):
+        kind = one.types[at]
+        without = changed_loss(tables, rows, one, kind, -1)
+        work.relief[0, at] = old - part_of(rules, size, without)
+        if size > rules.k:
+            gain = gain_of(
+                rules,
+                old,
+                other_old,
+                part_of(rules, size - 1, without),
+                part_of(rules, other_size + 1, changed_loss(tables, rows, other, -1, kind)),
+            )
+            if (
+                gain > best
+                and stays_diverse(rules, one, kind, -1)
+                and stays_diverse(rules, other, -1, kind)
+            ):
+                best, what, first, second = gain, GIVE, kind, -1
+    prune = rules.monotone and rules.summed
+    for at in range(one.totals[0]):
+        kind = one.types[at]
+        if prune and work.relief[0, at] + most <= best:
+            continue
+        for place in range(other.totals[0]):
+            partner = other.types[place]
+            if partner == kind or (prune and work.relief[0, at] + work.relief[1, place] <= best):
+                continue
+            new = part_of(rules, size, changed_loss(tables, rows, one, kind, partner))
+            if prune and old - new + work.relief[1, place] <= best:
+                continue
+            other_new = part_of(rules, other_size, changed_loss(tables, rows, other, partner, kind))
+            gain = gain_of(rules, old, other_old, new, other_new)
+            if (
+                gain > best
+                and stays_diverse(rules, one, kind, partner)
+                and stays_diverse(rules, other, partner, kind)
+            ):
+                best, what, first, second = gain, SWAP, kind, partner
+    if not rules.monotone:
+        gain = _merge_gain(tables, rows, rules, work, old, other_old)
+        if gain > best:
+            best, what, first, second = gain, MERGE, -1, -1
+    return best, what, first, second
+
+
+@kernel
+def _merge_gain(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    work: MoveWork,
+    old: float,
+    other_old: float,
+) -> float:
+    """Return what one class of two gains; a monotone loss gains nothing by that."""
+    one, other = work.one, work.other
+    entries = one.totals[0]
+    for at in range(other.totals[0]):
+        put_in_view(rows, rules, one, other.types[at], other.copies[at])
+    new = part_of(rules, one.totals[1], changed_loss(tables, rows, one, -1, -1))
+    # The merged view is not needed any more: the class is shown anew.
+    kinds = one.types[:entries].copy()
+    copies = one.copies[:entries].copy()
+    clear_view(rows, rules, one)
+    for at in range(entries):
+        put_in_view(rows, rules, one, kinds[at], copies[at])
+    if rules.summed:
+        return gain_of(rules, old, other_old, new, 0.0)
+    return gain_of(rules, old, other_old, new, new) if new < max(old, other_old) else 0.0
+
+
+@kernel
+def _split(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    neighbours: NDArray[np.int64],
+    label: int,
+) -> None:
+    """Cut a class in two while that gains.
+
+    Its rows are sorted by how much nearer they are to one of two rows far apart than to the other,
+    and cut where the losses are least.
+    """
+    while pool.sizes[label] >= 2 * rules.k and pool.following[pool.head[label]] >= 0:
+        show_class(rows, rules, pool, work.one, label)
+        size = work.one.totals[1]
+        cut = _best_cut(tables, rows, rules, pool, work, label)
+        if cut == 0:
+            return
+        part = open_label(pool)
+        neighbours[part] = neighbours[label]
+        neighbours[part, neighbours.shape[1] - 1] = label
+        work.checked[part] = -1
+        old = part_of(rules, size, pool.losses[label])
+        for at in range(cut):
+            remove_copies(pool, label, work.order[at], 1)
+            add_copies(pool, part, work.order[at], 1)
+        settle(tables, rows, rules, pool, work.other, part)
+        new = part_of(rules, cut, changed_loss(tables, rows, work.other, -1, -1))
+        settle(tables, rows, rules, pool, work.one, label)
+        rest = part_of(rules, size - cut, changed_loss(tables, rows, work.one, -1, -1))
+        work.gain[0] += old - new - rest if rules.summed else 0.0
+
+
+@kernel
+def _best_cut(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    label: int,
+) -> int:
+    """Sort the rows of the class in view and return how many are cut off; 0 if that gains nothing.
+
+    Complexity: O(s log s + s m) for s rows; O(s^2) more under a diversity.
+    """
+    view, size = work.one, work.one.totals[1]
+    entries = view.totals[0]
+    kinds, copies = view.types[:entries].copy(), view.copies[:entries].copy()
+    seed = _farthest(tables, rows, kinds, kinds[0])
+    far = _farthest(tables, rows, kinds, seed)
+    for at in range(entries):
+        work.keys[at] = pair_loss(tables, rows, seed, kinds[at]) - pair_loss(
+            tables, rows, far, kinds[at]
+        )
+    ranked = np.argsort(work.keys[:entries], kind="mergesort")
+    place = 0
+    for at in ranked:
+        for _ in range(copies[at]):
+            work.order[place] = kinds[at]
+            place += 1
+    clear_view(rows, rules, work.other)
+    for at in range(size - 1, rules.k - 1, -1):
+        put_in_view(rows, rules, work.other, work.order[at], 1)
+        work.ends[at] = part_of(rules, size - at, changed_loss(tables, rows, work.other, -1, -1))
+    clear_view(rows, rules, work.other)
+    old = part_of(rules, size, pool.losses[label])
+    best, cut = 0.0, 0
+    for at in range(1, size - rules.k + 1):
+        put_in_view(rows, rules, work.other, work.order[at - 1], 1)
+        if at < rules.k:
+            continue
+        begin = part_of(rules, at, changed_loss(tables, rows, work.other, -1, -1))
+        if rules.summed:
+            gain = gain_of(rules, old, 0.0, begin, work.ends[at])
+        else:
+            gain = gain_of(rules, old, old, begin, work.ends[at])
+        if gain <= best:
+            continue
+        if rules.sensitive.shape[1] > 0 and not (
+            stays_diverse(rules, work.other, -1, -1) and _diverse_end(rows, rules, work, at, size)
+        ):
+            continue
+        best, cut = gain, at
+    return cut
+
+
+@kernel
+def _diverse_end(rows: KernelRows, rules: PoolRules, work: MoveWork, begin: int, size: int) -> bool:
+    """Return whether the rows from a place on are diverse; the first view is used for it."""
+    clear_view(rows, rules, work.one)
+    for at in range(begin, size):
+        put_in_view(rows, rules, work.one, work.order[at], 1)
+    return stays_diverse(rules, work.one, -1, -1)
+
+
+@kernel
+def _farthest(tables: LossTables, rows: KernelRows, kinds: NDArray[np.int64], kind: int) -> int:
+    best, farthest = -np.inf, kind
+    for candidate in kinds:
+        loss = pair_loss(tables, rows, kind, candidate)
+        if loss > best:
+            best, farthest = loss, candidate
+    return farthest
+
+
+@kernel
+def sweep_step(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    neighbours: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Improve the next `amount` classes; return how many have been looked at."""
+    last = min(cursor[0] + amount, pool.cursor[CLASSES])
+    while cursor[0] < last:
+        label = cursor[0]
+        cursor[0] += 1
+        if pool.sizes[label] > 0:
+            improve_class(tables, rows, rules, pool, work, neighbours, label)
+    return int(cursor[0])

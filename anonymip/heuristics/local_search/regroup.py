@@ -1,0 +1,471 @@
+"""The best classes of the rows of a few classes, found depth first.
+
+A row after the other joins a class or opens one. Next comes the row that can go to the fewest
+classes, and of those the one that lies farthest from all. With a monotone record loss c two bounds
+cut: a class S loses at least max(|S|, k) c(S) in the end, and a row without a class loses at least
+the least c(S + row). What a row would cost in each class is kept and brought up to date for the one
+class that a step changes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.local_search.pool import PoolRules
+from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+
+#: Rows at most: a word holds a bit for each of the values of a set.
+MOST_ROWS = 60
+
+
+class Grown(NamedTuple):
+    """Classes while they grow, one a line.
+
+    Parameters
+    ----------
+    low, high
+        (c, r) ends of the ranges.
+    bits
+        (c, s) values of the sets, a bit each.
+    first, last
+        (c, p) ranks of the range ends.
+    joined
+        (c, rows) record loss of the class with a row more.
+    losses, sizes
+        (c,) record loss, and number of rows.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    bits: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    joined: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+
+
+class RegroupWork(NamedTuple):
+    """Workspace for up to so many rows.
+
+    Parameters
+    ----------
+    kinds
+        (rows,) types of the rows: what is asked.
+    found
+        (rows,) class of each row in the best release found: the answer.
+    labels
+        (rows,) class of each row so far; -1 for none.
+    values, bits, ranks
+        (rows, r), (rows, s), (rows, p) what the classes are made of; each value of a set is a bit.
+    least, low
+        (rows,) bounds on the record loss of each row: of the rows alone, and of the classes so far.
+    nearest
+        (k,) losses of the pairs of a row with the nearest ones.
+    grown
+        Classes while they grow.
+    saved
+        The class that each step changed, as it was.
+    opened
+        (rows + 1,) classes opened before each step.
+    chosen
+        (rows,) row that each step places.
+    options, bounds
+        (rows, classes) classes that it can be placed in, and bounds on what is lost then.
+    listed, tried
+        (rows,) how many these are, and how many have been tried.
+    held
+        Rows of a class that hold each sensitive value.
+    nodes
+        (1,) steps taken.
+    """
+
+    kinds: NDArray[np.int64]
+    found: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    values: NDArray[np.float64]
+    bits: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+    least: NDArray[np.float64]
+    low: NDArray[np.float64]
+    nearest: NDArray[np.float64]
+    grown: Grown
+    saved: Grown
+    opened: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    options: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    listed: NDArray[np.int64]
+    tried: NDArray[np.int64]
+    held: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+
+
+class Stand(NamedTuple):
+    """What is known before a row is placed.
+
+    Parameters
+    ----------
+    opened
+        Number of classes.
+    extra
+        Rows left beyond those that the classes lack.
+    placed, full
+        Bounds on the summed loss: by the rows, and by the classes.
+    worst
+        Bound on the largest loss.
+    floor
+        What each row in excess loses at least.
+    """
+
+    opened: int
+    extra: int
+    placed: float
+    full: float
+    worst: float
+    floor: float
+
+
+def _new_grown(tables: LossTables, count: int, rows: int) -> Grown:
+    ranges, sets, pairs = (
+        len(tables.range_columns),
+        len(tables.set_columns),
+        len(tables.pair_columns),
+    )
+    return Grown(
+        np.zeros((count, ranges)),
+        np.zeros((count, ranges)),
+        np.zeros((count, sets), np.int64),
+        np.zeros((count, pairs), np.int64),
+        np.zeros((count, pairs), np.int64),
+        np.zeros((count, rows)),
+        np.zeros(count),
+        np.zeros(count, np.int64),
+    )
+
+
+def new_regroup_work(tables: LossTables, rules: PoolRules, rows: int) -> RegroupWork:
+    """Return the workspace for up to so many rows, which are no more than MOST_ROWS."""
+    if rows > MOST_ROWS:
+        raise ValueError(f"{rows} rows are more than the {MOST_ROWS} that fit")
+    classes = rows // rules.k + 1
+    return RegroupWork(
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros((rows, len(tables.range_columns))),
+        np.zeros((rows, len(tables.set_columns)), np.int64),
+        np.zeros((rows, len(tables.pair_columns)), np.int64),
+        np.zeros(rows),
+        np.zeros(rows),
+        np.zeros(rules.k),
+        _new_grown(tables, classes, rows),
+        _new_grown(tables, rows, rows),
+        np.zeros(rows + 1, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros((rows, classes), np.int64),
+        np.zeros((rows, classes)),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(int(rules.sensitive.max(initial=-1)) + 1, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@kernel
+def _lay_out(rows: KernelRows, work: RegroupWork, size: int) -> None:
+    """Copy the rows side by side; the values of a set become bits."""
+    for i in range(size):
+        kind = work.kinds[i]
+        work.labels[i] = -1
+        for r in range(work.values.shape[1]):
+            work.values[i, r] = rows.range_values[kind, r]
+        for p in range(work.ranks.shape[1]):
+            work.ranks[i, p] = rows.pair_codes[kind, p]
+        for s in range(work.bits.shape[1]):
+            used = np.int64(0)
+            bit = np.int64(0)
+            for before in range(i):
+                used |= work.bits[before, s]
+                if rows.set_codes[work.kinds[before], s] == rows.set_codes[kind, s]:
+                    bit = work.bits[before, s]
+                    break
+            work.bits[i, s] = bit if bit else used + 1
+
+
+@kernel
+def _loss_with(tables: LossTables, work: RegroupWork, c: int, i: int) -> float:
+    """Return the record loss of a class with a row more; of an empty class, of the row alone."""
+    grown = work.grown
+    empty = grown.sizes[c] == 0
+    loss = tables.constant
+    for r in range(work.values.shape[1]):
+        value = work.values[i, r]
+        low = value if empty else min(grown.low[c, r], value)
+        high = value if empty else max(grown.high[c, r], value)
+        loss += range_loss(tables, r, low, high)
+    for s in range(work.bits.shape[1]):
+        bits = work.bits[i, s]
+        if not empty:
+            bits |= grown.bits[c, s]
+        count = 0
+        while bits:
+            bits &= bits - 1
+            count += 1
+        loss += tables.set_losses[tables.set_start[s] + count]
+    for p in range(work.ranks.shape[1]):
+        rank = work.ranks[i, p]
+        first = rank if empty else min(grown.first[c, p], rank)
+        last = rank if empty else max(grown.last[c, p], rank)
+        loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
+    return loss
+
+
+@kernel
+def _find_least(
+    tables: LossTables, rows: KernelRows, rules: PoolRules, work: RegroupWork, size: int
+) -> None:
+    """Bound what each row loses: no less than with the k-th nearest row, itself counted."""
+    nearest = work.nearest
+    for i in range(size):
+        for other in range(size):
+            loss = pair_loss(tables, rows, work.kinds[i], work.kinds[other])
+            if other >= rules.k and loss >= nearest[rules.k - 1]:
+                continue
+            at = min(other, rules.k - 1)
+            while at > 0 and nearest[at - 1] > loss:
+                nearest[at] = nearest[at - 1]
+                at -= 1
+            nearest[at] = loss
+        work.least[i] = nearest[rules.k - 1]
+
+
+@kernel
+def _copy_class(to: Grown, at: int, of: Grown, c: int, size: int) -> None:
+    for r in range(to.low.shape[1]):
+        to.low[at, r] = of.low[c, r]
+        to.high[at, r] = of.high[c, r]
+    for s in range(to.bits.shape[1]):
+        to.bits[at, s] = of.bits[c, s]
+    for p in range(to.first.shape[1]):
+        to.first[at, p] = of.first[c, p]
+        to.last[at, p] = of.last[c, p]
+    for i in range(size):
+        to.joined[at, i] = of.joined[c, i]
+    to.losses[at] = of.losses[c]
+    to.sizes[at] = of.sizes[c]
+
+
+@kernel
+def _place(tables: LossTables, work: RegroupWork, size: int, c: int, i: int) -> None:
+    """Put a row into a class."""
+    grown = work.grown
+    if grown.sizes[c] == 0:
+        grown.losses[c] = _loss_with(tables, work, c, i)
+        grown.low[c] = work.values[i]
+        grown.high[c] = work.values[i]
+        grown.bits[c] = work.bits[i]
+        grown.first[c] = work.ranks[i]
+        grown.last[c] = work.ranks[i]
+    else:
+        grown.losses[c] = grown.joined[c, i]
+        for r in range(work.values.shape[1]):
+            grown.low[c, r] = min(grown.low[c, r], work.values[i, r])
+            grown.high[c, r] = max(grown.high[c, r], work.values[i, r])
+        for s in range(work.bits.shape[1]):
+            grown.bits[c, s] |= work.bits[i, s]
+        for p in range(work.ranks.shape[1]):
+            grown.first[c, p] = min(grown.first[c, p], work.ranks[i, p])
+            grown.last[c, p] = max(grown.last[c, p], work.ranks[i, p])
+    grown.sizes[c] += 1
+    work.labels[i] = c
+    for other in range(size):
+        if work.labels[other] < 0:
+            grown.joined[c, other] = _loss_with(tables, work, c, other)
+
+
+@kernel
+def _stand(rules: PoolRules, work: RegroupWork, size: int, depth: int) -> Stand:
+    """Return the bounds before the next row is placed; `low` gets those of the rows without one."""
+    grown, k, opened = work.grown, rules.k, work.opened[depth]
+    need, placed, full, worst, floor = 0, 0.0, 0.0, -np.inf, np.inf
+    for c in range(opened):
+        held, loss = grown.sizes[c], grown.losses[c]
+        need += max(0, k - held)
+        placed += held * loss
+        full += max(k, held) * loss
+        worst = max(worst, loss)
+        floor = min(floor, loss)
+    extra = size - depth - need
+    for i in range(size):
+        if work.labels[i] >= 0:
+            continue
+        low = np.inf
+        if extra >= k:
+            low = work.least[i]
+            floor = min(floor, low)
+        else:
+            for c in range(opened):
+                if grown.sizes[c] < (2 * k - 1 if extra else k) or _unbounded(rules, extra):
+                    low = min(low, grown.joined[c, i])
+            low = max(low, work.least[i])
+        work.low[i] = low
+        placed += low
+        worst = max(worst, low)
+    if extra > 0:
+        full += extra * floor
+    return Stand(opened, extra, placed, full, worst, floor)
+
+
+@kernel
+def _unbounded(rules: PoolRules, extra: int) -> bool:
+    """Return whether a class may have any number of rows: a diversity can ask for many."""
+    return extra > 0 and rules.sensitive.shape[1] > 0
+
+
+@kernel
+def _bound_in(rules: PoolRules, work: RegroupWork, stand: Stand, c: int, i: int) -> float:
+    """Return a bound on what is lost if a class takes a row; infinite if it may not."""
+    held, k = work.grown.sizes[c], rules.k
+    if held >= (2 * k - 1 if stand.extra else k) and not _unbounded(rules, stand.extra):
+        return np.inf
+    old, new = work.grown.losses[c], work.grown.joined[c, i]
+    if not rules.summed:
+        return float(max(stand.worst, new))
+    placed = stand.placed + held * (new - old) + max(new, work.least[i]) - work.low[i]
+    full = stand.full + max(held + 1, k) * new - max(held, k) * old
+    if held >= k:
+        full -= stand.floor
+    return float(max(placed, full))
+
+
+@kernel
+def _choose(rules: PoolRules, work: RegroupWork, size: int, depth: int, cutoff: float) -> bool:
+    """Choose the row to place next and list its classes; false if the cutoff cannot be met."""
+    stand = _stand(rules, work, size, depth)
+    begun = max(stand.placed, stand.full) if rules.summed else stand.worst
+    if begun >= cutoff:
+        return False
+    may_open = stand.extra >= rules.k
+    fewest, farthest, chosen = stand.opened + 2, -np.inf, -1
+    for i in range(size):
+        if work.labels[i] >= 0:
+            continue
+        count, nearest = 1 if may_open else 0, np.inf
+        for c in range(stand.opened):
+            bound = _bound_in(rules, work, stand, c, i)
+            count += 1 if bound < cutoff else 0
+            nearest = min(nearest, bound)
+        if count == 0:
+            return False
+        if count < fewest or (count == fewest and nearest > farthest):
+            fewest, farthest, chosen = count, nearest, i
+    count = 0
+    for c in range(stand.opened + (1 if may_open else 0)):
+        bound = begun if c == stand.opened else _bound_in(rules, work, stand, c, chosen)
+        if bound >= cutoff:
+            continue
+        at = count
+        while at > 0 and work.bounds[depth, at - 1] > bound:
+            work.bounds[depth, at] = work.bounds[depth, at - 1]
+            work.options[depth, at] = work.options[depth, at - 1]
+            at -= 1
+        work.bounds[depth, at] = bound
+        work.options[depth, at] = c
+        count += 1
+    work.chosen[depth] = chosen
+    work.listed[depth] = count
+    work.tried[depth] = 0
+    return True
+
+
+@kernel
+def _total(rules: PoolRules, work: RegroupWork, opened: int) -> float:
+    total = 0.0 if rules.summed else -np.inf
+    for c in range(opened):
+        if rules.summed:
+            total += work.grown.sizes[c] * work.grown.losses[c]
+        else:
+            total = max(total, work.grown.losses[c])
+    return total
+
+
+@kernel
+def _all_diverse(rules: PoolRules, work: RegroupWork, size: int, opened: int) -> bool:
+    """Return whether every class is diverse."""
+    held = work.held
+    for column in range(rules.sensitive.shape[1]):
+        for c in range(opened):
+            for i in range(size):
+                held[rules.sensitive[work.kinds[i], column]] = 0
+            distinct, members = 0, work.grown.sizes[c]
+            for i in range(size):
+                if work.labels[i] == c:
+                    value = rules.sensitive[work.kinds[i], column]
+                    distinct += 1 if held[value] == 0 else 0
+                    held[value] += 1
+                    if held[value] * rules.numerator > members * rules.denominator:
+                        return False
+            if distinct < rules.distinct:
+                return False
+    return True
+
+
+@kernel
+def regroup(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    work: RegroupWork,
+    size: int,
+    cutoff: float,
+    max_nodes: int,
+) -> float:
+    """Return the loss of the best classes of the first rows below the cutoff; infinite if none."""
+    _lay_out(rows, work, size)
+    for c in range(len(work.grown.sizes)):
+        work.grown.sizes[c] = 0
+    _find_least(tables, rows, rules, work, size)
+    best, depth = np.inf, 0
+    work.nodes[0] = 0
+    work.opened[0] = 0
+    if not _choose(rules, work, size, 0, cutoff):
+        return best
+    while True:
+        if work.tried[depth] == work.listed[depth] or (
+            work.bounds[depth, work.tried[depth]] >= cutoff
+        ):
+            if depth == 0:
+                return best
+            depth -= 1
+            c = work.options[depth, work.tried[depth] - 1]
+            _copy_class(work.grown, c, work.saved, depth, size)
+            work.labels[work.chosen[depth]] = -1
+            continue
+        if work.nodes[0] >= max_nodes:
+            return best
+        work.nodes[0] += 1
+        c = work.options[depth, work.tried[depth]]
+        work.tried[depth] += 1
+        i = work.chosen[depth]
+        _copy_class(work.saved, depth, work.grown, c, size)
+        _place(tables, work, size, c, i)
+        opened = max(work.opened[depth], c + 1)
+        depth += 1
+        work.opened[depth] = opened
+        if depth < size:
+            if _choose(rules, work, size, depth, cutoff):
+                continue
+        else:
+            total = _total(rules, work, opened)
+            if total < cutoff and _all_diverse(rules, work, size, opened):
+                best = cutoff = total
+                work.found[:size] = work.labels[:size]
+        depth -= 1
+        _copy_class(work.grown, c, work.saved, depth, size)
+        work.labels[i] = -1

@@ -1,0 +1,1 @@
+"""Heuristics for pattern-guided suppression."""

@@ -1,0 +1,273 @@
+"""The greedy heuristic of Bredereck et al.: cheap patterns first, all records that share a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Patterns
+from anonymip.errors import InputError, NoSolution
+from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
+from anonymip.heuristics.patterns.packed_rows import PackedRows, pack_rows
+from anonymip.heuristics.patterns.row_moves import gathering
+from anonymip.heuristics.patterns.shared_rows import share_rows
+from anonymip.heuristics.patterns.unassigned_records import gather_under_stars, house_lone
+from anonymip.objectives.kernels.star_costs import pattern_costs
+from anonymip.problem import Problem
+from anonymip.recodings.patterns import PatternGuided
+from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+_MODES = ("strict", "paper")
+
+
+def pattern_greedy(
+    problem: Problem,
+    *,
+    mode: str = "strict",
+    orders: int = 1,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Give records the cheapest pattern through which k records left look alike [1]_.
+
+    Patterns are looked at by ascending cost; of every output row that at least k of the records
+    left may become, all of them become it. Under single use a pattern gets its largest row alone;
+    under a diversity only rows that keep it are made.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+    mode
+        What becomes of the records left. ``"strict"``: they join rows, or rows are opened for them
+        by records that others can spare, whichever is cheapest; where the recoding allows
+        suppression that competes, and patterns dearer than it are not used; where one finds no row,
+        all records become a single one if some pattern allows that. ``"paper"``: they are
+        suppressed as a whole, as in the paper, which is no k-anonymity in the strict sense, so the
+        recoding must allow it.
+    orders
+        So many orders of patterns of equal cost are tried, and the best result is kept: first that
+        of the mask, fewest stars and leftmost first, then random ones. The trace tells the range.
+    budget
+        When it ends, the records left are placed at once, or suppressed.
+    seed
+        Of the random orders.
+
+    Notes
+    -----
+    Factor m without diversity and single use, if the patterns hold that of stars only and a star
+    costs 1 (Theorem 4). Complexity: O(p n m) time, O((n + p) m) memory.
+
+    References
+    ----------
+    .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
+       Algorithms 6(4), 2013, Algorithm 1.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or an option is wrong.
+    UnsupportedObjective
+        If the loss of a pattern depends on the record.
+    NoSolution
+        If records are left that find no row.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    recoding = recoding_of(problem)
+    _refuse_options(recoding, mode, orders)
+    greedy, rng = PatternGreedy.of(problem), np.random.default_rng(seed)
+    best: Solution | None = None
+    losses: list[float] = []
+    stopped: Stopped | None = None
+    for turn in range(orders):
+        order = greedy.order if turn == 0 else greedy.shuffled(rng)
+        found, left, stopped = greedy.run(order, mode, budget)
+        solution = Solution.of(problem, found, method="pattern-greedy", trace=(left,))
+        losses.append(solution.objective)
+        if best is None or solution.objective < best.objective:
+            best = solution
+        if stopped is not None:
+            break
+        budget.report("greedy", done=turn + 1, total=orders, incumbent=best.objective)
+    assert best is not None
+    trace = list(best.trace)
+    if orders > 1:
+        trace.append(
+            f"{len(losses)} orders of patterns of equal cost: loss {min(losses):g} to "
+            f"{max(losses):g}, {losses[0]:g} in that of the mask"
+        )
+    return Solution.of(
+        problem,
+        best.assignment,
+        method="pattern-greedy",
+        stopped=stopped or Stopped.HEURISTIC,
+        options={"mode": mode, "orders": orders},
+        seconds=watch.seconds,
+        seed=seed,
+        trace=tuple(trace),
+    )
+
+
+def _refuse_options(recoding: PatternGuided, mode: str, orders: int) -> None:
+    if mode not in _MODES:
+        raise InputError(f"unknown mode {mode!r}", remedy=f"Use {', '.join(_MODES)}")
+    if mode == "paper" and not recoding.suppression:
+        raise InputError(
+            "the paper's mode suppresses the records left, and the recoding does not allow it",
+            remedy="Use PatternGuided(mask, suppression=True), or mode strict",
+        )
+    if orders < 1:
+        raise InputError(f"orders is {orders}", remedy="Give at least 1")
+
+
+@dataclass(frozen=True, eq=False)
+class PatternGreedy:
+    """What all runs of the greedy on one problem share.
+
+    Parameters
+    ----------
+    problem, recoding
+        What is asked.
+    stars
+        (p, m) the patterns.
+    costs
+        (p,) cost of a record under each.
+    order
+        Patterns by ascending cost, in the order of the mask among equals.
+    price
+        Cost of a suppressed record; infinite where that is not allowed.
+    rows
+        All records as words.
+    """
+
+    problem: Problem
+    recoding: PatternGuided
+    stars: NDArray[np.bool_]
+    costs: NDArray[np.float64]
+    order: NDArray[np.int64]
+    price: float
+    rows: PackedRows
+
+    @classmethod
+    def of(cls, problem: Problem) -> PatternGreedy:
+        """Return what the runs on a problem need."""
+        recoding = recoding_of(problem)
+        stars = recoding.stars(problem)
+        costs = pattern_costs(problem.compiled, stars)
+        return cls(
+            problem,
+            recoding,
+            stars,
+            costs,
+            np.argsort(costs, kind="stable").astype(np.int64),
+            float(problem.compiled.suppression_price) if recoding.suppression else np.inf,
+            pack_rows(problem.microdata.codes, stars),
+        )
+
+    def shuffled(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return the patterns by ascending cost, at random among equals."""
+        drawn = rng.permutation(len(self.costs))
+        return drawn[np.argsort(self.costs[drawn], kind="stable")].astype(np.int64)
+
+    def run(
+        self, order: NDArray[np.int64], mode: str, budget: Budget
+    ) -> tuple[Patterns, str, Stopped | None]:
+        """Return patterns, how many records were left, and why it stopped early.
+
+        Raises
+        ------
+        NoSolution
+            If records are left that find no row.
+        """
+        if mode == "strict":
+            order = order[self.costs[order] <= self.price]
+        pattern_of, stopped = self._shared(order, budget)
+        left = int((pattern_of < 0).sum())
+        remark = f"{left} records left by the greedy"
+        if left and mode == "strict":
+            pattern_of = self._placed(pattern_of, budget, stopped)
+        return Patterns(np.where(pattern_of < 0, SUPPRESSED, pattern_of)), remark, stopped
+
+    def _shared(
+        self, order: NDArray[np.int64], budget: Budget
+    ) -> tuple[NDArray[np.int64], Stopped | None]:
+        """Return the pattern of each record that gets one with at least k - 1 others."""
+        problem, single = self.problem, self.recoding.single_use
+        if problem.diversity is not None:
+            counts = np.ones(problem.n, np.int64)
+            return share_rows(
+                self.rows, order, counts, problem.k, budget, single=single, diverse=problem
+            )
+        types = problem.microdata.row_types()
+        packed = PackedRows(np.ascontiguousarray(self.rows.words[types.first]), self.rows.masks)
+        found, stopped = share_rows(
+            packed, order, types.counts.copy(), problem.k, budget, single=single
+        )
+        return found[types.inverse], stopped
+
+    def _placed(
+        self, pattern_of: NDArray[np.int64], budget: Budget, stopped: Stopped | None
+    ) -> NDArray[np.int64]:
+        """Return the patterns once the records left have found rows."""
+        problem, k = self.problem, self.problem.k
+        state = open_rows(problem, self.rows, pattern_of)
+        work = gathering(
+            state,
+            self.order[self.costs[self.order] <= self.price],
+            self.costs,
+            np.full(problem.n, self.price),
+            self.price,
+            k,
+            single=self.recoding.single_use,
+        )
+        # Without time only rows in use and that of stars are looked at.
+        house_lone(state, work, budget)
+        lonely = np.flatnonzero(state.row_of < 0)
+        if len(lonely) and np.isinf(self.price):
+            all_stars = np.flatnonzero(self.stars.all(axis=1))
+            if not len(all_stars) or not gather_under_stars(state, work, int(all_stars[0]), k):
+                common = self._common()
+                if common is None:
+                    raise self._failure(int(lonely[0]), stopped or budget.stop_reason())
+                return np.full(problem.n, common)
+        return pattern_of_records(state)
+
+    def _common(self) -> int | None:
+        """Return the cheapest pattern that makes one row of all records, None if there is none."""
+        words = self.rows.words
+        for pattern in self.order.tolist():
+            if not ((words ^ words[0]) & self.rows.masks[pattern]).any():
+                every = np.full(self.problem.n, pattern)
+                state = open_rows(self.problem, self.rows, every)
+                return int(pattern) if is_diverse(state, int(state.row_of[0])) else None
+        return None
+
+    def _failure(self, record: int, stopped: Stopped | None) -> NoSolution:
+        """Return what to raise for a record that finds no row."""
+        remedy = "Allow more patterns, such as the one of stars only, or suppression"
+        words = self.rows.words
+        shared = [
+            int((((words ^ words[record]) & mask) == 0).all(axis=1).sum())
+            for mask in self.rows.masks
+        ]
+        if max(shared) < self.problem.k:
+            return NoSolution(
+                f"record {record} shares no row with {self.problem.k - 1} others under any pattern "
+                "of the mask",
+                remedy=remedy,
+            )
+        if stopped is not None:
+            return NoSolution(
+                f"pattern-greedy: the time ended before record {record} had a row", remedy=remedy
+            )
+        return NoSolution(
+            f"pattern-greedy finds no row for record {record}, which does not prove that there is "
+            "none",
+            remedy=f"Use pattern-ilp. {remedy}",
+        )

@@ -1,0 +1,114 @@
+"""Local search on releases by patterns: rows are opened, filled and given up while that gains."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymip.assignments import SUPPRESSED, Assignment, Patterns
+from anonymip.heuristics.patterns.open_rows import open_rows, pattern_of_records
+from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
+from anonymip.heuristics.patterns.row_moves import MADE, NEXT, find_others, gathering, try_patterns
+from anonymip.heuristics.patterns.unassigned_records import LEAST_GAIN
+from anonymip.problem import Problem
+from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+
+#: The greedy that makes the start gets at most this part of the time.
+_SHARE = 0.5
+
+
+def pattern_search(
+    problem: Problem,
+    *,
+    passes: int = 20,
+    start: Assignment | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Improve a release by patterns until no move gains anything, never making it worse.
+
+    A move looks at all records that look alike through one pattern. Those that are published dearer
+    become this output row, as far as their rows can spare them; a row is given up as a whole if the
+    rest of its records find room in other rows. If fewer than k come to a new row, those join that
+    lose least. Only moves that gain, and that keep single use and the diversity, are made. Patterns
+    are tried by ascending cost.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+    passes
+        Most passes over all patterns.
+    start
+        Patterns to improve; those of pattern-greedy if none are given.
+    budget
+        When it ends, what is reached is the result.
+    seed
+        Of the greedy.
+
+    Notes
+    -----
+    Complexity of a pass: O(p n) time, O((p + n) m) memory.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding.
+    UnsupportedObjective
+        If the loss of a pattern depends on the record.
+    InvalidAssignment
+        If the start breaks a rule of the problem.
+    NoSolution
+        If no start is found.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    recoding = recoding_of(problem)
+    if start is None:
+        first = pattern_greedy(problem, budget=budget.share(_SHARE), seed=seed)
+    else:
+        first = Solution.of(problem, start, method="start")
+    assert isinstance(first.assignment, Patterns)
+    shared = PatternGreedy.of(problem)
+    state = open_rows(problem, shared.rows, first.assignment.index.astype(np.int64))
+    work = gathering(
+        state,
+        shared.order,
+        shared.costs,
+        np.full(problem.n, shared.price),
+        shared.price,
+        problem.k,
+        single=recoding.single_use,
+    )
+    made, stopped = -1, budget.stop_reason()
+    done = 0
+    while stopped is None and done < passes and made < work.numbers[MADE]:
+        made = int(work.numbers[MADE])
+        work.numbers[NEXT] = 0
+        find_others(state, work)
+
+        def step(amount: int) -> int:
+            until = min(len(shared.order), int(work.numbers[NEXT]) + amount)
+            try_patterns(state, work, LEAST_GAIN, until)
+            return int(work.numbers[NEXT])
+
+        stopped = run_in_steps(step, len(shared.order), budget, "moving records")
+        done += 1
+    pattern_of = pattern_of_records(state)
+    found = Patterns(np.where(pattern_of < 0, SUPPRESSED, pattern_of))
+    return Solution.of(
+        problem,
+        found,
+        method="pattern-search",
+        stopped=stopped or Stopped.HEURISTIC,
+        options={"passes": passes, **({} if start is None else {"from_method": "start"})},
+        seconds=watch.seconds,
+        seed=seed,
+        trace=(
+            f"start: {first.objective:.6g}",
+            f"{int(work.numbers[MADE])} moves in {done} passes",
+        ),
+    )

@@ -1,0 +1,411 @@
+"""Open an output row, or add to one, by records of other rows: the move of the pattern search."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.patterns.open_rows import (
+    HEAD,
+    PATTERN,
+    SIZE,
+    OpenRows,
+    close_row,
+    fits,
+    is_diverse,
+    move,
+    open_row,
+)
+from anonymip.heuristics.patterns.shared_rows import group_rows
+from anonymip.runtime.kernels import kernel
+
+#: Places in ``numbers``: k, whether a pattern serves one row, next place of the order, marks given
+#: out, moves made, whether only rows for records without one are looked at.
+K, SINGLE, NEXT, _MARKS, MADE, LONELY = range(6)
+
+
+class Gathering(NamedTuple):
+    """What the search for moves needs besides the rows.
+
+    Parameters
+    ----------
+    order
+        Patterns in the order in which they are tried.
+    costs
+        (p,) cost of a record under each.
+    lone
+        (n,) what a record in no row costs.
+    alone
+        What a record costs that leaves its row for none; infinite where none may.
+    other
+        (n,) another row in use that each record may become, if its own is given up; -1 for none.
+    numbers
+        Settings and state.
+    marks
+        (n + rows,) marks of records and of rows: those of the group, those given up.
+    kept
+        (rows,) marks of rows that records of rows given up go to.
+    found, taken
+        (rows,) records of each row in the group, and of them those that will move.
+    touched
+        (rows,) rows with records in the group.
+    log
+        (n, 2) records moved, and where they were.
+    space
+        (5, 2 (n + rows) or more) workspace of grouping.
+    """
+
+    order: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    lone: NDArray[np.float64]
+    alone: float
+    other: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    marks: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    found: NDArray[np.int64]
+    taken: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    log: NDArray[np.int64]
+    space: NDArray[np.int64]
+
+
+def gathering(
+    state: OpenRows,
+    order: NDArray[np.int64],
+    costs: NDArray[np.float64],
+    lone: NDArray[np.float64],
+    alone: float,
+    k: int,
+    *,
+    single: bool,
+) -> Gathering:
+    """Return the settings and workspace of a search."""
+    n, rows = len(state.row_of), len(state.rows)
+    return Gathering(
+        order,
+        costs,
+        lone,
+        alone,
+        np.full(n, -1, np.int64),
+        np.array([k, int(single), 0, 0, 0, 0], np.int64),
+        np.zeros(n + rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.empty(rows, np.int64),
+        np.empty((n, 2), np.int64),
+        np.empty((5, 1 << max(4, int(2 * (n + rows)).bit_length())), np.int64),
+    )
+
+
+@kernel
+def find_others(state: OpenRows, work: Gathering) -> None:
+    """Find for each record the cheapest row in use that it fits, besides its own."""
+    n, other = len(state.row_of), work.other
+    heads = np.empty(len(state.rows) + n, np.int64)
+    group, table, first = work.space[0], work.space[1], work.space[2]
+    place = np.empty(len(heads), np.int64)
+    other[:] = -1
+    for pattern in work.order:
+        if state.used[pattern] == 0:
+            continue
+        count = 0
+        for row in range(len(state.rows)):
+            if state.rows[row, PATTERN] == pattern:
+                heads[count] = state.rows[row, HEAD]
+                place[count] = row
+                count += 1
+        total = count
+        for record in range(n):
+            if other[record] < 0:
+                heads[total] = record
+                total += 1
+        # Rows in use differ: each is a group, in their order.
+        shown = state.masks[pattern]
+        group_rows(state.words, shown, heads[:total], count, group, table, first)
+        for at in range(count, total):
+            record = heads[at]
+            if group[at] >= 0 and place[group[at]] != state.row_of[record]:
+                other[record] = place[group[at]]
+
+
+@kernel
+def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> float:
+    """Try the rows of the patterns up to a place in the order; return what is gained.
+
+    A row that gains more than `least` is opened, or added to, at once.
+    """
+    n, numbers = len(state.row_of), work.numbers
+    group, table, first = work.space[0], work.space[1], work.space[2]
+    sums, members = work.space[3], work.space[4]
+    records = np.arange(n)
+    gained = 0.0
+    while numbers[NEXT] < until:
+        pattern = work.order[numbers[NEXT]]
+        numbers[NEXT] += 1
+        cost = work.costs[pattern]
+        # Only rows that some record would gain by are looked at: these records come first.
+        count = 0
+        rest = n
+        for record in range(n):
+            row, now = state.row_of[record], cost
+            if row < 0:
+                now = work.lone[record]
+            elif numbers[LONELY] == 0:
+                now = work.costs[state.rows[row, PATTERN]]
+            if now > cost:
+                records[count] = record
+                count += 1
+            else:
+                rest -= 1
+                records[rest] = record
+        if count == 0:
+            continue
+        shown = state.masks[pattern]
+        groups = group_rows(state.words, shown, records, count, group, table, first)
+        sums[: groups + 1] = 0
+        for at in range(n):
+            if group[at] >= 0:
+                sums[group[at] + 1] += 1
+        for number in range(groups):
+            sums[number + 1] += sums[number]
+        ends = first
+        for number in range(groups):
+            ends[number] = sums[number]
+        for at in range(n):
+            if group[at] >= 0:
+                members[ends[group[at]]] = records[at]
+                ends[group[at]] += 1
+        for number in range(groups):
+            begin, end = sums[number], sums[number + 1]
+            if end - begin >= numbers[K] or state.used[pattern] > 0:
+                gained += gather(state, work, pattern, members[begin:end], least)
+    return gained
+
+
+@kernel
+def gather(
+    state: OpenRows, work: Gathering, pattern: int, members: NDArray[np.int64], least: float
+) -> float:
+    """Open the row of a pattern for records that look alike through it, if that gains enough.
+
+    Records that gain come, as far as their rows can spare them, or with all others of their row
+    where these find another one. If they are fewer than k, those join that lose least.
+    """
+    rows, numbers, costs = state.rows, work.numbers, work.costs
+    found, taken, touched = work.found, work.taken, work.touched
+    k, cost = numbers[K], costs[pattern]
+    numbers[_MARKS] += 1
+    mark = numbers[_MARKS]
+    target, count, came, gain = -1, 0, 0, 0.0
+    for record in members:
+        work.marks[record] = mark
+        row = state.row_of[record]
+        if row < 0:
+            if work.lone[record] > cost:
+                gain += work.lone[record] - cost
+                came += 1
+        elif rows[row, PATTERN] == pattern:
+            target = row
+        else:
+            if found[row] == 0:
+                taken[row] = 0
+                touched[count] = row
+                count += 1
+            found[row] += 1
+    possible = target >= 0 or numbers[SINGLE] == 0 or state.used[pattern] == 0
+    if possible and target < 0 and state.free[0] == 0:
+        possible = False
+    if possible:
+        for at in range(count):
+            row = touched[at]
+            saved = costs[rows[row, PATTERN]] - cost
+            if saved <= 0:
+                continue
+            spare = min(found[row], rows[row, SIZE] - k)
+            if found[row] > spare:
+                leaving = _leaving(state, work, row, mark, (found[row] - spare) * saved)
+                if found[row] * saved - leaving > spare * saved:
+                    _give_up(state, work, row, mark)
+                    gain += found[row] * saved - leaving
+                    came += found[row]
+                    taken[row] = found[row]
+                    continue
+            gain += spare * saved
+            came += spare
+            taken[row] = spare
+        if target < 0 and came < k:
+            short, price = _fill_up(state, work, cost, count, k - came, mark, gain)
+            gain -= price
+            possible = not short
+    done = 0.0
+    if possible and gain > least:
+        done = gain if _carry_out(state, work, pattern, target, members, count, mark) else 0.0
+    for at in range(count):
+        found[touched[at]] = 0
+        taken[touched[at]] = 0
+    return done
+
+
+@kernel
+def _leaving(state: OpenRows, work: Gathering, row: int, mark: int, most: float) -> float:
+    """Return what the records of a row lose that are not in the group, if it is given up.
+
+    Infinite once it exceeds `most` on the way, so that large rows are not walked through in vain.
+    """
+    if work.kept[row] == mark:
+        return np.inf
+    now = work.costs[state.rows[row, PATTERN]]
+    lost = 0.0
+    record = state.rows[row, HEAD]
+    while record >= 0:
+        if work.marks[record] != mark:
+            other = _goes_to(state, work, record, row, mark)
+            lost -= now
+            lost += work.alone if other < 0 else work.costs[state.rows[other, PATTERN]]
+            if lost > most:
+                return np.inf
+        record = state.links[record, 1]
+    return lost
+
+
+@kernel
+def _goes_to(state: OpenRows, work: Gathering, record: int, row: int, mark: int) -> int:
+    """Return where a record goes whose row is given up: its other row, or -1 for none."""
+    other = work.other[record]
+    if (
+        other >= 0
+        and other != row
+        and state.rows[other, PATTERN] >= 0
+        and work.marks[len(state.row_of) + other] != mark
+        and fits(state, record, other)
+        and work.costs[state.rows[other, PATTERN]] <= work.alone
+    ):
+        return other
+    return -1
+
+
+@kernel
+def _give_up(state: OpenRows, work: Gathering, row: int, mark: int) -> None:
+    """Mark a row as given up, and as kept those that its other records go to."""
+    work.marks[len(state.row_of) + row] = mark
+    record = state.rows[row, HEAD]
+    while record >= 0:
+        if work.marks[record] != mark:
+            other = _goes_to(state, work, record, row, mark)
+            if other >= 0:
+                work.kept[other] = mark
+        record = state.links[record, 1]
+
+
+@kernel
+def _fill_up(
+    state: OpenRows,
+    work: Gathering,
+    cost: float,
+    count: int,
+    needed: int,
+    mark: int,
+    most: float,
+) -> tuple[bool, float]:
+    """Take records that lose least until enough come; return whether too few do, and the loss.
+
+    A loss above `most` is not worth it.
+    """
+    rows, k = state.rows, work.numbers[K]
+    found, taken, touched = work.found, work.taken, work.touched
+    price = 0.0
+    while needed > 0:
+        best, least = -1, np.inf
+        for at in range(count):
+            row = touched[at]
+            if taken[row] < min(found[row], rows[row, SIZE] - k):
+                loss = cost - work.costs[rows[row, PATTERN]]
+                if loss < least:
+                    best, least = row, loss
+        if best < 0:
+            break
+        more = min(needed, min(found[best], rows[best, SIZE] - k) - taken[best])
+        taken[best] += more
+        needed -= more
+        price += more * least
+    while needed > 0:
+        best, least, total = -1, np.inf, 0.0
+        for at in range(count):
+            row = touched[at]
+            more = found[row] - taken[row]
+            if more > 0 and work.marks[len(state.row_of) + row] != mark:
+                loss = more * (cost - work.costs[rows[row, PATTERN]])
+                loss += _leaving(state, work, row, mark, most - price - loss)
+                if loss < least * min(more, needed):
+                    best, least, total = row, loss / min(more, needed), loss
+        if best < 0:
+            return True, price
+        _give_up(state, work, best, mark)
+        needed -= found[best] - taken[best]
+        taken[best] = found[best]
+        price += total
+        if price > most:
+            return True, price
+    return False, price
+
+
+@kernel
+def _carry_out(
+    state: OpenRows,
+    work: Gathering,
+    pattern: int,
+    target: int,
+    members: NDArray[np.int64],
+    count: int,
+    mark: int,
+) -> bool:
+    """Make a move; undo it if a row then lacks the diversity."""
+    rows, log, n = state.rows, work.log, len(state.row_of)
+    opened = target < 0
+    if opened:
+        target = open_row(state, pattern)
+    moved = 0
+    for record in members:
+        row = state.row_of[record]
+        if row == target:
+            continue
+        comes = work.lone[record] > work.costs[pattern] if row < 0 else work.taken[row] > 0
+        if comes:
+            if row >= 0:
+                work.taken[row] -= 1
+            log[moved, 0], log[moved, 1] = record, row
+            moved += 1
+            move(state, record, target)
+    for at in range(count):
+        row = work.touched[at]
+        if work.marks[n + row] == mark:
+            while rows[row, HEAD] >= 0:
+                record = rows[row, HEAD]
+                other = _goes_to(state, work, record, row, mark)
+                log[moved, 0], log[moved, 1] = record, row
+                moved += 1
+                move(state, record, other)
+    if len(state.kinds) > 0:
+        good = is_diverse(state, target)
+        for at in range(moved):
+            if not good:
+                break
+            if log[at, 1] >= 0:
+                good = is_diverse(state, log[at, 1])
+            if good and state.row_of[log[at, 0]] >= 0:
+                good = is_diverse(state, state.row_of[log[at, 0]])
+        if not good:
+            for at in range(moved - 1, -1, -1):
+                move(state, log[at, 0], log[at, 1])
+            if opened:
+                close_row(state, target)
+            return False
+    for at in range(count):
+        if rows[work.touched[at], SIZE] == 0:
+            close_row(state, work.touched[at])
+    work.numbers[MADE] += 1
+    return True

@@ -1,0 +1,231 @@
+"""Give records the first pattern that enough of the records left share: the greedy's inner loop."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.patterns.packed_rows import PackedRows
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
+
+#: State of the loop: rows left, patterns done, records left.
+_LEFT, _DONE, _RECORDS = range(3)
+
+
+class _Space(NamedTuple):
+    """Workspace of the loop: a hash table of what the rows left show, and groups of rows."""
+
+    left: NDArray[np.int64]
+    group: NDArray[np.int64]
+    table: NDArray[np.int64]
+    first: NDArray[np.int64]
+    sums: NDArray[np.int64]
+
+
+def share_rows(
+    packed: PackedRows,
+    order: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    k: int,
+    budget: Budget,
+    *,
+    single: bool = False,
+    diverse: Problem | None = None,
+) -> tuple[NDArray[np.int64], Stopped | None]:
+    """Return the pattern of each row, -1 for rows that are left, and why it stopped early.
+
+    Parameters
+    ----------
+    packed
+        The rows.
+    order
+        Patterns in the order in which they are looked at.
+    counts
+        (t,) int64, records of each row.
+    k
+        Records of an output row.
+    budget
+        Asked between steps.
+    single
+        Whether each pattern may serve one output row: the one of the most records, the first among
+        equals.
+    diverse
+        The problem whose diversity output rows must keep; the rows are then its records.
+
+    Notes
+    -----
+    Complexity: O(p t) time and O(t) memory: rows leave as they get their pattern.
+    """
+    t = len(counts)
+    pattern_of = np.full(t, -1, np.int64)
+    size = 1 << max(4, int(2 * t).bit_length())
+    space = _Space(
+        np.arange(t, dtype=np.int64),
+        np.empty(t, np.int64),
+        np.empty(size, np.int64),
+        np.empty(t, np.int64),
+        np.empty(t, np.int64),
+    )
+    state = np.array([t, 0, counts.sum()], np.int64)
+
+    def step(amount: int) -> int:
+        if diverse is None:
+            until = min(len(order), int(state[_DONE]) + amount)
+            _share(packed, order, counts, k, single, pattern_of, space, state, until)
+        else:
+            for _ in range(min(amount, len(order) - int(state[_DONE]))):
+                _share_diversely(packed, order, k, single, pattern_of, space, state, diverse)
+        return len(order) if state[_RECORDS] < k else int(state[_DONE])
+
+    stopped = run_in_steps(step, len(order), budget, "sharing patterns")
+    return pattern_of, stopped
+
+
+def _share_diversely(
+    packed: PackedRows,
+    order: NDArray[np.int64],
+    k: int,
+    single: bool,
+    pattern_of: NDArray[np.int64],
+    space: _Space,
+    state: NDArray[np.int64],
+    problem: Problem,
+) -> None:
+    """Look at one pattern; groups that lack the diversity stay."""
+    diversity = problem.diversity
+    assert diversity is not None
+    pattern, count = int(order[state[_DONE]]), int(state[_LEFT])
+    left = space.left[:count]
+    shown = packed.masks[pattern]
+    groups = int(
+        group_rows(packed.words, shown, left, count, space.group, space.table, space.first)
+    )
+    labels = space.group[:count]
+    sizes = np.bincount(labels, minlength=groups)
+    large = np.flatnonzero(sizes >= k)
+    state[_DONE] += 1
+    if not len(large):
+        return
+    within = np.isin(labels, large)
+    number = np.full(groups, -1, np.int64)
+    number[large] = np.arange(len(large))
+    met = diversity.kept_by(problem.microdata, left[within], number[labels[within]], len(large))
+    chosen = large[met]
+    if single and len(chosen):
+        chosen = chosen[np.argmax(sizes[chosen])][None]
+    taken = np.isin(labels, chosen)
+    pattern_of[left[taken]] = pattern
+    rest = left[~taken]
+    space.left[: len(rest)] = rest
+    state[_LEFT] = state[_RECORDS] = len(rest)
+
+
+@kernel
+def group_rows(
+    words: NDArray[np.uint64],
+    shown: NDArray[np.uint64],
+    rows: NDArray[np.int64],
+    leading: int,
+    group: NDArray[np.int64],
+    table: NDArray[np.int64],
+    first: NDArray[np.int64],
+) -> int:
+    """Write which rows look alike in the bits shown, as numbers of groups; return how many groups.
+
+    Only the leading rows make groups; others join them, or get -1.
+
+    Parameters
+    ----------
+    words
+        (t, w) all rows.
+    shown
+        (w,) mask.
+    rows, leading
+        Those to look at, and how many of them lead.
+    group
+        Written: group of each of them, numbered by first appearance.
+    table
+        Workspace, a power of two of at least 16 and twice as many entries as rows lead.
+    first
+        Written: a row of each group.
+    """
+    size = 16
+    while size < 2 * leading:
+        size *= 2
+    table[:size] = -1
+    bits = np.uint64(size - 1)
+    count = 0
+    for at in range(len(rows)):
+        row = rows[at]
+        mixed = np.uint64(0)
+        for w in range(len(shown)):
+            mixed = (mixed ^ (words[row, w] & shown[w])) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        place = mixed & bits
+        while True:
+            number = table[place]
+            if number < 0 and at >= leading:
+                group[at] = -1
+                break
+            if number < 0:
+                table[place] = count
+                first[count] = row
+                group[at] = count
+                count += 1
+                break
+            other = first[number]
+            alike = True
+            for w in range(len(shown)):
+                if (words[row, w] ^ words[other, w]) & shown[w]:
+                    alike = False
+                    break
+            if alike:
+                group[at] = number
+                break
+            place = (place + np.uint64(1)) & bits
+    return count
+
+
+@kernel
+def _share(
+    packed: PackedRows,
+    order: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    k: int,
+    single: bool,
+    pattern_of: NDArray[np.int64],
+    space: _Space,
+    state: NDArray[np.int64],
+    until: int,
+) -> None:
+    """Look at the patterns up to a place in the order."""
+    left, group, sums = space.left, space.group, space.sums
+    while state[_DONE] < until and state[_RECORDS] >= k:
+        pattern = order[state[_DONE]]
+        state[_DONE] += 1
+        rows = left[: state[_LEFT]]
+        groups = group_rows(
+            packed.words, packed.masks[pattern], rows, len(rows), group, space.table, space.first
+        )
+        sums[:groups] = 0
+        for at in range(len(rows)):
+            sums[group[at]] += counts[rows[at]]
+        only = -1
+        if single:
+            only = int(np.argmax(sums[:groups]))
+        kept = 0
+        for at in range(len(rows)):
+            row, number = rows[at], group[at]
+            if sums[number] >= k and (only < 0 or number == only):
+                pattern_of[row] = pattern
+                state[_RECORDS] -= counts[row]
+            else:
+                left[kept] = row
+                kept += 1
+        state[_LEFT] = kept

@@ -1,0 +1,1 @@
+"""Hierarchies of values: trees, bands, nested groups, declarations."""

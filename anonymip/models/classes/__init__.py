@@ -1,0 +1,1 @@
+"""Formulations for equivalence classes, one file each."""

@@ -1,0 +1,328 @@
+r"""The big-M model strengthened until it holds the hull of every pair, and more.
+
+Write d for :math:`\delta_{il}`, and consider one variable that the pair shares, with a value u in
+the bounds [a, b] for row i and v in [a', b'] for row l: a lower end y, an upper end z, or whether
+a value is included. "d = 1 implies u = v" has the hull
+
+    u = s + u', v = s + v', max(a, a') d <= s <= min(b, b') d,
+    a (1 - d) <= u' <= b (1 - d), a' (1 - d) <= v' <= b' (1 - d).
+
+Fourier and Motzkin eliminate s, with u' = u - s and v' = v - s: each of the lower bounds
+max(a, a') d, u - b (1 - d), v - b' (1 - d) of s against each of its upper bounds min(b, b') d,
+u - a (1 - d), v - a' (1 - d). What is left beyond a <= u <= b, a' <= v <= b' is
+
+(a) u >= a + (a' - a)^+ d and u <= b - (b - b')^+ d, the same for v: ``lower_with``,
+    ``upper_with``, ``included_with``. For an upper end they say
+    :math:`z_i \ge x_i + (x_l - x_i)^+ \delta_{il}`, for a value that row l has,
+    ``included[i, j, h]`` >= :math:`\delta_{il}`.
+(b) u - v <= (b - a') (1 - d) and v - u <= (b' - a) (1 - d): the big-M rows with constants that
+    know the direction, smaller than eqs. (29)-(32), which take the larger of the two.
+
+Variables of a pair are tied together by d alone, so the hull of the pair is the product of these
+for fixed d: the relaxation with (a) and (b) is exactly that of :mod:`.hull`, and both imply the
+rows of :mod:`.bigm`. (Nodes of hierarchies have these rows in every formulation.) Hence
+LP(bigm) <= LP(hull) <= LP(strengthened). Beyond the hull of pairs:
+
+(c) ``transitive``: rows equivalent to a third are equivalent.
+(d) ``neighbours``, ``farther_neighbour``: with the loss :math:`c_{il}` of publishing rows i and l
+    together, and p the (k - 1)-th smallest of them for row i,
+    :math:`loss_i \ge p + (c_{il} - p)^+ \delta_{il}`: of the k - 1 others in the class of i one is
+    not among the k - 2 nearest, and the loss is monotone. With :math:`s_i` = ``suppress[i]`` and
+    its loss q, p becomes :math:`p (1 - s_i) + q s_i`: for :math:`s_i = 1` no other row is
+    equivalent and the row says loss >= q, which is then the loss. The numbers are lowered by the
+    rounding of losses, so that no release is cut off. ``charged[i]`` holds the loss of row i.
+(e) ``twins_adjacent``: among rows i < i' < i'' that agree in all quasi-identifiers and sensitive
+    values, with none of the kind between i' and i'', :math:`\delta_{ii''} \le \delta_{ii'}`; and
+    likewise :math:`\delta_{ii''} \le \delta_{i'i''}` with none between i and i'. Such rows may
+    trade places in any release without changing its loss or breaking a rule. Sort the labels of
+    the rows of one kind: those of one class are then neighbours in their order, suppressed ones
+    last, and if the outer two of three share a class so does the middle one. Hence some optimal
+    release keeps the rows, not every one does: :func:`set_start_strengthened` sorts the labels.
+
+Identical rows are *not* merged into one: with k = 2 and rows a, b, b, c the best classes can be
+{a, b} and {b, c}.
+
+Every row of (a) to (d) is kept by every release, and is linear in what the classes of one or two
+records are: it is kept by every convex combination of clusters, record by record, and so by what a
+solution of the relaxed set partitioning model means. Averaging that solution over all exchanges of
+identical rows leaves its loss and makes all :math:`\delta` of one kind equal, which keeps (e).
+Hence LP(strengthened) <= LP(set-partition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.common.gc_manager import PauseGC
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import InputError
+from anonymip.models.classes.equivalence import begin_model, checked_size, fitting_context
+from anonymip.models.classes.equivalence_start import set_start_equivalence
+from anonymip.models.classes.sharing import (
+    add_reached_nodes,
+    add_shared_ends,
+    add_shared_nodes,
+    add_shared_values,
+    shared_size,
+)
+from anonymip.models.parts.class_rules import add_transitivity
+from anonymip.models.parts.equivalence_context import Context, linear
+from anonymip.models.parts.equivalence_loss import scaled_loss
+from anonymip.models.parts.pair_losses import pair_losses, with_rows
+from anonymip.problem import Problem
+
+#: Rows of transitivity that ``transitivity="auto"`` adds at most: up to 15 records. With 10 to 12
+#: records they halve the time to the proof, on the 20-record sample they double it.
+MOST_AUTOMATIC_TRANSITIVITY = 1_500
+
+
+def build_strengthened(
+    problem: Problem,
+    *,
+    integer_ends: bool = True,
+    transitivity: bool | str = "auto",
+    symmetry: bool = True,
+) -> pyo.ConcreteModel:
+    """Return the model; it is built, not solved.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes and a monotone objective.
+    integer_ends
+        Whether the ends of integer attributes are integer variables, eq. (27).
+    transitivity
+        Whether to add (c), n (n - 1) (n - 2) / 2 rows; ``"auto"`` adds them to small tables, and
+        where diversity or limits need them they are there in any case.
+    symmetry
+        Whether to add (e), which takes identical records to be exchangeable: leave it out if a
+        constraint of your own tells them apart.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective has no tables or is not proven monotone.
+    InputError
+        If the recoding is another one, a choice is unknown, or the model would be too large.
+    """
+    if transitivity not in (True, False, "auto"):
+        raise InputError(f"transitivity is {transitivity!r}", remedy="Use True, False or 'auto'")
+    context = fitting_context(problem, integer_ends)
+    _size(context, transitivity)
+    with PauseGC():
+        model = begin_model(context, "strengthened")
+        add_shared_ends(model, _difference)
+        add_shared_values(model, _difference)
+        add_shared_nodes(model)
+        add_reached_nodes(model)
+        _add_reach_of_pairs(model)
+        if _transitive(context, transitivity):
+            add_transitivity(model)
+        _add_neighbour_losses(model)
+        if symmetry:
+            _add_order_of_twins(model)
+    return model
+
+
+def strengthened_size(problem: Problem) -> int:
+    """Return about how many constraints, and binaries for curved losses, the model has.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective has no tables or is not proven monotone.
+    InputError
+        If the recoding is another one, or the model would be too large.
+    """
+    return _size(fitting_context(problem), "auto")
+
+
+def _size(context: Context, transitivity: bool | str) -> int:
+    rows = context.pairs * (2 * shared_size(context) + 2 * len(context.ranges) + 2)
+    rows += 2 * context.pairs * len(context.sets)
+    if _transitive(context, transitivity) and not context.needs_transitivity:
+        rows += 3 * context.triples
+    return checked_size(context, "strengthened", rows)
+
+
+def _transitive(context: Context, transitivity: bool | str) -> bool:
+    if transitivity == "auto":
+        return 3 * context.triples <= MOST_AUTOMATIC_TRANSITIVITY
+    return bool(transitivity)
+
+
+def _difference(first: Any, second: Any) -> float:
+    """Return the most by which the first variable can exceed the second."""
+    return float(first.bounds[1] - second.bounds[0])
+
+
+def _add_reach_of_pairs(model: pyo.ConcreteModel) -> None:
+    """Add (a): a record published with another covers the other's values."""
+    context = model.context
+    values, codes = context.observed, context.problem.microdata.codes
+    ordered = [pair for i, l in model.pairs for pair in ((i, l), (l, i))]  # noqa: E741
+    for end, sign in (("lower", -1.0), ("upper", 1.0)):
+        ends = getattr(model, f"scaled_{end}")
+        beyond = {
+            (i, other, a): float(sign * (values[other, a] - values[i, a]))
+            for i, other in ordered
+            for a in context.ranges
+            if sign * (values[other, a] - values[i, a]) > 0
+        }
+
+        def rule(
+            model: Any, i: int, other: int, a: int, beyond: Any = beyond, ends: Any = ends
+        ) -> Any:
+            step = beyond[i, other, a]
+            own = float(values[i, a])
+            pair = model.equivalent[min(i, other), max(i, other)]
+            if ends is model.scaled_upper:
+                return (own, linear(0.0, [1.0, -step], [ends[i, a], pair]), None)
+            return (None, linear(0.0, [1.0, step], [ends[i, a], pair]), own)
+
+        constraint = pyo.Constraint(
+            list(beyond), rule=rule, doc=f"(a): the {end} end covers an equivalent record's value"
+        )
+        model.add_component(f"{end}_with", constraint)
+    foreign = [
+        (i, other, a)
+        for i, other in ordered
+        for a in context.sets
+        if codes[i, a] != codes[other, a]
+    ]
+    model.included_with = pyo.Constraint(
+        foreign,
+        rule=lambda model, i, other, a: (
+            0.0,
+            linear(
+                0.0,
+                [1.0, -1.0],
+                [
+                    model.included[i, a, int(codes[other, a])],
+                    model.equivalent[min(i, other), max(i, other)],
+                ],
+            ),
+            None,
+        ),
+        doc="(a): an equivalent record's value is included",
+    )
+
+
+def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
+    """Add (d): no record loses less than with its (k - 1)-th nearest neighbour."""
+    context = model.context
+    problem, unit = context.problem, model.loss_unit
+    losses = pair_losses(problem)
+    losses[context.conflicts] = np.inf
+    nearest = np.sort(losses, axis=1)[:, problem.k - 2]
+    price = problem.compiled.suppression_price
+    # Without k - 1 records that may join it a record has no class, and its loss no bound.
+    bound = with_rows(nearest, unit)
+    model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
+    model.charge = pyo.Constraint(
+        bound,
+        rule=lambda model, i: (0.0, scaled_loss(model, i, model.charged[i]), 0.0),
+        doc="what a record is charged is its loss",
+    )
+
+    def rule(model: Any, i: int, step: float = 0.0, pair: Any = None) -> Any:
+        coefficients, variables = [1.0], [model.charged[i]]
+        if context.suppression:
+            coefficients.append(float(nearest[i] - price) / unit)
+            variables.append(model.suppress[i])
+        if pair is not None:
+            coefficients.append(-step / unit)
+            variables.append(pair)
+        return (float(nearest[i]) / unit, linear(0.0, coefficients, variables), None)
+
+    model.neighbours = pyo.Constraint(
+        bound, rule=rule, doc="(d): a record loses what its k - 1 nearest neighbours cost"
+    )
+    farther = [
+        (i, other)
+        for i in bound
+        for other in range(problem.n)
+        if np.isfinite(losses[i, other]) and losses[i, other] > nearest[i]
+    ]
+    model.farther_neighbour = pyo.Constraint(
+        farther,
+        rule=lambda model, i, other: rule(
+            model,
+            i,
+            float(losses[i, other] - nearest[i]),
+            model.equivalent[min(i, other), max(i, other)],
+        ),
+        doc="(d): a record loses what an equivalent one costs that lies farther away",
+    )
+
+
+def twins(problem: Problem) -> list[NDArray[np.int64]]:
+    """Return the records of each kind that occurs more than once, in their order.
+
+    Records are of one kind if they agree in all quasi-identifiers and sensitive columns.
+    """
+    microdata = problem.microdata
+    table = np.asarray(microdata.codes)
+    if microdata.sensitive:
+        table = np.hstack([table, microdata.sensitive_codes])
+    _, kind = np.unique(table, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    groups = [np.flatnonzero(kind == one) for one in range(int(kind.max()) + 1)]
+    return [group for group in groups if len(group) > 1]
+
+
+def _adjacent_twins(problem: Problem) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the outer records of three twins and the pair of them that must be equivalent."""
+    for group in twins(problem):
+        rows = group.tolist()
+        for a, c in combinations(range(len(rows)), 2):
+            if c - a > 1:
+                yield rows[a], rows[c], rows[a], rows[c - 1]
+                yield rows[a], rows[c], rows[a + 1], rows[c]
+
+
+def _add_order_of_twins(model: pyo.ConcreteModel) -> None:
+    """Add (e): identical records of one class are neighbours in their order."""
+    model.twins_adjacent = pyo.Constraint(
+        list(_adjacent_twins(model.context.problem)),
+        rule=lambda model, i, last, first, second: (
+            None,
+            linear(0.0, [1.0, -1.0], [model.equivalent[i, last], model.equivalent[first, second]]),
+            0.0,
+        ),
+        doc="(e): who shares a class with an identical record shares it with those between",
+    )
+
+
+def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> None:
+    """Give every variable the value that the classes imply.
+
+    Where the model has (e), identical records get the labels in order: what is read back may
+    differ from `assignment` by exchanges of them.
+
+    Raises
+    ------
+    InvalidAssignment
+        If the classes break a rule of the problem.
+    """
+    problem: Problem = model.context.problem
+    problem.recoding.check(problem, assignment)
+    ordered = model.component("twins_adjacent") is not None
+    set_start_equivalence(model, sorted_twins(problem, assignment) if ordered else assignment)
+    for i, charged in model.charged.items():
+        charged.set_value(pyo.value(model.record_loss[i]) / model.loss_unit)
+
+
+def sorted_twins(problem: Problem, assignment: Classes) -> Classes:
+    """Return the classes with the labels of identical records sorted, suppressed ones last."""
+    labels = assignment.labels.copy()
+    for group in twins(problem):
+        own = labels[group]
+        labels[group] = own[np.lexsort((own, own == SUPPRESSED))]
+    return Classes(labels)

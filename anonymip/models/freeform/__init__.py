@@ -1,0 +1,1 @@
+"""Formulations for freeform covers."""

@@ -1,0 +1,263 @@
+r"""Freeform generalization by sets: which sets of k records are published, and how often.
+
+Published records need no names: with the sets S of k records, their losses c(S), and rows of one
+type t merged (m_t of them, n_St in S),
+
+=====================================================  ====================================
+:math:`\min \sum_S c(S)\, y_S`                          ``loss``
+:math:`\sum_S n_{St}\, y_S = k\, m_t`                   ``cover[t]``: every original lies in k
+:math:`y_S \in \{0, 1, \dots\}`                         ``chosen[S]``: how often S is published
+=====================================================  ====================================
+
+chooses n sets that cover every original k times, once its rows are dealt out: the originals of a
+type take turns, and as :math:`n_{St} \le m_t` none comes twice into one set. The graph of sets and
+originals is then regular of degree k, so a perfect matching hands every original one of the sets
+that it lies in (the argument of :mod:`.freeform`).
+
+Losses need no formula, but must be monotone, since else larger sets than k may lose less, and
+summed. With :math:`z = y / k` the linear relaxation is that of set partitioning by sets of k; it is
+far stronger than that of the flow of matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.common.gc_manager import PauseGC
+
+from anonymip.assignments import Cover
+from anonymip.enumeration import ClusterSets, enumerate_sets
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.models.freeform.cover_start import handed_over, of_degree
+from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.set_columns import MAX_COLUMNS
+from anonymip.problem import Problem
+from anonymip.recodings import Freeform
+
+
+@dataclass(frozen=True, eq=False)
+class CoverSets:
+    """What the model was built from; kept on it as ``context``.
+
+    Parameters
+    ----------
+    problem
+        What is modelled.
+    sets
+        The columns; their losses are those of k records each.
+    """
+
+    problem: Problem
+    sets: ClusterSets
+
+    @property
+    def degree(self) -> int:
+        """Records of each set."""
+        return cover_degree(self.problem)
+
+
+def cover_degree(problem: Problem) -> int:
+    """Return how many records each set has, or refuse a problem that needs no such sets.
+
+    Raises
+    ------
+    InputError
+        If the recoding is another one, or sets differ in size or must be reciprocal or diverse.
+    UnsupportedObjective
+        If the loss is not monotone or not summed.
+    """
+    recoding, compiled = problem.recoding, problem.compiled
+    remedy = "Use the formulation freeform"
+    if not isinstance(recoding, Freeform):
+        raise InputError(
+            f"the set-cover model does not model the recoding {recoding.name}", remedy=remedy
+        )
+    if recoding.reciprocal or len(set(recoding.sizes(problem).tolist())) > 1:
+        raise InputError(
+            "the set-cover model does not model sets that are reciprocal or differ in size",
+            remedy=remedy,
+        )
+    if problem.diversity is not None:
+        raise InputError(
+            "the set-cover model does not model diversity, for which larger sets may be needed",
+            remedy=remedy,
+        )
+    if compiled.aggregate != "sum":
+        raise UnsupportedObjective(
+            "the set-cover model does not model the largest loss of a record", remedy=remedy
+        )
+    if not compiled.monotone:
+        raise UnsupportedObjective(
+            f"the set-cover model needs a monotone objective, and {problem.objective.name!r} is "
+            f"none: {compiled.obstacle}",
+            remedy="Use a heuristic",
+        )
+    return int(recoding.sizes(problem)[0])
+
+
+def build_set_cover(
+    problem: Problem, *, max_sets: int = MAX_COLUMNS, sets: ClusterSets | None = None
+) -> pyo.ConcreteModel:
+    """Return the model; it is built, not solved.
+
+    Parameters
+    ----------
+    problem
+        With sets of one size, neither reciprocal nor diverse, and a monotone loss that is summed.
+    max_sets
+        Most sets of the model.
+    sets
+        The columns, if the caller has enumerated them.
+
+    Notes
+    -----
+    Size: one variable a set, of which there are :func:`set_cover_size`; one row a type.
+
+    Raises
+    ------
+    InputError
+        If the problem is another one, or there are more sets.
+    """
+    degree = cover_degree(problem)
+    if sets is None:
+        sets = enumerate_sets(
+            problem.replace(k=degree, recoding=Freeform()), max_size=degree, max_sets=max_sets
+        )
+    if not sets.complete:
+        raise InputError(
+            f"the set-cover model has more than the {max_sets:,} sets that are allowed; about "
+            f"{set_cover_size(problem):,} are possible",
+            remedy="Use the formulation freeform, or a larger max_sets",
+        )
+    with PauseGC():
+        model = pyo.ConcreteModel(name="freeform, set cover")
+        model.context = CoverSets(problem, sets)
+        _add_columns(model)
+    return model
+
+
+def _add_columns(model: pyo.ConcreteModel) -> None:
+    context: CoverSets = model.context
+    sets, degree = context.sets, context.degree
+    rows = sets.rows
+    model.sets = pyo.RangeSet(0, len(sets) - 1, doc="sets of records that may be published")
+    model.types = pyo.Set(
+        initialize=rows.first.tolist(),
+        doc="types of identical rows, each named by its first record",
+    )
+    most = np.empty(0, np.int64)
+    if len(sets):
+        often = degree * rows.counts[sets.types] // sets.counts
+        most = np.minimum.reduceat(often, sets.offsets[:-1])
+    model.chosen = pyo.Var(
+        model.sets,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, c: (0, int(most[c])),
+        doc="how often a set is published",
+    )
+    incidence = sets.incidence.tocsr()
+
+    def cover(model: pyo.ConcreteModel, first: int) -> object:
+        t = int(rows.type_of[first])
+        part = slice(incidence.indptr[t], incidence.indptr[t + 1])
+        if part.start == part.stop:
+            return pyo.Constraint.Infeasible
+        chosen = [model.chosen[c] for c in incidence.indices[part]]
+        wanted = float(degree * rows.counts[t])
+        return (wanted, linear(0.0, incidence.data[part].tolist(), chosen), wanted)
+
+    model.cover = pyo.Constraint(
+        model.types, rule=cover, doc="every original lies in k published sets"
+    )
+    model.loss = pyo.Objective(
+        expr=linear(0.0, (sets.losses / degree).tolist(), list(model.chosen.values())),
+        sense=pyo.minimize,
+        doc="loss summed over the records [unit of the objective]",
+    )
+
+
+def set_cover_size(problem: Problem) -> int:
+    """Return how many sets of row types there are; limits may leave fewer.
+
+    Raises
+    ------
+    InputError
+        If the model does not fit the problem.
+    """
+    degree = cover_degree(problem)
+    # Coefficients of the product of 1 + x + ... + x^m over the types.
+    multisets = np.zeros(degree + 1)
+    multisets[0] = 1.0
+    for count in problem.microdata.row_types().counts:
+        shifted = multisets.copy()
+        for copies in range(1, min(int(count), degree) + 1):
+            shifted[copies:] += multisets[: degree + 1 - copies]
+        multisets = np.minimum(shifted, 1e18)
+    return int(multisets[degree])
+
+
+def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:
+    """Give the variables the values of a cover: a warm start.
+
+    Raises
+    ------
+    InputError
+        If the model lacks one of its sets.
+    InvalidAssignment
+        If the cover breaks a rule of the problem.
+    """
+    context: CoverSets = model.context
+    context.problem.recoding.check(context.problem, assignment)
+    cover = assignment
+    if cover.sizes[0] > context.degree:
+        cover = of_degree(cover, context.degree)
+    sets, rows = context.sets, context.sets.rows
+    known = {
+        (*sets.types[begin:end].tolist(), *sets.counts[begin:end].tolist()): c
+        for c, (begin, end) in enumerate(zip(sets.offsets, sets.offsets[1:], strict=False))
+    }
+    often = np.zeros(len(sets), np.int64)
+    for published in range(cover.n):
+        types, counts = np.unique(rows.type_of[cover.of_record(published)], return_counts=True)
+        column = known.get((*types.tolist(), *counts.tolist()))
+        if column is None:
+            raise InputError(
+                "the model has not all sets of the start", remedy="Build it with all sets"
+            )
+        often[column] += 1
+    for c, variable in model.chosen.items():
+        variable.set_value(int(often[c]))
+
+
+def read_set_cover(model: pyo.ConcreteModel) -> Cover:
+    """Return the cover of a solved model: originals of a type take turns.
+
+    Raises
+    ------
+    InputError
+        If the model has no solution.
+    InvalidAssignment
+        If it names too few or too many sets.
+    """
+    context: CoverSets = model.context
+    values = [variable.value for variable in model.chosen.values()]
+    if any(value is None for value in values):
+        raise InputError(
+            "the model has no values to read", remedy="Solve it, and load the solution"
+        )
+    sets, rows = context.sets, context.sets.rows
+    often = np.maximum(np.rint(np.array(values, np.float64)).astype(np.int64), 0)
+    turns = np.zeros(rows.types, np.int64)
+    found: list[NDArray[np.int64]] = []
+    for c in np.repeat(np.arange(len(often)), often):
+        members = []
+        for at in range(sets.offsets[c], sets.offsets[c + 1]):
+            t, count = sets.types[at], sets.counts[at]
+            places = (turns[t] + np.arange(count)) % rows.counts[t]
+            members.append(rows.records[rows.starts[t] + places])
+            turns[t] += count
+        found.append(np.concatenate(members))
+    return handed_over(Cover.of(found))

@@ -1,0 +1,218 @@
+r"""Rules for whole classes: transitivity, diversity, limits; rows i, j, l.
+
+====================  ========================================================================
+``transitive``        :math:`\delta_{ij} + \delta_{jl} - \delta_{il} \le 1`: needed where
+                      members are counted or kept apart, since shared cells pass along a chain
+                      of equivalent pairs and numbers of members do not
+``diverse``           l times the members with value v <= number of members, for each record's
+                      class, sensitive column and value
+``holds_value``       a class holds a sensitive value only if a member has it
+``distinct_values``   a class holds at least so many sensitive values
+``range_cap``,        published ranges and sets are within the caps
+``set_cap``
+====================  ========================================================================
+
+Pairs of records that a limit keeps apart are not equivalent: the upper bound of their
+``equivalent`` is 0. With transitivity that is all that caps on ranges and nodes, and values apart,
+ask for; ``range_cap`` and the upper bounds of ``reaches`` beyond a cap only tighten the relaxation.
+If no release keeps the limits, the model is infeasible. Suppressed records are exempt.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import floor
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from anonymip.models.parts.equivalence_context import Context, linear
+from anonymip.recodings import Cap
+from anonymip.tolerances import LOSS_RELATIVE
+
+
+def class_rules_size(context: Context) -> int:
+    """Return about how many constraints the rules need."""
+    problem = context.problem
+    rows = 3 * context.triples if context.needs_transitivity else 0
+    if problem.diversity is not None:
+        codes = problem.microdata.sensitive_codes
+        rows += 2 * problem.n * int((codes.max(axis=0) + 1).sum())
+    return rows + problem.n * len(problem.limits)
+
+
+def add_class_rules(model: pyo.ConcreteModel) -> None:
+    """Add diversity and limits to a model that has its variables."""
+    context = model.context
+    if context.needs_transitivity:
+        add_transitivity(model)
+    if context.problem.diversity is not None:
+        _add_shares_of_values(model)
+        _add_distinct_values(model)
+    for i, other in np.argwhere(np.triu(context.conflicts, 1)).tolist():
+        model.equivalent[i, other].setub(0)
+    add_caps(model)
+
+
+def add_transitivity(model: pyo.ConcreteModel) -> None:
+    """Add that records equivalent to a third are equivalent, unless the model has it."""
+    if model.component("transitive") is not None:
+        return
+
+    def rule(model: Any, i: int, j: int, k: int, middle: int) -> Any:
+        sides = [model.equivalent[i, j], model.equivalent[i, k], model.equivalent[j, k]]
+        # The side that does not touch the middle one is the last.
+        last = sides.pop((2, 1, 0)[middle])
+        return (None, linear(0.0, [1.0, 1.0, -1.0], [*sides, last]), 1.0)
+
+    model.transitive = pyo.Constraint(
+        list(combinations(range(model.context.problem.n), 3)),
+        [0, 1, 2],
+        rule=rule,
+        doc="records equivalent to a third, the one at this place, are equivalent",
+    )
+
+
+def _sensitive(context: Context) -> NDArray[np.int64]:
+    return np.asarray(context.problem.microdata.sensitive_codes, np.int64)
+
+
+def _companions_of(model: Any, i: int, others: NDArray[np.int64]) -> list[Any]:
+    return [model.equivalent[min(i, o), max(i, o)] for o in others.tolist() if o != i]
+
+
+def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
+    context = model.context
+    problem = context.problem
+    numerator, denominator = problem.diversity.ratio
+    if numerator <= denominator:
+        return
+    codes = _sensitive(context)
+    # A value too rare to fill its share of the smallest class never breaks the rule.
+    bound = [
+        (column, value)
+        for column in range(codes.shape[1])
+        for value, count in enumerate(np.bincount(codes[:, column]).tolist())
+        if count * numerator > denominator * problem.k
+    ]
+
+    def rule(model: Any, i: int, column: int, value: int) -> Any:
+        alike = codes[:, column] == value
+        coefficients = [float(denominator)] * (problem.n - 1)
+        others = np.flatnonzero(np.arange(problem.n) != i)
+        variables = _companions_of(model, i, others)
+        for at, other in enumerate(others.tolist()):
+            if alike[other]:
+                coefficients[at] -= numerator
+        own = float(numerator * alike[i] - denominator)
+        if context.suppression and own > 0:
+            coefficients.append(own)
+            variables.append(model.suppress[i])
+        return (own, linear(0.0, coefficients, variables), None)
+
+    model.diverse = pyo.Constraint(
+        model.rows,
+        pyo.Set(initialize=bound, dimen=2),
+        rule=rule,
+        doc="no sensitive value makes up more than 1/l of a class [records]",
+    )
+
+
+def _add_distinct_values(model: pyo.ConcreteModel) -> None:
+    context = model.context
+    distinct = context.problem.diversity.distinct
+    if distinct <= 1:
+        return
+    codes = _sensitive(context)
+    others = [
+        (i, column, value)
+        for i in range(len(codes))
+        for column in range(codes.shape[1])
+        for value in np.unique(codes[:, column]).tolist()
+        if value != codes[i, column]
+    ]
+    model.foreign_values = pyo.Set(
+        initialize=others, dimen=3, doc="records, sensitive columns, values other than their own"
+    )
+    model.holds = pyo.Var(
+        model.foreign_values, bounds=(0.0, 1.0), doc="whether a record's class holds the value"
+    )
+
+    def holds_value(model: Any, i: int, column: int, value: int) -> Any:
+        members = _companions_of(model, i, np.flatnonzero(codes[:, column] == value))
+        return (
+            0.0,
+            linear(0.0, [1.0] * len(members) + [-1.0], [*members, model.holds[i, column, value]]),
+            None,
+        )
+
+    model.holds_value = pyo.Constraint(
+        model.foreign_values, rule=holds_value, doc="a class holds the values of its members"
+    )
+
+    def distinct_values(model: Any, i: int, column: int) -> Any:
+        held = [
+            model.holds[i, column, value]
+            for value in np.unique(codes[:, column]).tolist()
+            if value != codes[i, column]
+        ]
+        coefficients = [1.0] * len(held)
+        if context.suppression:
+            held.append(model.suppress[i])
+            coefficients.append(distinct - 1.0)
+        if not held:
+            return pyo.Constraint.Infeasible
+        return (distinct - 1.0, linear(0.0, coefficients, held), None)
+
+    model.distinct_values = pyo.Constraint(
+        model.rows,
+        range(codes.shape[1]),
+        rule=distinct_values,
+        doc="a class holds at least so many sensitive values, its record's own among them",
+    )
+
+
+def add_caps(model: pyo.ConcreteModel) -> None:
+    """Add that published ranges, sets and nodes keep their caps."""
+    context = model.context
+    microdata = context.problem.microdata
+    most: dict[int, float] = {}
+    for limit in context.problem.limits:
+        if isinstance(limit, Cap):
+            a = microdata.names.index(limit.attribute)
+            most[a] = min(limit.most, most.get(a, limit.most))
+    for i, a, node in model.ancestors:
+        if a in most and microdata.attributes[a].hierarchy.tree.level[node] > most[a]:
+            model.reaches[i, a, node].setub(0.0)
+    model.range_cap = pyo.Constraint(
+        model.rows,
+        [
+            a
+            for a in most
+            if a in context.ranges
+            and a not in context.scaling.ranked
+            and microdata.attributes[a].publish == "range"
+        ],
+        rule=lambda model, i, a: (
+            None,
+            linear(0.0, [1.0, -1.0], [model.scaled_upper[i, a], model.scaled_lower[i, a]]),
+            most[a] * (1.0 + 2.0 * LOSS_RELATIVE) / float(context.scaling.unit[a]),
+        ),
+        doc="cap on the published range [scaled unit]",
+    )
+    model.set_cap = pyo.Constraint(
+        model.rows,
+        [a for a in most if a in context.sets and microdata.attributes[a].publish == "set"],
+        rule=lambda model, i, a: (
+            None,
+            linear(
+                0.0,
+                [1.0] * len(microdata.levels[a]),
+                [model.included[i, a, h] for h in range(len(microdata.levels[a]))],
+            ),
+            float(floor(most[a])),
+        ),
+        doc="cap on the number of published values",
+    )

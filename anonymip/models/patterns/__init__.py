@@ -1,0 +1,1 @@
+"""Formulations for pattern-guided suppression."""

@@ -1,0 +1,260 @@
+r"""Pattern-guided suppression: which records are published through which pattern.
+
+The ILP of Bredereck et al. (2013), Section 2.2. An *instance* (j, l) is an output row of pattern j;
+c(i, j, l) says that it is what becomes of type i under pattern j.
+
+====================================================================  =======================
+:math:`\min \sum_{ij} x_{ij}\,\omega_j`                          (5)   ``loss``
+:math:`\sum_i c(i,j,l)\,x_{ij} \le u_{jl}\,n`                    (6)   ``linked[j, l]``
+:math:`\sum_i c(i,j,l)\,x_{ij} + k (1 - u_{jl}) \ge k`           (7)   ``filled[j, l]``
+:math:`\sum_j x_{ij} = n_i`                                      (8)   ``published[i]``
+:math:`x_{ij} \in \{0, 1, \dots\}`, :math:`u_{jl} \in \{0, 1\}`        ``assigned[i, j]``,
+                                                                       ``used[j, l]``
+====================================================================  =======================
+
+Types i and instances l are named by the first record of theirs. Where the recoding allows
+suppression, ``suppressed[i]`` joins (8) at the loss of a suppressed record.
+
+The formulation ``pattern`` is this. ``pattern-strong`` has the same optimum and
+
+- leaves out instances that fewer than k records may become: by (6) and (7) they are never used;
+- keeps of instances that the same records may become the cheapest: the records of the others may
+  move there, which fills it no less. Not so under single use, where the pattern may be needed
+  elsewhere;
+- links every pair apart, :math:`x_{ij} \le n_i u_{jl}`. Summed over i this implies (6), since the
+  n_i of an instance add up to n at most. The other way round it does not: in the relaxation (6)
+  lets :math:`u = \sum x / n` stand for a row in use, and as (7) asks for no more than
+  :math:`\sum x \ge k u`, every assignment of records to instances, however few, has some u. The
+  bound of ``pattern`` is what all records lose under the cheapest pattern; that of
+  ``pattern-strong`` is the best that Lagrangian prices of records reach;
+- has continuous x where no diversity is asked for. For fixed u, (7), (8) and the bounds on x are a
+  transportation problem: each x stands in one row of (7) and one of (8), so the matrix is totally
+  unimodular and a best x is whole (:mod:`.row_assignment`). The least loss over all u is therefore
+  the same; what a solver leaves fractional is rounded along a flow when the model is read.
+
+So LP(pattern) <= LP(pattern-strong) <= optimum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.common.gc_manager import PauseGC
+
+from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
+from anonymip.models.patterns.pattern_rules import add_pattern_rules, rules_size
+from anonymip.problem import Problem
+
+
+def build_pattern(problem: Problem) -> pyo.ConcreteModel:
+    """Return the model of the paper; it is built, not solved.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+
+    Notes
+    -----
+    Size: t p variables for t types and p patterns, and two rows an instance, t p at most.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or is too large.
+    UnsupportedObjective
+        If the loss of a pattern depends on the record.
+    """
+    columns = pattern_columns(problem, least=1)
+    with PauseGC():
+        model = _with_variables("patterns", columns, whole=True)
+        model.linked = pyo.Constraint(
+            model.instances, doc="records become only what is in use, eq. (6) [records]"
+        )
+        for row, name in enumerate(columns.names):
+            records = _records_of(model, row)
+            body = linear(0.0, [1.0] * len(records) + [-problem.n], [*records, model.used[name]])
+            model.linked[name] = (None, body, 0.0)
+        _add_rows(model)
+    return model
+
+
+def build_pattern_strong(
+    problem: Problem, *, keep_equal: bool = False, columns: PatternColumns | None = None
+) -> pyo.ConcreteModel:
+    """Return the strong model; it is built, not solved.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+    keep_equal
+        Whether instances of equal cost that the same records may become are all kept, as releases
+        with the most output rows may need them.
+    columns
+        The pairs of the model, if the caller knows which suffice.
+
+    Notes
+    -----
+    Size: a variable and a row for each pair of a type and an instance that it may become; a binary
+    variable and a row for each instance.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or is too large.
+    UnsupportedObjective
+        If the loss of a pattern depends on the record.
+    NoSolution
+        If a record may become no output row.
+    """
+    if columns is None:
+        columns = strong_columns(problem, keep_equal=keep_equal)
+    with PauseGC():
+        model = _with_variables(
+            "patterns, strong", columns, whole=columns.problem.diversity is not None
+        )
+        model.linked = pyo.Constraint(
+            model.pairs, doc="records of a type become only what is in use [records]"
+        )
+        for row, name in enumerate(columns.names):
+            for i in columns.of_row(row).tolist():
+                pair = (int(columns.first[i]), name[0])
+                ends = [model.assigned[pair], model.used[name]]
+                body = linear(0.0, [1.0, -float(columns.counts[i])], ends)
+                model.linked[pair] = (None, body, 0.0)
+        _add_rows(model)
+    return model
+
+
+def pattern_size(problem: Problem) -> int:
+    """Return about how many constraints the model of the paper would have."""
+    columns = pattern_columns(problem, least=1)
+    columns.refuse_many()
+    return 2 * columns.count + len(columns.counts) + rules_size(columns)
+
+
+def pattern_strong_size(problem: Problem) -> int:
+    """Return about how many constraints the strong model would have."""
+    columns = strong_columns(problem)
+    columns.refuse_many()
+    return len(columns.rows) + columns.count + len(columns.counts) + rules_size(columns)
+
+
+def strong_columns(problem: Problem, *, keep_equal: bool = False) -> PatternColumns:
+    """Return the pairs of a type and an instance that the strong model has."""
+    return pattern_columns(problem, least=problem.k, merged=True, keep_equal=keep_equal)
+
+
+def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.ConcreteModel:
+    """Return a model with sets and variables."""
+    columns.refuse_many()
+    model = pyo.ConcreteModel(name=name)
+    model.context = columns
+    first = columns.first.tolist()
+    patterns = columns.patterns[columns.rows].tolist()
+    pairs = list(zip(columns.first[columns.kinds].tolist(), patterns, strict=True))
+    most = dict(zip(pairs, columns.counts[columns.kinds].tolist(), strict=True))
+    model.types = pyo.Set(
+        initialize=first, doc="types of identical records, each named by its first one"
+    )
+    model.pairs = pyo.Set(initialize=pairs, dimen=2, doc="types and the patterns open to them")
+    model.instances = pyo.Set(
+        initialize=columns.names,
+        dimen=2,
+        doc="output rows: a pattern, and the first record that may become the row",
+    )
+    model.assigned = pyo.Var(
+        model.pairs,
+        domain=pyo.NonNegativeIntegers if whole else pyo.NonNegativeReals,
+        bounds=lambda _, i, j: (0, most[i, j]),
+        doc="records of a type that are published through a pattern",
+    )
+    model.used = pyo.Var(model.instances, domain=pyo.Binary, doc="whether an output row is used")
+    if np.isfinite(columns.price):
+        counts = dict(zip(first, columns.counts.tolist(), strict=True))
+        model.suppressed = pyo.Var(
+            model.types,
+            domain=pyo.NonNegativeIntegers if whole else pyo.NonNegativeReals,
+            bounds=lambda _, i: (0, counts[i]),
+            doc="records of a type that are suppressed as a whole",
+        )
+    return model
+
+
+def _records_of(model: Any, row: int) -> list[Any]:
+    """Return the variables of the records that may become an output row."""
+    columns: PatternColumns = model.context
+    pattern = int(columns.patterns[row])
+    return [model.assigned[i, pattern] for i in columns.first[columns.of_row(row)].tolist()]
+
+
+def _add_rows(model: pyo.ConcreteModel) -> None:
+    """Add what both formulations share: k, every record, rules, the loss."""
+    columns: PatternColumns = model.context
+    k = columns.problem.k
+    model.filled = pyo.Constraint(
+        model.instances, doc="an output row in use has k records, eq. (7) [records]"
+    )
+    for row, name in enumerate(columns.names):
+        records = _records_of(model, row)
+        body = linear(0.0, [1.0] * len(records) + [-float(k)], [*records, model.used[name]])
+        model.filled[name] = (0.0, body, None)
+    open_to: dict[int, list[Any]] = {first: [] for first in columns.first.tolist()}
+    for (first, _), variable in model.assigned.items():
+        open_to[first].append(variable)
+    if np.isfinite(columns.price):
+        for first, variable in model.suppressed.items():
+            open_to[first].append(variable)
+    model.published = pyo.Constraint(
+        model.types, doc="every record has a pattern, eq. (8) [records]"
+    )
+    for first, count in zip(columns.first.tolist(), columns.counts.tolist(), strict=True):
+        body = linear(0.0, [1.0] * len(open_to[first]), open_to[first])
+        model.published[first] = (float(count), body, float(count))
+    add_pattern_rules(model)
+    coefficients = columns.costs[columns.patterns[columns.rows]].tolist()
+    variables = list(model.assigned.values())
+    if np.isfinite(columns.price):
+        coefficients += [columns.price] * len(columns.first)
+        variables += list(model.suppressed.values())
+    model.loss = pyo.Objective(
+        expr=linear(0.0, coefficients, variables),
+        sense=pyo.minimize,
+        doc="loss summed over the records, eq. (5) [unit of the objective]",
+    )
+
+
+def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
+    """Turn a model into that of the second goal: the most output rows of releases of a known loss.
+
+    The least loss is asked for first and proven; its value then bounds the loss. For fixed u a
+    best x is whole, so x may stay continuous: if a fractional one loses as little, so does a whole
+    one.
+
+    Parameters
+    ----------
+    model
+        Built with all instances of equal cost.
+    loss
+        The least loss.
+    """
+    bounded = model.loss.expr
+    model.loss.deactivate()
+    model.least_loss = pyo.Constraint(
+        expr=(None, bounded, loss), doc="the least loss is kept [unit of the objective]"
+    )
+    model.output_rows = pyo.Objective(
+        expr=linear(0.0, [1.0] * len(model.used), list(model.used.values())),
+        sense=pyo.maximize,
+        doc="output rows in use",
+    )
+
+
+def used_rows(model: pyo.ConcreteModel) -> NDArray[np.bool_]:
+    """Return (r,) which output rows the values of a model use."""
+    return np.array([variable.value > 0.5 for variable in model.used.values()], np.bool_)

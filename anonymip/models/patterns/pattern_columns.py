@@ -1,0 +1,195 @@
+"""Who may be published as which output row: the columns and rows of the pattern models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError, NoSolution
+from anonymip.problem import Problem
+from anonymip.recodings.rows.output_rows import output_rows, recoding_of
+
+#: Pairs of a kind and an output row that a model may have.
+MAX_PAIRS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class PatternColumns:
+    """The pairs of a kind of records and an output row that it may become.
+
+    A *kind* is a row type, or under a rule of diversity a row type with the same sensitive values.
+    Output rows are the *instances* of patterns.
+
+    Parameters
+    ----------
+    problem
+        What is modelled.
+    counts, first
+        (t,) int64, records of each kind, and the first of them.
+    kind_of
+        (n,) int64, kind of each record.
+    costs
+        (p,) float64, cost of a record under each pattern.
+    patterns
+        (r,) int64, pattern of each output row.
+    row_of
+        (t, p) int32, output row that a kind becomes under a pattern; -1 for none. Rows that stand
+        for others have another pattern than the one asked for.
+    kinds, rows
+        (e,) int64, the pairs, by row.
+    price
+        Cost of a record that is suppressed as a whole; infinite where that is not allowed.
+    """
+
+    problem: Problem
+    counts: NDArray[np.int64]
+    first: NDArray[np.int64]
+    kind_of: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    patterns: NDArray[np.int64]
+    row_of: NDArray[np.int32]
+    kinds: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    price: float
+
+    @property
+    def count(self) -> int:
+        """Number of output rows r."""
+        return len(self.patterns)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """(r + 1,) where the pairs of each row begin; the last entry ends them."""
+        return np.searchsorted(self.rows, np.arange(self.count + 1))
+
+    @cached_property
+    def names(self) -> list[tuple[int, int]]:
+        """Pattern of each row, and the first record that may become it."""
+        leading = self.first[self.kinds[self.starts[:-1]]]
+        return list(zip(self.patterns.tolist(), leading.tolist(), strict=True))
+
+    def refuse_many(self) -> None:
+        """Refuse columns that are too many for a model.
+
+        Raises
+        ------
+        InputError
+            If they are.
+        """
+        if len(self.rows) > MAX_PAIRS:
+            raise InputError(
+                f"the pattern model has {len(self.rows):,} pairs of a kind of records and an "
+                f"output row, more than {MAX_PAIRS:,}",
+                remedy="Use pattern-ilp with the formulation parts, pattern-greedy, or a mask with "
+                "fewer patterns",
+            )
+
+    def of_row(self, row: int) -> NDArray[np.int64]:
+        """Return the kinds that may become a row, ascending."""
+        return self.kinds[self.starts[row] : self.starts[row + 1]]
+
+
+def pattern_columns(
+    problem: Problem, *, least: int, merged: bool = False, keep_equal: bool = False
+) -> PatternColumns:
+    """Return the columns of a problem's model.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding.
+    least
+        Records that must be able to share an output row; others are left out.
+    merged
+        Whether of output rows that the same records may become only the cheapest is kept, the
+        first among equals. All records of the others may move there, and what was diverse stays so.
+    keep_equal
+        Whether only rows with a dearer pattern than such a one are left out.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding, or has too many types and patterns.
+    NoSolution
+        If a record may become no output row, and none may be suppressed.
+
+    Notes
+    -----
+    Complexity: O(t p m).
+    """
+    recoding = recoding_of(problem)
+    found = output_rows(problem, least=least)
+    kind_of, first = _kinds(problem, found.types.inverse)
+    row_of = found.row_of[found.types.inverse[first]]
+    if merged and not recoding.single_use:
+        stands_for = _representatives(found.row_of, found.costs[found.pattern_of], keep_equal)
+        row_of = np.append(stands_for, -1)[row_of]
+    stands = np.zeros(found.count + 1, np.bool_)
+    stands[row_of] = True
+    kept = np.flatnonzero(stands[:-1])
+    number = np.full(found.count + 1, -1, np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    row_of = number[row_of]
+    price = float(problem.compiled.suppression_price) if recoding.suppression else np.inf
+    kinds, patterns = np.nonzero(row_of >= 0)
+    pairs = np.sort(row_of[kinds, patterns].astype(np.int64) * len(first) + kinds)
+    if merged:
+        # A kind comes to a row once for each of the rows that it stands for.
+        pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
+    rows, kinds = np.divmod(pairs, len(first))
+    if np.isinf(price):
+        _refuse_lonely(problem, first, kinds)
+    return PatternColumns(
+        problem,
+        np.bincount(kind_of),
+        first,
+        kind_of,
+        found.costs,
+        found.pattern_of[kept].astype(np.int64),
+        row_of,
+        kinds,
+        rows,
+        price,
+    )
+
+
+def _kinds(
+    problem: Problem, type_of: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the kind of each record, and the first record of each kind."""
+    marks = type_of[:, None]
+    if problem.diversity is not None:
+        marks = np.concatenate([marks, problem.microdata.sensitive_codes], axis=1)
+    _, first, inverse = np.unique(marks, axis=0, return_index=True, return_inverse=True)
+    return inverse.ravel().astype(np.int64), first.astype(np.int64)
+
+
+def _representatives(
+    row_of: NDArray[np.int32], costs: NDArray[np.float64], keep_equal: bool
+) -> NDArray[np.int32]:
+    """Return (r,) the row that stands for each row: itself, or a better one of the same types."""
+    pattern, types = np.nonzero(row_of.T >= 0)
+    rows = row_of[types, pattern]
+    ends = np.cumsum(np.bincount(rows, minlength=len(costs)))[:-1]
+    members = np.split(types[np.argsort(rows, kind="stable")], ends)
+    own = np.arange(len(costs), dtype=np.int32)
+    stands_for = own.copy()
+    best: dict[bytes, int] = {}
+    for row in np.lexsort((own, costs)).tolist():
+        other = best.setdefault(members[row].tobytes(), row)
+        if not (keep_equal and costs[other] == costs[row]):
+            stands_for[row] = other
+    return stands_for
+
+
+def _refuse_lonely(problem: Problem, first: NDArray[np.int64], kinds: NDArray[np.int64]) -> None:
+    lonely = np.bincount(kinds, minlength=len(first)) == 0
+    if lonely.any():
+        raise NoSolution(
+            f"record {int(first[lonely].min())} shares no row with {problem.k - 1} others under "
+            "any pattern of the mask",
+            remedy="Allow more patterns, such as the one of stars only, or suppression",
+        )

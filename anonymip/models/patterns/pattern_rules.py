@@ -1,0 +1,240 @@
+r"""Rules for the output rows of the pattern models beside k: diversity, single use.
+
+====================  ========================================================================
+``diverse``           l times the records with value v <= all records, for each output row,
+                      sensitive column and value
+``holds_value``       an output row holds a sensitive value only if a record of it has it
+``distinct_values``   a row in use holds at least so many sensitive values
+``apart_above``,      ``apart`` is at least how far n times the records with a value, or on a line
+``apart_below``       with a value up to it, lie from what the table's share of it asks for
+``close``             all that is apart, over n times the records, is at most t
+``single_use``        each pattern has at most one output row in use
+====================  ========================================================================
+
+Under a diversity, kinds of records are row types with the same sensitive values. Rows about values
+make the matrix other than that of a transportation problem, so ``assigned`` is then integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.patterns.pattern_columns import PatternColumns
+from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.rules.closeness import SensitiveScale, sensitive_scales
+
+
+def add_pattern_rules(model: pyo.ConcreteModel) -> None:
+    """Add what the problem asks for beside k to a model that has its variables."""
+    columns: PatternColumns = model.context
+    if columns.problem.diversity is not None:
+        _add_shares_of_values(model)
+        _add_distinct_values(model)
+        _add_closeness(model)
+    if recoding_of(columns.problem).single_use:
+        _add_single_use(model)
+
+
+def rules_size(columns: PatternColumns) -> int:
+    """Return about how many constraints the rules need."""
+    problem = columns.problem
+    rows = len(columns.costs) if recoding_of(problem).single_use else 0
+    if problem.diversity is not None:
+        each = 2 if problem.diversity.t is None else 4
+        values = int((problem.microdata.sensitive_codes.max(axis=0) + 1).sum())
+        rows += each * columns.count * values
+    return rows
+
+
+def _values_of_rows(
+    columns: PatternColumns,
+) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Yield output row, sensitive column, and the values of the kinds that may become the row."""
+    codes = columns.problem.microdata.sensitive_codes[columns.first].astype(np.int64)
+    for row in range(columns.count):
+        for column in range(codes.shape[1]):
+            yield row, column, codes[columns.of_row(row), column]
+
+
+def _records(model: Any, kinds: NDArray[np.int64], pattern: int) -> list[Any]:
+    return [model.assigned[i, pattern] for i in model.context.first[kinds].tolist()]
+
+
+def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
+    columns: PatternColumns = model.context
+    diversity = columns.problem.diversity
+    assert diversity is not None
+    numerator, denominator = diversity.ratio
+    if numerator <= denominator:
+        return
+    model.diverse = pyo.Constraint(
+        pyo.Any, doc="no sensitive value makes up more than 1/l of an output row [records]"
+    )
+    for row, column, values in _values_of_rows(columns):
+        name, kinds = columns.names[row], columns.of_row(row)
+        for value in np.unique(values).tolist():
+            alike = values == value
+            # A value too rare to fill its share of the smallest row never breaks the rule.
+            if numerator * int(columns.counts[kinds[alike]].sum()) <= (
+                denominator * columns.problem.k
+            ):
+                continue
+            coefficients = denominator - numerator * alike.astype(np.float64)
+            body = linear(0.0, coefficients.tolist(), _records(model, kinds, name[0]))
+            model.diverse[(*name, column, value)] = (0.0, body, None)
+
+
+def _add_distinct_values(model: pyo.ConcreteModel) -> None:
+    columns: PatternColumns = model.context
+    diversity = columns.problem.diversity
+    assert diversity is not None
+    distinct = diversity.distinct
+    if distinct <= 1:
+        return
+    found = list(_values_of_rows(columns))
+    model.row_values = pyo.Set(
+        initialize=[
+            (*columns.names[row], column, value)
+            for row, column, values in found
+            for value in np.unique(values).tolist()
+        ],
+        dimen=4,
+        doc="output rows, sensitive columns, values of the records that may become them",
+    )
+    model.holds = pyo.Var(
+        model.row_values, bounds=(0.0, 1.0), doc="whether an output row holds the value"
+    )
+    model.holds_value = pyo.Constraint(pyo.Any, doc="an output row holds the values of its records")
+    model.distinct_values = pyo.Constraint(
+        pyo.Any, doc="a row in use holds at least so many sensitive values"
+    )
+    for row, column, values in found:
+        name, kinds, held = columns.names[row], columns.of_row(row), []
+        for value in np.unique(values).tolist():
+            variable = model.holds[(*name, column, value)]
+            records = _records(model, kinds[values == value], name[0])
+            model.holds_value[(*name, column, value)] = (
+                0.0,
+                linear(0.0, [1.0] * len(records) + [-1.0], [*records, variable]),
+                None,
+            )
+            held.append(variable)
+        model.distinct_values[(*name, column)] = (
+            0.0,
+            linear(0.0, [1.0] * len(held) + [-float(distinct)], [*held, model.used[name]]),
+            None,
+        )
+
+
+def _add_closeness(model: pyo.ConcreteModel) -> None:
+    """Add t-closeness in whole numbers, as the check of a release counts it."""
+    columns: PatternColumns = model.context
+    problem, diversity = columns.problem, columns.problem.diversity
+    assert diversity is not None
+    if diversity.t is None:
+        return
+    numerator, denominator = diversity.farthest
+    scales = sensitive_scales(problem.microdata, ordered=diversity.ordered)
+    model.table_values = pyo.Set(
+        initialize=[
+            (*name, column, value)
+            for name in columns.names
+            for column, scale in enumerate(scales)
+            for value in range(len(scale.totals))
+        ],
+        dimen=4,
+        doc="output rows, sensitive columns, their values in the table",
+    )
+    model.apart = pyo.Var(
+        model.table_values,
+        domain=pyo.NonNegativeReals,
+        doc="how far a share is from that in the table [records x n]",
+    )
+    model.apart_above = pyo.Constraint(model.table_values, doc="shares above those in the table")
+    model.apart_below = pyo.Constraint(model.table_values, doc="shares below those in the table")
+    model.close = pyo.Constraint(pyo.Any, doc="an output row is t-close to the table")
+    for row, name in enumerate(columns.names):
+        kinds = columns.of_row(row)
+        records = _records(model, kinds, name[0])
+        for column, scale in enumerate(scales):
+            differences = _differences(scale, scale.codes[columns.first[kinds]])
+            apart = [model.apart[(*name, column, value)] for value in range(len(scale.totals))]
+            for value, difference in enumerate(differences):
+                ends = [apart[value], *records]
+                index = (*name, column, value)
+                body = linear(0.0, [1.0, *(-difference).tolist()], ends)
+                model.apart_above[index] = (0.0, body, None)
+                model.apart_below[index] = (
+                    0.0,
+                    linear(0.0, [1.0, *difference.tolist()], ends),
+                    None,
+                )
+            allowed = float(scale.steps * problem.n * numerator)
+            model.close[(*name, column)] = (
+                0.0,
+                linear(
+                    0.0,
+                    [allowed] * len(records) + [-float(denominator)] * len(apart),
+                    [*records, *apart],
+                ),
+                None,
+            )
+
+
+def _differences(scale: SensitiveScale, values: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (values, kinds) what a record of each kind adds to how far each share is off."""
+    n, wanted = int(scale.totals.sum()), np.arange(len(scale.totals))[:, None]
+    added = n * (values[None, :] == wanted) - scale.totals[:, None]
+    return (np.cumsum(added, axis=0) if scale.ordered else added).astype(np.float64)
+
+
+def set_rule_values(model: Any, amounts: NDArray[np.int64]) -> None:
+    """Give the variables of the rules the values that numbers of records imply.
+
+    Parameters
+    ----------
+    model
+        With its rules.
+    amounts
+        (e,) records of each pair.
+    """
+    columns: PatternColumns = model.context
+    if model.component("holds") is not None:
+        for row, column, values in _values_of_rows(columns):
+            some = amounts[columns.starts[row] : columns.starts[row + 1]] > 0
+            for value in np.unique(values).tolist():
+                held = bool(some[values == value].any())
+                model.holds[(*columns.names[row], column, value)].set_value(int(held))
+    if model.component("apart") is not None:
+        diversity = columns.problem.diversity
+        assert diversity is not None
+        scales = sensitive_scales(columns.problem.microdata, ordered=diversity.ordered)
+        for row, name in enumerate(columns.names):
+            kinds = columns.of_row(row)
+            taken = amounts[columns.starts[row] : columns.starts[row + 1]]
+            for column, scale in enumerate(scales):
+                off = _differences(scale, scale.codes[columns.first[kinds]]) @ taken
+                for value, distance in enumerate(np.abs(off).tolist()):
+                    model.apart[(*name, column, value)].set_value(distance)
+
+
+def _add_single_use(model: pyo.ConcreteModel) -> None:
+    columns: PatternColumns = model.context
+    of_pattern: dict[int, list[Any]] = {}
+    for name in columns.names:
+        of_pattern.setdefault(name[0], []).append(model.used[name])
+    model.single_use = pyo.Constraint(
+        [pattern for pattern, rows in of_pattern.items() if len(rows) > 1],
+        rule=lambda _, pattern: (
+            None,
+            linear(0.0, [1.0] * len(of_pattern[pattern]), of_pattern[pattern]),
+            1.0,
+        ),
+        doc="each pattern has at most one output row in use",
+    )

@@ -1,0 +1,1 @@
+"""Compiled losses of sets of records."""

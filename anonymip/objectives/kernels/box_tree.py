@@ -1,0 +1,364 @@
+"""A k-d tree over rows that finds the row whose joining costs a class least.
+
+Rows can be deleted. For a monotone loss a box of rows has a lower bound on the joined loss, so
+that most of the tree is never visited. Ties go to the first row, exactly as in a linear scan: the
+bound adds up the same terms in the same order as the loss, so rounding cannot reverse the two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, joined_loss, range_loss
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+
+#: Small leaves: a box is about as cheap to look at as a row.
+_LEAF_ROWS = 4
+
+
+class BoxTree(NamedTuple):
+    """The tree; node 0 is the root, node i has the children left[i] and left[i] + 1.
+
+    Parameters
+    ----------
+    items
+        (t,) int64, rows ordered by leaf.
+    begin, end
+        (nodes,) rows of a node are items[begin:end].
+    left
+        (nodes,) first child; -1 for a leaf.
+    parent
+        (nodes,) -1 for the root.
+    alive
+        (nodes,) rows not deleted.
+    first
+        (nodes,) smallest row that the node was built with.
+    leaf
+        (all rows,) leaf of a row.
+    range_min, range_max, set_min, set_max, pair_min, pair_max
+        (nodes, r | s | p) boxes.
+    size
+        (1,) number of nodes.
+    """
+
+    items: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    left: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    alive: NDArray[np.int64]
+    first: NDArray[np.int64]
+    leaf: NDArray[np.int64]
+    range_min: NDArray[np.float64]
+    range_max: NDArray[np.float64]
+    set_min: NDArray[np.int32]
+    set_max: NDArray[np.int32]
+    pair_min: NDArray[np.int32]
+    pair_max: NDArray[np.int32]
+    size: NDArray[np.int64]
+
+
+def new_tree(tables: LossTables, rows: int) -> BoxTree:
+    """Return the memory of a tree over up to `rows` rows; :func:`build_tree` fills it."""
+    nodes = 4 * (rows // _LEAF_ROWS + 1)
+    ranges, sets, pairs = (
+        len(tables.range_columns),
+        len(tables.set_columns),
+        len(tables.pair_columns),
+    )
+    return BoxTree(
+        np.empty(rows, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.full(rows, -1, np.int64),
+        np.empty((nodes, ranges)),
+        np.empty((nodes, ranges)),
+        np.empty((nodes, sets), np.int32),
+        np.empty((nodes, sets), np.int32),
+        np.empty((nodes, pairs), np.int32),
+        np.empty((nodes, pairs), np.int32),
+        np.zeros(1, np.int64),
+    )
+
+
+@kernel
+def _fit_box(tree: BoxTree, rows: KernelRows, node: int) -> None:
+    begin, end = tree.begin[node], tree.end[node]
+    first = tree.items[begin]
+    for at in range(begin, end):
+        first = min(first, tree.items[at])
+    tree.first[node] = first
+    tree.alive[node] = end - begin
+    for r in range(rows.range_values.shape[1]):
+        low = rows.range_values[tree.items[begin], r]
+        high = low
+        for at in range(begin, end):
+            value = rows.range_values[tree.items[at], r]
+            low = min(low, value)
+            high = max(high, value)
+        tree.range_min[node, r] = low
+        tree.range_max[node, r] = high
+    _fit_codes(tree, node, rows.set_codes, tree.set_min, tree.set_max)
+    _fit_codes(tree, node, rows.pair_codes, tree.pair_min, tree.pair_max)
+
+
+@kernel
+def _fit_codes(
+    tree: BoxTree,
+    node: int,
+    codes: NDArray[np.int32],
+    smallest: NDArray[np.int32],
+    largest: NDArray[np.int32],
+) -> None:
+    for column in range(codes.shape[1]):
+        small = codes[tree.items[tree.begin[node]], column]
+        large = small
+        for at in range(tree.begin[node], tree.end[node]):
+            code = codes[tree.items[at], column]
+            small = min(small, code)
+            large = max(large, code)
+        smallest[node, column] = small
+        largest[node, column] = large
+
+
+@kernel
+def _widest_dimension(tree: BoxTree, tables: LossTables, node: int) -> int:
+    """Return the dimension (ranges, sets, pairs in a row) along which the box costs most, or -1."""
+    best, widest = -1, 0.0
+    ranges, sets = tree.range_min.shape[1], tree.set_min.shape[1]
+    for r in range(ranges):
+        price = max(tables.range_high[r], -tables.range_low[r])
+        width = price * (tree.range_max[node, r] - tree.range_min[node, r])
+        if width > widest:
+            best, widest = r, width
+    for s in range(sets):
+        if tree.set_min[node, s] < tree.set_max[node, s]:
+            start = tables.set_start[s]
+            width = tables.set_losses[start + 2] - tables.set_losses[start + 1]
+            if width > widest:
+                best, widest = ranges + s, width
+    for p in range(tree.pair_min.shape[1]):
+        low, high = tree.pair_min[node, p], tree.pair_max[node, p]
+        start, size = tables.pair_start[p], tables.pair_sizes[p]
+        width = (
+            tables.pair_losses[start + low * size + high]
+            - tables.pair_losses[start + low * size + low]
+        )
+        if width > widest:
+            best, widest = ranges + sets + p, width
+    return best
+
+
+@kernel
+def _coordinate(rows: KernelRows, row: int, dimension: int) -> float:
+    ranges, sets = rows.range_values.shape[1], rows.set_codes.shape[1]
+    if dimension < ranges:
+        return rows.range_values[row, dimension]
+    if dimension < ranges + sets:
+        return float(rows.set_codes[row, dimension - ranges])
+    return float(rows.pair_codes[row, dimension - ranges - sets])
+
+
+@kernel
+def _split_at_median(tree: BoxTree, rows: KernelRows, node: int, dimension: int) -> int:
+    """Order the node's items around their median along a dimension; return the middle."""
+    low, high = tree.begin[node], tree.end[node] - 1
+    middle = (tree.begin[node] + tree.end[node]) // 2
+    while low < high:
+        pivot = _coordinate(rows, tree.items[(low + high) // 2], dimension)
+        i, j = low, high
+        while i <= j:
+            while _coordinate(rows, tree.items[i], dimension) < pivot:
+                i += 1
+            while _coordinate(rows, tree.items[j], dimension) > pivot:
+                j -= 1
+            if i <= j:
+                tree.items[i], tree.items[j] = tree.items[j], tree.items[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            break
+    return middle
+
+
+@kernel
+def build_tree(
+    tree: BoxTree, tables: LossTables, rows: KernelRows, alive: NDArray[np.int64]
+) -> None:
+    """Fill the tree with the rows whose `alive` is positive, anew.
+
+    Complexity: O(t log t) time for t rows.
+    """
+    kept = 0
+    for row in range(len(alive)):
+        if alive[row] > 0:
+            tree.items[kept] = row
+            kept += 1
+    tree.size[0] = 1
+    tree.begin[0], tree.end[0], tree.parent[0] = 0, kept, -1
+    if kept == 0:
+        tree.alive[0], tree.left[0] = 0, -1
+        return
+    node = 0
+    while node < tree.size[0]:
+        _fit_box(tree, rows, node)
+        tree.left[node] = -1
+        dimension = -1
+        if tree.end[node] - tree.begin[node] > _LEAF_ROWS:
+            dimension = _widest_dimension(tree, tables, node)
+        if dimension >= 0:
+            middle = _split_at_median(tree, rows, node, dimension)
+            child = tree.size[0]
+            tree.left[node] = child
+            tree.begin[child], tree.end[child] = tree.begin[node], middle
+            tree.begin[child + 1], tree.end[child + 1] = middle, tree.end[node]
+            tree.parent[child] = node
+            tree.parent[child + 1] = node
+            tree.size[0] += 2
+        else:
+            for at in range(tree.begin[node], tree.end[node]):
+                tree.leaf[tree.items[at]] = node
+        node += 1
+
+
+@kernel
+def delete_row(tree: BoxTree, row: int) -> None:
+    """Note that a row is gone; the caller marks it in its own `alive`."""
+    node = tree.leaf[row]
+    while node >= 0:
+        tree.alive[node] -= 1
+        node = tree.parent[node]
+
+
+@kernel
+def box_bound(tree: BoxTree, tables: LossTables, state: ClassState, node: int) -> float:
+    """Return a lower bound on the joined loss of every row of a node (monotone losses)."""
+    loss = tables.constant
+    for r in range(len(state.low)):
+        low = min(state.low[r], tree.range_max[node, r])
+        high = max(state.high[r], tree.range_min[node, r])
+        loss += range_loss(tables, r, low, high)
+    for s in range(len(state.counts)):
+        count = state.counts[s]
+        smallest, largest = tree.set_min[node, s], tree.set_max[node, s]
+        inside = count > state.listed.shape[1]
+        for at in range(min(count, state.listed.shape[1])):
+            if smallest <= state.listed[s, at] <= largest:
+                inside = True
+                break
+        if not inside:
+            count += 1
+        loss += tables.set_losses[tables.set_start[s] + count]
+    for p in range(len(state.pair_low)):
+        low_code = min(state.pair_low[p], tree.pair_max[node, p])
+        high_code = max(state.pair_high[p], tree.pair_min[node, p])
+        loss += tables.pair_losses[
+            tables.pair_start[p] + low_code * tables.pair_sizes[p] + high_code
+        ]
+    return loss
+
+
+@kernel
+def cheapest_row(
+    tree: BoxTree,
+    tables: LossTables,
+    rows: KernelRows,
+    state: ClassState,
+    alive: NDArray[np.int64],
+    stack: NDArray[np.int64],
+    stack_bounds: NDArray[np.float64],
+) -> int:
+    """Return the first of the living rows whose joining gives the least record loss, or -1.
+
+    Parameters
+    ----------
+    stack, stack_bounds
+        Workspaces of at least 128 places: two a level of the tree.
+    """
+    best, best_loss = -1, np.inf
+    if tree.alive[0] == 0:
+        return best
+    depth = 1
+    stack[0] = 0
+    stack_bounds[0] = box_bound(tree, tables, state, 0)
+    while depth > 0:
+        depth -= 1
+        node, bound = stack[depth], stack_bounds[depth]
+        if bound > best_loss or (bound == best_loss and tree.first[node] > best):
+            continue
+        child = tree.left[node]
+        if child < 0:
+            for at in range(tree.begin[node], tree.end[node]):
+                row = tree.items[at]
+                if alive[row] > 0:
+                    loss = joined_loss(tables, rows, state, row)
+                    if loss < best_loss or (loss == best_loss and row < best):
+                        best, best_loss = row, loss
+            continue
+        near, far = child, child + 1
+        near_bound = np.inf if tree.alive[near] == 0 else box_bound(tree, tables, state, near)
+        far_bound = np.inf if tree.alive[far] == 0 else box_bound(tree, tables, state, far)
+        if far_bound < near_bound:
+            near, far = far, near
+            near_bound, far_bound = far_bound, near_bound
+        if far_bound < np.inf:
+            stack[depth], stack_bounds[depth] = far, far_bound
+            depth += 1
+        if near_bound < np.inf:
+            stack[depth], stack_bounds[depth] = near, near_bound
+            depth += 1
+    return best
+
+
+@kernel
+def scan_cheapest_row(
+    tables: LossTables,
+    rows: KernelRows,
+    state: ClassState,
+    alive: NDArray[np.int64],
+    candidates: NDArray[np.int64],
+    count: int,
+) -> int:
+    """Return the same by looking at the first `count` candidates, which ascend.
+
+    The loss is written out once more: reading the arrays out of the tuples for every row would
+    take most of the time.
+    """
+    values, range_low, range_high = rows.range_values, tables.range_low, tables.range_high
+    low, high = state.low, state.high
+    codes, member, member_start = rows.set_codes, state.member, state.member_start
+    stamp, set_count = state.stamp[0], state.counts
+    set_losses, set_start = tables.set_losses, tables.set_start
+    has_pairs = len(tables.pair_columns) > 0
+    best, best_loss = -1, np.inf
+    for at in range(count):
+        row = candidates[at]
+        if alive[row] == 0:
+            continue
+        if has_pairs:
+            loss = joined_loss(tables, rows, state, row)
+        else:
+            loss = tables.constant
+            for r in range(len(low)):
+                value = values[row, r]
+                least = min(low[r], value)
+                width = max(high[r], value) - least
+                loss += range_high[r] * width + (range_low[r] + range_high[r]) * least
+            for s in range(len(set_count)):
+                new = 1 if member[member_start[s] + codes[row, s]] != stamp else 0
+                loss += set_losses[set_start[s] + set_count[s] + new]
+        if loss < best_loss:
+            best, best_loss = row, loss
+    return best

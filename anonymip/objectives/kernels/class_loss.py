@@ -1,0 +1,205 @@
+"""Kernels that keep the description of one growing class and its record loss.
+
+Every heuristic and bound works through these few functions, so that all see one loss. They run on
+row types in whatever order the caller arranges; attributes that the loss ignores do not appear.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+
+
+class KernelRows(NamedTuple):
+    """Rows as the kernels read them, one array a kind of loss term.
+
+    Parameters
+    ----------
+    range_values
+        (t, r) float64, values from the domain's lower end.
+    set_codes, pair_codes
+        (t, s), (t, p) int32, ranks in the levels.
+    """
+
+    range_values: NDArray[np.float64]
+    set_codes: NDArray[np.int32]
+    pair_codes: NDArray[np.int32]
+
+
+class ClassState(NamedTuple):
+    """Description of one class while it grows.
+
+    Parameters
+    ----------
+    low, high
+        (r,) ends of the ranges.
+    stamp
+        (1,) number of the class, counted up whenever a new one is opened.
+    member
+        Stamp of the last class that held each level, all set attributes in a row.
+    member_start
+        (s,) offset of an attribute in `member`.
+    counts
+        (s,) number of values in each set.
+    listed
+        (s, capacity) the values themselves, as long as there is room.
+    pair_low, pair_high
+        (p,) ranks of the range ends.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    stamp: NDArray[np.int64]
+    member: NDArray[np.int64]
+    member_start: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    listed: NDArray[np.int32]
+    pair_low: NDArray[np.int32]
+    pair_high: NDArray[np.int32]
+
+
+def kernel_rows(microdata: Microdata, tables: LossTables, rows: NDArray[np.int64]) -> KernelRows:
+    """Return the given rows, in the given order, as the kernels read them."""
+    arrays = KernelRows(
+        np.ascontiguousarray(
+            microdata.values[np.ix_(rows, tables.range_columns)] - tables.range_origin
+        ),
+        np.ascontiguousarray(microdata.codes[np.ix_(rows, tables.set_columns)]),
+        np.ascontiguousarray(microdata.codes[np.ix_(rows, tables.pair_columns)]),
+    )
+    for array in arrays:
+        array.setflags(write=False)
+    return arrays
+
+
+def new_state(tables: LossTables, capacity: int) -> ClassState:
+    """Return the workspace of one class; `capacity` values of each set are listed."""
+    starts = np.concatenate([[0], np.cumsum(tables.set_sizes)]).astype(np.int64)
+    ranges, sets, pairs = (
+        len(tables.range_columns),
+        len(tables.set_columns),
+        len(tables.pair_columns),
+    )
+    return ClassState(
+        np.zeros(ranges),
+        np.zeros(ranges),
+        np.zeros(1, np.int64),
+        np.zeros(int(starts[-1]), np.int64),
+        starts[:-1].copy(),
+        np.zeros(sets, np.int64),
+        np.zeros((sets, capacity), np.int32),
+        np.zeros(pairs, np.int32),
+        np.zeros(pairs, np.int32),
+    )
+
+
+@kernel
+def open_class(rows: KernelRows, state: ClassState, row: int) -> None:
+    """Start a class with one row."""
+    for r in range(len(state.low)):
+        state.low[r] = rows.range_values[row, r]
+        state.high[r] = rows.range_values[row, r]
+    state.stamp[0] += 1
+    for s in range(len(state.counts)):
+        code = rows.set_codes[row, s]
+        state.member[state.member_start[s] + code] = state.stamp[0]
+        state.counts[s] = 1
+        state.listed[s, 0] = code
+    for p in range(len(state.pair_low)):
+        state.pair_low[p] = rows.pair_codes[row, p]
+        state.pair_high[p] = rows.pair_codes[row, p]
+
+
+@kernel
+def join_class(rows: KernelRows, state: ClassState, row: int) -> None:
+    """Add a row to the class."""
+    for r in range(len(state.low)):
+        value = rows.range_values[row, r]
+        state.low[r] = min(state.low[r], value)
+        state.high[r] = max(state.high[r], value)
+    for s in range(len(state.counts)):
+        code = rows.set_codes[row, s]
+        if state.member[state.member_start[s] + code] != state.stamp[0]:
+            state.member[state.member_start[s] + code] = state.stamp[0]
+            if state.counts[s] < state.listed.shape[1]:
+                state.listed[s, state.counts[s]] = code
+            state.counts[s] += 1
+    for p in range(len(state.pair_low)):
+        code = rows.pair_codes[row, p]
+        state.pair_low[p] = min(state.pair_low[p], code)
+        state.pair_high[p] = max(state.pair_high[p], code)
+
+
+@kernel
+def range_loss(tables: LossTables, r: int, low: float, high: float) -> float:
+    """Return the loss of a published range.
+
+    The width is taken first: of two large ends that lie close together the difference is exact,
+    that of their losses is mostly rounding.
+    """
+    slope = tables.range_low[r] + tables.range_high[r]
+    return tables.range_high[r] * (high - low) + slope * low
+
+
+@kernel
+def record_loss(tables: LossTables, state: ClassState) -> float:
+    """Return the loss of publishing one record as the class."""
+    loss = tables.constant
+    for r in range(len(state.low)):
+        loss += range_loss(tables, r, state.low[r], state.high[r])
+    for s in range(len(state.counts)):
+        loss += tables.set_losses[tables.set_start[s] + state.counts[s]]
+    for p in range(len(state.pair_low)):
+        at = tables.pair_start[p] + state.pair_low[p] * tables.pair_sizes[p] + state.pair_high[p]
+        loss += tables.pair_losses[at]
+    return loss
+
+
+@kernel
+def joined_loss(tables: LossTables, rows: KernelRows, state: ClassState, row: int) -> float:
+    """Return the record loss of the class if it took in a row."""
+    loss = tables.constant
+    for r in range(len(state.low)):
+        value = rows.range_values[row, r]
+        low = min(state.low[r], value)
+        high = max(state.high[r], value)
+        loss += range_loss(tables, r, low, high)
+    for s in range(len(state.counts)):
+        count = state.counts[s]
+        if state.member[state.member_start[s] + rows.set_codes[row, s]] != state.stamp[0]:
+            count += 1
+        loss += tables.set_losses[tables.set_start[s] + count]
+    for p in range(len(state.pair_low)):
+        code = rows.pair_codes[row, p]
+        low_code = min(state.pair_low[p], code)
+        high_code = max(state.pair_high[p], code)
+        loss += tables.pair_losses[
+            tables.pair_start[p] + low_code * tables.pair_sizes[p] + high_code
+        ]
+    return loss
+
+
+@kernel
+def pair_loss(tables: LossTables, rows: KernelRows, one: int, other: int) -> float:
+    """Return the record loss of a class of two rows, or of one row if they are the same."""
+    loss = tables.constant
+    for r in range(len(tables.range_columns)):
+        first, second = rows.range_values[one, r], rows.range_values[other, r]
+        low, high = min(first, second), max(first, second)
+        loss += range_loss(tables, r, low, high)
+    for s in range(len(tables.set_columns)):
+        count = 1 if rows.set_codes[one, s] == rows.set_codes[other, s] else 2
+        loss += tables.set_losses[tables.set_start[s] + count]
+    for p in range(len(tables.pair_columns)):
+        low_code = min(rows.pair_codes[one, p], rows.pair_codes[other, p])
+        high_code = max(rows.pair_codes[one, p], rows.pair_codes[other, p])
+        loss += tables.pair_losses[
+            tables.pair_start[p] + low_code * tables.pair_sizes[p] + high_code
+        ]
+    return loss

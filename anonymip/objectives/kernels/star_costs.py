@@ -1,0 +1,114 @@
+"""What a record costs by its pattern of stars alone."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.language.compiled import CompiledObjective
+from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.language.tables import LossTables
+from anonymip.tolerances import same_loss
+
+#: Record losses that are computed to see whether records of one pattern cost the same.
+_MOST = 5_000_000
+_BATCH = 100_000
+
+
+def pattern_costs(compiled: CompiledObjective, stars: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return (p,) the loss of a record published through each pattern, whatever its values.
+
+    Parameters
+    ----------
+    compiled
+        The objective on the table.
+    stars
+        (p, m) the patterns.
+
+    Notes
+    -----
+    Under a loss that is a sum of terms of one attribute each, exact cells of an attribute must all
+    cost the same, which its tables tell. Other losses are computed for every distinct record under
+    every pattern.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If records of one pattern differ in loss, there are too many to tell, or the loss is not a
+        sum over published records.
+    """
+    if compiled.tier == "members" or compiled.aggregate != "sum":
+        raise UnsupportedObjective(
+            f"objective {compiled.name!r} is no sum over published records",
+            remedy="Use suppressions, gcp, or a sum of losses of records",
+        )
+    microdata = compiled.microdata
+    costs = compiled.record_losses(_cells(microdata, np.zeros(len(stars), np.int64), stars))
+    if getattr(compiled.objective, "by_pattern", False):
+        return costs
+    if compiled.has_tables:
+        if not _exact_cells_alike(compiled.tables, microdata):
+            raise _differing(compiled.name)
+        return costs
+    first = microdata.row_types().first
+    if len(first) * len(stars) > _MOST:
+        raise UnsupportedObjective(
+            f"objective {compiled.name!r} is of the general tier, and {len(first):,} distinct "
+            f"records under {len(stars):,} patterns are too many to see whether it looks at the "
+            "pattern alone",
+            remedy="Use suppressions, or fewer patterns",
+        )
+    step = max(1, _BATCH // len(stars))
+    largest = float(np.abs(costs).max())
+    for at in range(0, len(first), step):
+        rows = first[at : at + step]
+        losses = compiled.record_losses(
+            _cells(microdata, np.repeat(rows, len(stars)), np.tile(stars, (len(rows), 1)))
+        )
+        for own in losses.reshape(len(rows), -1).tolist():
+            pairs = zip(own, costs.tolist(), strict=True)
+            if not all(same_loss(one, other, largest) for one, other in pairs):
+                raise _differing(compiled.name)
+    return costs
+
+
+def _differing(name: str) -> UnsupportedObjective:
+    return UnsupportedObjective(
+        f"objective {name!r} charges records of one pattern differently",
+        remedy="Use suppressions, gcp, or a loss that is 0 for exact cells",
+    )
+
+
+def _cells(microdata: Microdata, rows: NDArray[np.int64], stars: NDArray[np.bool_]) -> CellBatch:
+    """Return the cells of exactly published records with stars."""
+    lower = np.full(stars.shape, np.nan)
+    nodes = np.full(stars.shape, -1, np.int32)
+    for a, attribute in enumerate(microdata.attributes):
+        codes = microdata.codes[rows, a]
+        if attribute.is_numeric:
+            lower[:, a] = microdata.levels[a].astype(np.float64)[codes]
+        elif attribute.hierarchy is not None:
+            nodes[:, a] = microdata.leaves(a)[codes]
+    lower[stars] = np.nan
+    nodes[stars] = -1
+    return CellBatch(lower, lower.copy(), np.where(stars, 0, 1), stars, nodes)
+
+
+def _exact_cells_alike(tables: LossTables, microdata: Microdata) -> bool:
+    """Return whether every exact cell of an attribute costs the same."""
+    for r, column in enumerate(tables.range_columns):
+        slope = float(tables.range_low[r] + tables.range_high[r])
+        if slope != 0 and len(microdata.levels[int(column)]) > 1:
+            return False
+    for p, start in enumerate(tables.pair_start):
+        size = int(tables.pair_sizes[p])
+        exact = tables.pair_losses[start : start + size * size : size + 1]
+        largest = float(np.abs(tables.pair_losses[start : start + size * size]).max())
+        losses = cast(list[float], exact.tolist())
+        if not all(same_loss(losses[0], loss, largest) for loss in losses):
+            return False
+    return True

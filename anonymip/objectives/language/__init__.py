@@ -1,0 +1,1 @@
+"""The language of losses: records, expressions, tables, compilation."""

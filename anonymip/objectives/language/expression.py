@@ -1,0 +1,283 @@
+"""Symbolic losses: what tracing an objective function yields.
+
+An expression is a constant, a linear part over the basis ``(attribute, "lower" | "upper" |
+"count" | "level" | "leaves")``, and non-linear terms. Ends are counted from the domain's lower
+end, so that a small range of huge numbers keeps its digits. NumPy's element-wise functions apply
+to it, so that one function serves symbols and batches of numbers alike.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.hierarchies.tree import Tree
+
+Basis: TypeAlias = tuple[int, str]
+Values: TypeAlias = Mapping[Basis, NDArray[np.float64]]
+
+_ELEMENTWISE_FUNCTIONS = (np.where, np.clip)
+
+
+@dataclass(frozen=True)
+class Nonlinear:
+    """A multiple of an element-wise function of expressions.
+
+    Parameters
+    ----------
+    factor
+        The multiple.
+    function
+        Element-wise NumPy function.
+    arguments
+        Expressions and numbers.
+    """
+
+    factor: float
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def basis(self) -> frozenset[Basis]:
+        """Return all that the term depends on."""
+        parts = [a.basis() for a in self.arguments if isinstance(a, Expression)]
+        return frozenset().union(*parts)
+
+    def evaluate(self, values: Values) -> NDArray[np.float64]:
+        """Return the term's numbers for a batch."""
+        arguments = [a.evaluate(values) if isinstance(a, Expression) else a for a in self.arguments]
+        with np.errstate(all="ignore"):  # what is not finite is refused by the caller
+            return self.factor * np.asarray(self.function(*arguments), np.float64)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real | np.bool_) or (
+        isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A loss as a function of one published record.
+
+    Parameters
+    ----------
+    constant
+        Its constant part.
+    linear
+        Coefficient of each basis element.
+    terms
+        Non-linear terms.
+    """
+
+    constant: float
+    linear: Mapping[Basis, float]
+    terms: tuple[Nonlinear, ...] = ()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def basis(self) -> frozenset[Basis]:
+        """Return all that the expression depends on."""
+        return frozenset(self.linear).union(*(term.basis() for term in self.terms))
+
+    def evaluate(self, values: Values) -> NDArray[np.float64]:
+        """Return the numbers for a batch of basis values, each (B,)."""
+        total: NDArray[np.float64] = np.asarray(self.constant, np.float64)
+        for element, coefficient in self.linear.items():
+            total = total + coefficient * values[element]
+        for term in self.terms:
+            total = total + term.evaluate(values)
+        return total
+
+    def _plus(self, other: Any) -> Expression:
+        if isinstance(other, Expression):
+            linear = dict(self.linear)
+            for element, coefficient in other.linear.items():
+                linear[element] = linear.get(element, 0.0) + coefficient
+            return Expression(self.constant + other.constant, linear, self.terms + other.terms)
+        return Expression(self.constant + float(other), self.linear, self.terms)
+
+    def _times(self, factor: float) -> Expression:
+        return Expression(
+            self.constant * factor,
+            {element: coefficient * factor for element, coefficient in self.linear.items()},
+            tuple(Nonlinear(t.factor * factor, t.function, t.arguments) for t in self.terms),
+        )
+
+    def __add__(self, other: Any) -> Expression:
+        return self._plus(other) if _known(other) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Expression:
+        return self._plus(-other) if _known(other) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Expression:
+        return (-self)._plus(other) if _known(other) else NotImplemented
+
+    def __neg__(self) -> Expression:
+        return self._times(-1.0)
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __mul__(self, other: Any) -> Expression:
+        if _is_number(other):
+            return self._times(float(other))
+        return _apply(np.multiply, self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Expression:
+        if _is_number(other):
+            return self._times(1.0 / float(other))
+        return _apply(np.true_divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return _apply(np.true_divide, other, self)
+
+    def __pow__(self, other: Any) -> Expression:
+        return _apply(np.power, self, other)
+
+    def __rpow__(self, other: Any) -> Expression:
+        return _apply(np.power, other, self)
+
+    def __abs__(self) -> Expression:
+        return _apply(np.abs, self)
+
+    def __lt__(self, other: Any) -> Expression:
+        return _apply(np.less, self, other)
+
+    def __le__(self, other: Any) -> Expression:
+        return _apply(np.less_equal, self, other)
+
+    def __gt__(self, other: Any) -> Expression:
+        return _apply(np.greater, self, other)
+
+    def __ge__(self, other: Any) -> Expression:
+        return _apply(np.greater_equal, self, other)
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return _apply(np.equal, self, other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return _apply(np.not_equal, self, other)
+
+    def __and__(self, other: Any) -> Expression:
+        return _apply(np.logical_and, self, other)
+
+    def __or__(self, other: Any) -> Expression:
+        return _apply(np.logical_or, self, other)
+
+    def __invert__(self) -> Expression:
+        return _apply(np.logical_not, self)
+
+    def __bool__(self) -> bool:
+        raise UnsupportedObjective(
+            "the objective branches on a published value (if, max, min, and, or)",
+            remedy="Use np.where, np.maximum or np.minimum, which work for a whole batch",
+        )
+
+    def __float__(self) -> float:
+        raise UnsupportedObjective(
+            "the objective turns a published value into a plain number (float, math.sqrt)",
+            remedy="Use NumPy's functions, which work for a whole batch",
+        )
+
+    def __array_ufunc__(
+        self, function: np.ufunc, method: str, *inputs: Any, **options: Any
+    ) -> Expression:
+        if method != "__call__" or options or function.nout != 1:
+            raise UnsupportedObjective(
+                f"the objective applies np.{function.__name__}.{method}",
+                remedy="Use plain sums and element-wise NumPy functions",
+            )
+        arithmetic = _ARITHMETIC.get(function)
+        if arithmetic is not None and all(map(_known, inputs)):
+            return arithmetic(*(_plain(value) for value in inputs))
+        return _apply(function, *inputs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, inputs: Any, options: Any
+    ) -> Expression:
+        if function not in _ELEMENTWISE_FUNCTIONS or options:
+            raise UnsupportedObjective(
+                f"the objective calls np.{getattr(function, '__name__', function)}, which is not "
+                "element-wise",
+                remedy="Use plain sums and element-wise NumPy functions",
+            )
+        return _apply(function, *inputs)
+
+
+def _known(value: object) -> bool:
+    return isinstance(value, Expression) or _is_number(value)
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if _is_number(value) else value
+
+
+def _apply(function: Callable[..., Any], *arguments: Any) -> Expression:
+    for argument in arguments:
+        if not _known(argument):
+            raise UnsupportedObjective(
+                f"the objective mixes a published value with a {type(argument).__name__}",
+                remedy="Combine published values with numbers only",
+            )
+    return Expression(0.0, {}, (Nonlinear(1.0, function, arguments),))
+
+
+_ARITHMETIC: dict[Any, Callable[..., Any]] = {
+    np.add: lambda a, b: a + b,
+    np.subtract: lambda a, b: a - b,
+    np.multiply: lambda a, b: a * b,
+    np.true_divide: lambda a, b: a / b,
+    np.negative: lambda a: -a,
+    np.positive: lambda a: a,
+}
+
+
+@dataclass(frozen=True)
+class SymbolicCells:
+    """Cells of one published, unsuppressed record, as symbols.
+
+    Parameters
+    ----------
+    origin
+        (m,) float64, lower ends of the domains.
+    """
+
+    origin: NDArray[np.float64]
+
+    def lower(self, attribute: int) -> Expression:
+        """Return the symbol of the lower end."""
+        return Expression(float(self.origin[attribute]), {(attribute, "lower"): 1.0})
+
+    def upper(self, attribute: int) -> Expression:
+        """Return the symbol of the upper end."""
+        return Expression(float(self.origin[attribute]), {(attribute, "upper"): 1.0})
+
+    def count(self, attribute: int) -> Expression:
+        """Return the symbol of the number of published values."""
+        return Expression(0.0, {(attribute, "count"): 1.0})
+
+    def level(self, attribute: int, tree: Tree) -> Expression:
+        """Return the symbol of the level of the published node."""
+        return Expression(0.0, {(attribute, "level"): 1.0})
+
+    def leaves(self, attribute: int, tree: Tree) -> Expression:
+        """Return the symbol of the number of values below the published node."""
+        return Expression(0.0, {(attribute, "leaves"): 1.0})
+
+    def suppressed(self, attribute: int) -> Expression:
+        """Return zero: suppressed records are priced separately."""
+        return Expression(0.0, {})
+
+    def unless_suppressed(self, attribute: int, value: Expression, price: float) -> Expression:
+        """Return `value`."""
+        return value

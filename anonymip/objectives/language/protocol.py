@@ -1,0 +1,238 @@
+"""The objective protocol: a loss written once, traced once, used everywhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, overload
+
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.language.compiled import (
+    CompiledObjective,
+    compile_members,
+    compile_record_loss,
+)
+from anonymip.objectives.language.members import Members
+from anonymip.objectives.language.record import Record
+
+
+class _HasMicrodata(Protocol):
+    @property
+    def microdata(self) -> Microdata: ...
+
+
+class Objective(ABC):
+    """Information loss of a published record; the release's loss is the sum over its records.
+
+    Subclasses write :meth:`loss` once, for one record; it is traced with symbols and evaluated
+    on batches of numbers.
+
+    Attributes
+    ----------
+    monotone : bool or None
+        Declares that the loss never falls when a cell covers more. It is needed only where the
+        traced loss does not prove it, and is then checked on samples and reported as assumed.
+    """
+
+    monotone: bool | None = None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name in results and manifests."""
+
+    @abstractmethod
+    def loss(self, record: Record) -> Any:
+        """Return the loss of publishing a record as `record` shows it.
+
+        Only sums, products with numbers, and element-wise NumPy functions apply to what `record`
+        shows.
+        """
+
+    def compile(self, problem: _HasMicrodata | Microdata) -> CompiledObjective:
+        """Trace the loss on a table.
+
+        A sum of terms that look at one attribute each becomes tables, which every method reads.
+        Anything else is called on batches of records, by the methods that can.
+
+        Raises
+        ------
+        UnsupportedObjective
+            If the loss can be neither traced nor called on a batch, reads what is not published,
+            or is declared monotone and is not.
+        """
+        microdata = problem if isinstance(problem, Microdata) else problem.microdata
+        return compile_record_loss(self, microdata)
+
+
+class MembersObjective(ABC):
+    """Information loss of an equivalence class as a function of its members' original values.
+
+    For losses that the published cells do not determine, such as squared errors. The release's
+    loss is the sum over its classes.
+
+    Attributes
+    ----------
+    superadditive : bool or None
+        Declares that a class of the members of two others costs at least as much as the two;
+        optimal classes then have at most 2k - 1 records. Checked on samples.
+    proof : str or None
+        Why this holds; None reports it as assumed.
+    suppression_price : float or None
+        Loss of a suppressed record; None where records cannot be suppressed.
+    """
+
+    superadditive: bool | None = None
+    proof: str | None = None
+    suppression_price: float | None = None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name in results and manifests."""
+
+    @abstractmethod
+    def class_cost(self, members: Members) -> Any:
+        """Return (B,) losses of B classes of s members each."""
+
+    def compile(self, problem: _HasMicrodata | Microdata) -> CompiledObjective:
+        """Bind the loss to a table and check it on samples.
+
+        Raises
+        ------
+        UnsupportedObjective
+            If the function does not give one finite number a class, or is declared superadditive
+            and is not.
+        """
+        microdata = problem if isinstance(problem, Microdata) else problem.microdata
+        return compile_members(self, microdata)
+
+
+@dataclass(frozen=True)
+class FunctionObjective(Objective):
+    """A user's function as an objective.
+
+    Parameters
+    ----------
+    function
+        Takes the published record, returns its loss.
+    monotone
+        Whether its author declares it monotone.
+    """
+
+    function: Callable[[Record], Any]
+    monotone: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The function's name, or its type's if it has none."""
+        return _name_of(self.function)
+
+    def loss(self, record: Record) -> Any:
+        """Call the function."""
+        return self.function(record)
+
+
+@dataclass(frozen=True)
+class FunctionOfMembers(MembersObjective):
+    """A user's function of the members of a class as an objective.
+
+    Parameters
+    ----------
+    function
+        Takes the members of B classes, returns their (B,) losses.
+    superadditive
+        Whether its author declares it superadditive.
+    """
+
+    function: Callable[[Members], Any]
+    superadditive: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The function's name, or its type's if it has none."""
+        return _name_of(self.function)
+
+    def class_cost(self, members: Members) -> Any:
+        """Call the function."""
+        return self.function(members)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+@overload
+def objective(function: Callable[[Record], Any]) -> FunctionObjective: ...
+
+
+@overload
+def objective(
+    *, monotone: bool | None = None
+) -> Callable[[Callable[[Record], Any]], FunctionObjective]: ...
+
+
+def objective(
+    function: Callable[[Record], Any] | None = None, *, monotone: bool | None = None
+) -> FunctionObjective | Callable[[Callable[[Record], Any]], FunctionObjective]:
+    """Turn a function of the published record into an objective (a decorator).
+
+    Parameters
+    ----------
+    function
+        The function.
+    monotone
+        Declare that its loss never falls when a cell covers more. Sums of one-attribute terms
+        prove this by themselves.
+
+    Examples
+    --------
+    >>> from anonymip import objective
+    >>> @objective
+    ... def protect_age(record):
+    ...     return 4 * record.spread["age"] + record.spread["zip"]
+    >>> protect_age.name
+    'protect_age'
+    >>> @objective(monotone=True)
+    ... def together(record):
+    ...     return record.spread["age"] * record.spread["zip"]
+    """
+    if function is None:
+        return lambda decorated: FunctionObjective(decorated, monotone)
+    return FunctionObjective(function, monotone)
+
+
+@overload
+def class_objective(function: Callable[[Members], Any]) -> FunctionOfMembers: ...
+
+
+@overload
+def class_objective(
+    *, superadditive: bool | None = None
+) -> Callable[[Callable[[Members], Any]], FunctionOfMembers]: ...
+
+
+def class_objective(
+    function: Callable[[Members], Any] | None = None, *, superadditive: bool | None = None
+) -> FunctionOfMembers | Callable[[Callable[[Members], Any]], FunctionOfMembers]:
+    """Turn a function of the members of classes into an objective (a decorator).
+
+    Parameters
+    ----------
+    function
+        Of the members, see :class:`MembersObjective`.
+    superadditive
+        Declare that joining two classes never costs less than the two.
+
+    Examples
+    --------
+    >>> from anonymip import class_objective
+    >>> @class_objective(superadditive=True)
+    ... def pay_gap(members):
+    ...     pay = members.value["pay"]
+    ...     return pay.shape[1] * (pay.max(axis=1) - pay.min(axis=1))
+    """
+    if function is None:
+        return lambda decorated: FunctionOfMembers(decorated, superadditive)
+    return FunctionOfMembers(function, superadditive)

@@ -1,0 +1,241 @@
+"""What an objective sees: the published record, for one symbol or for a batch of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.domains import Domains
+from anonymip.instances.hierarchies.tree import Tree
+
+
+class Feature(Mapping[str, Any]):
+    """One property of the published record, by attribute name."""
+
+    def __init__(self, names: tuple[str, ...], read: Callable[[str], Any]) -> None:
+        self._names = names
+        self._read = read
+
+    def __getitem__(self, name: str) -> Any:
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Cells(Protocol):
+    """Where a record's cells come from: symbols of one record, or arrays of a batch."""
+
+    def lower(self, attribute: int) -> Any:
+        """Return the lower end of the published range."""
+
+    def upper(self, attribute: int) -> Any:
+        """Return the upper end of the published range."""
+
+    def count(self, attribute: int) -> Any:
+        """Return the number of published values of a set."""
+
+    def level(self, attribute: int, tree: Tree) -> Any:
+        """Return the level of the published node."""
+
+    def leaves(self, attribute: int, tree: Tree) -> Any:
+        """Return the number of values below the published node."""
+
+    def suppressed(self, attribute: int) -> Any:
+        """Return 1 where the cell is a star, else 0."""
+
+    def unless_suppressed(self, attribute: int, value: Any, price: float) -> Any:
+        """Return `value`, but `price` where the cell is a star."""
+
+
+class Record:
+    """What is published for a record; the argument of every objective function.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        Names of the quasi-identifiers.
+    width : Feature
+        Published range over domain range, 0 to 1 (numeric attributes).
+    lower, upper : Feature
+        Ends of the published range (numeric attributes).
+    distinct : Feature
+        Number of published values (sets, ranges of whole numbers, values below a node).
+    level : Feature
+        Level of the published node, 0 for an exact value (hierarchical attributes).
+    height : Feature
+        Level of the root (hierarchical attributes).
+    spread : Feature
+        Normalised certainty penalty of any kind: the width of a numeric attribute, (count - 1) /
+        (domain size - 1) of any other, 1 if suppressed.
+    suppressed : Feature
+        1 where the cell is a star, else 0.
+    weight, domain_size, kind : Feature
+        Constants of the attribute.
+    """
+
+    def __init__(self, domains: Domains, cells: Cells) -> None:
+        self._domains = domains
+        self._cells = cells
+        self.attributes = domains.names
+        feature = partial(Feature, domains.names)
+        self.width = feature(self._width)
+        self.lower = feature(partial(self._end, "lower"))
+        self.upper = feature(partial(self._end, "upper"))
+        self.distinct = feature(self._distinct)
+        self.level = feature(self._level)
+        self.height = feature(lambda name: self._tree(name, "height")[1].height)
+        self.spread = feature(self._spread)
+        self.suppressed = feature(lambda name: cells.suppressed(domains.index(name)))
+        self.weight = feature(lambda name: float(domains.weight[domains.index(name)]))
+        self.domain_size = feature(lambda name: int(domains.size[domains.index(name)]))
+        self.kind = feature(lambda name: domains.kinds[domains.index(name)])
+
+    def _numeric(self, name: str, feature: str) -> int:
+        attribute = self._domains.index(name)
+        if self._domains.kinds[attribute] != "numeric":
+            raise UnsupportedObjective(
+                f"the objective reads {feature} of {name!r}, which is not numeric",
+                remedy="Use spread or distinct",
+            )
+        return attribute
+
+    def _end(self, end: str, name: str) -> Any:
+        attribute = self._numeric(name, end)
+        value = getattr(self._cells, end)(attribute)
+        bounds = self._domains.low if end == "lower" else self._domains.high
+        return self._cells.unless_suppressed(attribute, value, float(bounds[attribute]))
+
+    def _width(self, name: str) -> Any:
+        attribute = self._numeric(name, "width")
+        span = float(self._domains.high[attribute] - self._domains.low[attribute])
+        width = self._cells.upper(attribute) - self._cells.lower(attribute)
+        # An observed constant has no range to lose.
+        scaled = width * 0.0 if span == 0 else width / span
+        return self._cells.unless_suppressed(attribute, scaled, 1.0)
+
+    def _tree(self, name: str, feature: str) -> tuple[int, Tree]:
+        attribute = self._domains.index(name)
+        tree = self._domains.trees[attribute]
+        if tree is None:
+            raise UnsupportedObjective(
+                f"the objective reads {feature} of {name!r}, which is not hierarchical",
+                remedy="Use spread or distinct",
+            )
+        return attribute, tree
+
+    def _level(self, name: str) -> Any:
+        attribute, tree = self._tree(name, "level")
+        level = self._cells.level(attribute, tree)
+        return self._cells.unless_suppressed(attribute, level, float(tree.height))
+
+    def _distinct(self, name: str) -> Any:
+        attribute = self._domains.index(name)
+        size = float(self._domains.size[attribute])
+        tree = self._domains.trees[attribute]
+        if tree is not None:
+            count = self._cells.leaves(attribute, tree)
+        elif self._domains.publish[attribute] == "set":
+            count = self._cells.count(attribute)
+        elif self._domains.integer[attribute]:
+            count = self._cells.upper(attribute) - self._cells.lower(attribute) + 1.0
+        else:
+            raise UnsupportedObjective(
+                f"the objective counts the values of {name!r}, which is published as a range of "
+                "real numbers",
+                remedy="Publish it as a set (publish = 'set'), declare it integer, or use width",
+            )
+        return self._cells.unless_suppressed(attribute, count, size)
+
+    def _spread(self, name: str) -> Any:
+        attribute = self._domains.index(name)
+        if self._domains.kinds[attribute] == "numeric":
+            return self._width(name)
+        size = int(self._domains.size[attribute])
+        tree = self._domains.trees[attribute]
+        count = (
+            self._cells.count(attribute) if tree is None else self._cells.leaves(attribute, tree)
+        )
+        beyond_one = count - 1.0
+        scaled = beyond_one * 0.0 if size == 1 else beyond_one / (size - 1)
+        return self._cells.unless_suppressed(attribute, scaled, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CellBatch:
+    """Cells of a batch of B published records, as numbers.
+
+    Parameters
+    ----------
+    lowers, uppers
+        (B, m) float64, ends of the published ranges; NaN where there is none.
+    counts
+        (B, m) numbers of published values.
+    stars
+        (B, m) bool, suppressed cells.
+    nodes
+        (B, m) int32, published nodes of hierarchies, -1 where there is none; None for a table
+        without hierarchies.
+    """
+
+    lowers: NDArray[np.float64]
+    uppers: NDArray[np.float64]
+    counts: NDArray[Any]
+    stars: NDArray[np.bool_]
+    nodes: NDArray[np.int32] | None = None
+
+    def lower(self, attribute: int) -> NDArray[np.float64]:
+        """Return the (B,) lower ends."""
+        return self.lowers[:, attribute]
+
+    def upper(self, attribute: int) -> NDArray[np.float64]:
+        """Return the (B,) upper ends."""
+        return self.uppers[:, attribute]
+
+    def count(self, attribute: int) -> NDArray[np.float64]:
+        """Return the (B,) numbers of published values."""
+        return self.counts[:, attribute].astype(np.float64)
+
+    def only(self, at: int) -> CellBatch:
+        """Return the batch of one of the records."""
+        return self.taken(slice(at, at + 1))
+
+    def taken(self, at: slice | NDArray[np.int64]) -> CellBatch:
+        """Return the batch of some of the records, in the order given."""
+        nodes = None if self.nodes is None else self.nodes[at]
+        return CellBatch(self.lowers[at], self.uppers[at], self.counts[at], self.stars[at], nodes)
+
+    def level(self, attribute: int, tree: Tree) -> NDArray[np.float64]:
+        """Return the (B,) levels of the published nodes."""
+        return tree.level[self._nodes(attribute)].astype(np.float64)
+
+    def leaves(self, attribute: int, tree: Tree) -> NDArray[np.float64]:
+        """Return the (B,) numbers of values below the published nodes."""
+        return tree.leaves_below[self._nodes(attribute)].astype(np.float64)
+
+    def _nodes(self, attribute: int) -> NDArray[np.int32]:
+        if self.nodes is None:
+            raise UnsupportedObjective(
+                "cells of a hierarchical attribute have no nodes",
+                remedy="Give CellBatch the nodes of the description",
+            )
+        return self.nodes[:, attribute]
+
+    def suppressed(self, attribute: int) -> NDArray[np.float64]:
+        """Return (B,) ones and zeros."""
+        return self.stars[:, attribute].astype(np.float64)
+
+    def unless_suppressed(
+        self, attribute: int, value: NDArray[np.float64], price: float
+    ) -> NDArray[np.float64]:
+        """Return (B,) `value`, but `price` where the cell is a star."""
+        return np.where(self.stars[:, attribute], price, value)

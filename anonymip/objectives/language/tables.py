@@ -1,0 +1,288 @@
+"""Loss tables: an affine or separable objective as arrays that models and kernels read."""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.domains import Domains
+from anonymip.objectives.language.expression import Basis, Expression, Nonlinear
+
+#: Share of the largest of some numbers that their own rounding may leave of a sum of 0.
+_RESIDUE = 1e-15
+#: Largest table of a non-linear term on ranges: all pairs of values of one attribute.
+LARGEST_PAIR_TABLE = 4_000_000
+
+
+class NotSeparable(UnsupportedObjective):
+    """A loss that is no sum of terms that look at one attribute each."""
+
+
+class LossTables(NamedTuple):
+    """The loss of a published record as a sum of terms that look at one attribute each.
+
+    loss = constant + sum over r of (low_loss lower + high_loss upper), ends counted from the
+    origin, + sum over s of set_losses[count] + sum over p of
+    pair_losses[rank of lower, rank of upper]. What all exact cells of an attribute cost lies in the
+    constant and not in the losses by count or pair: next to it, small losses of others would be
+    lost in rounding.
+
+    Parameters
+    ----------
+    constant
+        float64.
+    range_columns, range_origin, range_low, range_high
+        (r,) attribute, lower end of its domain (0 where the two coefficients cancel), coefficients
+        of lower and upper end.
+    set_columns, set_sizes, set_start, set_losses
+        (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
+    pair_columns, pair_sizes, pair_start, pair_losses
+        (p,) attribute, number of observed levels L, offset into the flat losses
+        [lower * L + upper]. Curved losses of ranges, and all losses of hierarchical attributes:
+        the levels follow the leaves of the tree, so the lowest and the highest fix the node.
+    """
+
+    constant: float
+    range_columns: NDArray[np.int64]
+    range_origin: NDArray[np.float64]
+    range_low: NDArray[np.float64]
+    range_high: NDArray[np.float64]
+    set_columns: NDArray[np.int64]
+    set_sizes: NDArray[np.int64]
+    set_start: NDArray[np.int64]
+    set_losses: NDArray[np.float64]
+    pair_columns: NDArray[np.int64]
+    pair_sizes: NDArray[np.int64]
+    pair_start: NDArray[np.int64]
+    pair_losses: NDArray[np.float64]
+
+
+def tabulate(
+    expression: Expression,
+    domains: Domains,
+    levels: tuple[NDArray[np.generic], ...],
+    leaves: tuple[NDArray[np.int64], ...],
+) -> LossTables:
+    """Return the tables of a separable expression.
+
+    Parameters
+    ----------
+    expression
+        Loss of a record.
+    domains, levels
+        Of the attributes.
+    leaves
+        For each hierarchical attribute the leaf of each level; not read for others.
+
+    Raises
+    ------
+    NotSeparable
+        If a term looks at several attributes, at range and count of one attribute, or at the
+        range or node of an attribute with too many values for a table.
+    UnsupportedObjective
+        If the loss is infinite or undefined.
+    """
+    nonlinear: dict[int, list[Nonlinear]] = {}
+    constants = [expression.constant]
+    for term in expression.terms:
+        attributes = {attribute for attribute, _ in term.basis()}
+        if not attributes:
+            constants.append(float(term.evaluate({})))
+        elif len(attributes) > 1:
+            names = ", ".join(domains.names[a] for a in sorted(attributes))
+            raise NotSeparable(
+                f"the objective combines several attributes in one non-linear term ({names})",
+                remedy="Accepted are sums of terms that look at one attribute each",
+            )
+        else:
+            nonlinear.setdefault(attributes.pop(), []).append(term)
+    ranges: list[tuple[int, float, float, float]] = []
+    sets: list[tuple[int, NDArray[np.float64]]] = []
+    pairs: list[tuple[int, NDArray[np.float64]]] = []
+    for attribute in range(domains.m):
+        terms = nonlinear.get(attribute, [])
+        low = expression.linear.get((attribute, "lower"), 0.0)
+        high = expression.linear.get((attribute, "upper"), 0.0)
+        slope = expression.linear.get((attribute, "count"), 0.0)
+        read = {kind for term in terms for _, kind in term.basis()}
+        if domains.trees[attribute] is not None:
+            losses = _node_losses(attribute, expression, terms, domains, leaves[attribute])
+            losses, exact = _from_exact(losses)
+            constants.append(exact)
+            if losses.any():
+                pairs.append((attribute, losses))
+            continue
+        if "count" in read and len(read) > 1:
+            raise NotSeparable(
+                f"a non-linear term looks at range and number of values of "
+                f"{domains.names[attribute]!r} together",
+                remedy="Use either the range or the number of values",
+            )
+        if terms and "count" not in read:
+            losses = _pair_losses(attribute, (low, high), terms, domains, levels)
+            losses, exact = _from_exact(losses)
+            constants.append(exact)
+            pairs.append((attribute, np.triu(losses)))
+        elif (low or high) and len(levels[attribute]) > 1:
+            # Where only the width counts, values are left as they are: they are exact.
+            origin = 0.0 if low + high == 0 else float(domains.low[attribute])
+            ranges.append((attribute, origin, low, high))
+        elif low or high:
+            start = float(levels[attribute][0]) - float(domains.low[attribute])
+            constants.append((low + high) * start)
+        if slope or "count" in read:
+            counts = np.arange(len(levels[attribute]) + 1, dtype=np.float64)
+            losses = slope * counts
+            for term in terms if "count" in read else ():
+                losses = losses + term.evaluate({(attribute, "count"): counts})
+            losses[0] = 0.0  # no cell is empty
+            _refuse_undefined(losses, domains.names[attribute])
+            constants.append(float(losses[1]))
+            losses[1:] -= losses[1]
+            sets.append((attribute, losses))
+    return _pack(_sum_up(constants), ranges, sets, pairs)
+
+
+def _from_exact(losses: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return losses by pair without what all exact cells cost, and that; 0 where it differs."""
+    exact = np.diagonal(losses)
+    if len(exact) == 0 or (exact != exact[0]).any():
+        return losses, 0.0
+    return losses - exact[0], float(exact[0])
+
+
+def _sum_up(constants: list[float]) -> float:
+    """Return the sum of constants, 0 where only rounding is left of it."""
+    total = fsum(constants)
+    left = _RESIDUE * max(map(abs, constants))
+    return 0.0 if abs(total) <= left else total
+
+
+def _pair_losses(
+    attribute: int,
+    linear: tuple[float, float],
+    terms: list[Nonlinear],
+    domains: Domains,
+    levels: tuple[NDArray[np.generic], ...],
+) -> NDArray[np.float64]:
+    level = levels[attribute].astype(np.float64) - domains.low[attribute]
+    _refuse_large(len(level), f"non-linear in the range of {domains.names[attribute]!r}")
+    lower, upper = np.meshgrid(level, level, indexing="ij")
+    values: dict[Basis, NDArray[np.float64]] = {
+        (attribute, "lower"): lower,
+        (attribute, "upper"): upper,
+    }
+    losses = linear[0] * lower + linear[1] * upper
+    for term in terms:
+        losses = losses + term.evaluate(values)
+    # Below the diagonal there is no range; those cells must not decide anything.
+    losses = np.where(lower <= upper, losses, 0.0)
+    _refuse_undefined(losses, domains.names[attribute])
+    return losses
+
+
+def _node_losses(
+    attribute: int,
+    expression: Expression,
+    terms: list[Nonlinear],
+    domains: Domains,
+    leaf: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return (L, L) losses of the lowest node over the levels from the first to the second."""
+    tree = domains.trees[attribute]
+    assert tree is not None
+    _refuse_large(len(leaf), f"looking at nodes of {domains.names[attribute]!r}")
+    nodes = tree.common_ancestors(leaf[:, None], leaf[None, :])
+    values: dict[Basis, NDArray[np.float64]] = {
+        (attribute, "level"): tree.level[nodes].astype(np.float64),
+        (attribute, "leaves"): tree.leaves_below[nodes].astype(np.float64),
+    }
+    losses = np.zeros(nodes.shape)
+    for basis, numbers in values.items():
+        losses += expression.linear.get(basis, 0.0) * numbers
+    for term in terms:
+        losses = losses + term.evaluate(values)
+    _refuse_undefined(losses, domains.names[attribute])
+    return losses
+
+
+def _refuse_large(levels: int, what: str) -> None:
+    if levels**2 > LARGEST_PAIR_TABLE:
+        raise NotSeparable(
+            f"the objective is {what}, which has {levels} distinct values; tables hold at most "
+            f"{int(LARGEST_PAIR_TABLE**0.5)}",
+            remedy="Use a linear term, or fewer values",
+        )
+
+
+def _refuse_undefined(losses: NDArray[np.float64], name: str) -> None:
+    if not np.isfinite(losses).all():
+        raise UnsupportedObjective(
+            f"the objective is infinite or undefined for some cell of {name!r}",
+            remedy="Keep logarithms, roots and divisions away from 0",
+        )
+
+
+def _pack(
+    constant: float,
+    ranges: list[tuple[int, float, float, float]],
+    sets: list[tuple[int, NDArray[np.float64]]],
+    pairs: list[tuple[int, NDArray[np.float64]]],
+) -> LossTables:
+    def flat(
+        tables: list[tuple[int, NDArray[np.float64]]],
+    ) -> tuple[NDArray[np.float64], list[int]]:
+        lengths = [table.size for _, table in tables]
+        starts = [sum(lengths[:i]) for i in range(len(lengths))]
+        joined = [table.ravel() for _, table in tables]
+        return np.concatenate([np.empty(0), *joined]), starts
+
+    set_losses, set_start = flat(sets)
+    pair_losses, pair_start = flat(pairs)
+    tables = LossTables(
+        float(constant),
+        np.array([a for a, _, _, _ in ranges], np.int64),
+        np.array([origin for _, origin, _, _ in ranges], np.float64),
+        np.array([low for _, _, low, _ in ranges], np.float64),
+        np.array([high for _, _, _, high in ranges], np.float64),
+        np.array([a for a, _ in sets], np.int64),
+        np.array([len(losses) - 1 for _, losses in sets], np.int64),
+        np.array(set_start, np.int64),
+        set_losses,
+        np.array([a for a, _ in pairs], np.int64),
+        np.array([len(losses) for _, losses in pairs], np.int64),
+        np.array(pair_start, np.int64),
+        pair_losses,
+    )
+    for table in tables[1:]:
+        table.setflags(write=False)
+    return tables
+
+
+def first_decrease(tables: LossTables) -> int | None:
+    """Return an attribute whose loss can fall when the cell covers more, or None.
+
+    None proves the record loss monotone in set inclusion: lower ends fall, upper ends and counts
+    rise when a set grows.
+    """
+    for r, column in enumerate(tables.range_columns):
+        if tables.range_low[r] > 0 or tables.range_high[r] < 0:
+            return int(column)
+    for s, column in enumerate(tables.set_columns):
+        start, size = tables.set_start[s], tables.set_sizes[s]
+        if np.any(np.diff(tables.set_losses[start + 1 : start + size + 1]) < 0):
+            return int(column)
+    for p, column in enumerate(tables.pair_columns):
+        start, size = tables.pair_start[p], tables.pair_sizes[p]
+        losses = tables.pair_losses[start : start + size * size].reshape(size, size)
+        wider_up = np.diff(losses, axis=1)[np.triu_indices(size - 1)] if size > 1 else np.empty(0)
+        falls_down = (
+            np.diff(losses, axis=0)[:, 1:][np.triu_indices(size - 1)] if size > 1 else np.empty(0)
+        )
+        if np.any(wider_up < 0) or np.any(falls_down > 0):
+            return int(column)
+    return None

@@ -1,0 +1,1 @@
+"""The losses, one file each, and how a loss of a user is found and loaded."""

@@ -1,0 +1,1 @@
+"""Orders of the records that several rooms cut or link."""

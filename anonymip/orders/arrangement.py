@@ -1,0 +1,121 @@
+"""Rows in an order, identical rows merged, ready for the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
+from anonymip.problem import Problem
+from anonymip.problem_rules import is_plain
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """Row types in the order of their first rows.
+
+    Parameters
+    ----------
+    rows
+        The t types as the kernels read them.
+    counts
+        (t,) int64, rows of each type.
+    records
+        (n,) int64, original records: type by type, in the given order within a type.
+    """
+
+    rows: KernelRows
+    counts: NDArray[np.int64]
+    records: NDArray[np.int64]
+
+    @property
+    def types(self) -> int:
+        """Number of row types."""
+        return len(self.counts)
+
+    def labels(self, picked: NDArray[np.int64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (n,) labels of the original records.
+
+        Parameters
+        ----------
+        picked, classes
+            (n,) a type and the class that one of its rows goes to; each type occurs as often as
+            it has rows.
+        """
+        labels = np.empty(len(self.records), np.int64)
+        labels[self.records] = classes[np.argsort(picked, kind="stable")]
+        return labels
+
+
+def arrange(problem: Problem, order: NDArray[np.int64]) -> Arrangement:
+    """Merge rows that the loss cannot tell apart and put the types in order.
+
+    Parameters
+    ----------
+    problem
+        Gives table and loss.
+    order
+        (n,) permutation of the records.
+    """
+    tables = problem.compiled.tables
+    types = _types_in_order(problem, order, _columns_read(problem))
+    first = np.unique(types, return_index=True)[1]
+    return Arrangement(
+        kernel_rows(problem.microdata, tables, order[first]),
+        np.bincount(types).astype(np.int64),
+        order[np.argsort(types, kind="stable")],
+    )
+
+
+def in_type_order(
+    problem: Problem, order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return records and types, type by type in the order of their first rows.
+
+    Records of one type are the same for loss and rules; a loss of members may tell all apart.
+
+    Parameters
+    ----------
+    problem
+        Gives table, loss and rules.
+    order
+        (n,) permutation of the records.
+
+    Returns
+    -------
+    tuple
+        (n,) records, and (n,) types 0, 1, ... of these, ascending.
+    """
+    if problem.compiled.tier == "members":
+        return order, np.arange(len(order))
+    columns = _columns_read(problem) if is_plain(problem) else list(range(problem.m))
+    types = _types_in_order(problem, order, columns)
+    if problem.diversity is not None:
+        sensitive = problem.microdata.sensitive_codes[order]
+        keys = np.column_stack([types, sensitive])
+        by_type = np.lexsort(keys.T[::-1])
+        keys = keys[by_type]
+        steps = np.any(np.diff(keys, axis=0) != 0, axis=1)
+        return order[by_type], np.concatenate([[0], np.cumsum(steps)])
+    by_type = np.argsort(types, kind="stable")
+    return order[by_type], types[by_type]
+
+
+def _columns_read(problem: Problem) -> list[int]:
+    """Return the attributes that the loss looks at."""
+    tables = problem.compiled.tables
+    read = {*tables.range_columns, *tables.set_columns, *tables.pair_columns}
+    return sorted(int(a) for a in read)
+
+
+def _types_in_order(
+    problem: Problem, order: NDArray[np.int64], columns: list[int]
+) -> NDArray[np.int64]:
+    """Return (n,) the type of each place in the order, numbered by first occurrence."""
+    inverse = problem.microdata.row_types(columns).inverse[order]
+    _, first, inverse = np.unique(inverse, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse.ravel()]

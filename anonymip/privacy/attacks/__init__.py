@@ -1,0 +1,1 @@
+"""What an adversary learns from a release: attacks and their probabilities."""

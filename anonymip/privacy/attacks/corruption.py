@@ -1,0 +1,204 @@
+"""Corruption: what an adversary who knows some true matches can tell of the others.
+
+Whoever knows that a published row is a certain person's takes both out of the consistency graph;
+matches of others may then be in no assignment any more. In classes c known matches leave k - c
+identities to everybody else, and the same holds for a graph in which i can be l if l can be i,
+published along the identity; in other graphs it may be fewer [1]_.
+
+References
+----------
+.. [1] K. Doka, M. Xue, D. Tsoumakos, P. Karras: k-Anonymization by Freeform Generalization,
+   ASIACCS 2015, Section 2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anonymip.errors import InputError
+from anonymip.privacy.attacks.probabilities import (
+    RandomAssignments,
+    linked_parts,
+    some_assignment,
+)
+from anonymip.privacy.graph.consistency import MatchGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Identities:
+    """How many identities everybody has left.
+
+    Parameters
+    ----------
+    of_rows
+        (n,) records that each published row can still be; 1 for known rows.
+    of_records
+        (n,) rows that each original record can still be; 1 for known records.
+    """
+
+    of_rows: NDArray[np.int64]
+    of_records: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Corruption:
+    """What is left after so many known matches, over random choices of them.
+
+    Parameters
+    ----------
+    known
+        Number c of true matches known.
+    before
+        Identities of the record or row that has fewest, while none is known.
+    least
+        (draws,) identities left to the record or row, among the unknown ones, that has fewest.
+    mean
+        (draws,) mean number of rows left to an unknown record.
+    """
+
+    known: int
+    before: int
+    least: NDArray[np.int64]
+    mean: NDArray[np.float64]
+
+    @property
+    def beyond(self) -> int:
+        """The most that was lost beyond one identity for each known match: phi."""
+        return max(0, self.before - self.known - int(self.least.min()))
+
+    def summary(self) -> str:
+        """Return one line for a person."""
+        return (
+            f"{self.known} known matches leave {int(self.least.min())} of {self.before} identities "
+            f"in the worst of {len(self.least)} draws, {self.mean.mean():.4g} to the average record"
+        )
+
+
+def identities_left(graph: MatchGraph, known: ArrayLike) -> Identities:
+    """Return how many identities known matches leave to everybody.
+
+    Parameters
+    ----------
+    graph
+        Which records each row can be.
+    known
+        (c, 2) pairs (published row, original record) that are true.
+
+    Raises
+    ------
+    InputError
+        If the pairs are no matches, name a row or a record twice, or leave the others without an
+        assignment.
+
+    Notes
+    -----
+    Complexity: a bipartite matching, then O(n + matches).
+    """
+    pairs = np.asarray(known, np.int64).reshape(-1, 2)
+    wrong = InputError("the known pairs are not part of an assignment", remedy="Check the pairs")
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= graph.n):
+        raise wrong
+    if any(len(np.unique(side)) < len(side) for side in pairs.T):
+        raise wrong
+    usable = _without(graph, pairs[:, 0], pairs[:, 1])
+    sizes = np.bincount(graph.rows[usable], minlength=graph.n)
+    rest = MatchGraph(np.concatenate([[0], np.cumsum(sizes)]), graph.records[usable])
+    return _identities(graph, some_assignment(rest), usable)
+
+
+def measure_corruption(
+    graph: MatchGraph,
+    known: int,
+    *,
+    truth: ArrayLike | None = None,
+    draws: int = 100,
+    seed: int = 0,
+) -> Corruption:
+    """Measure what random known matches leave to the others.
+
+    Parameters
+    ----------
+    graph
+        Which records each row can be.
+    known
+        Number of true matches that the adversary knows, fewer than there are records.
+    truth
+        (n,) the true record of each row, which only the publisher knows; None draws an assignment
+        at random for each measurement, as an adversary has to.
+    draws
+        Number of measurements.
+    seed
+        Of the draws.
+
+    Raises
+    ------
+    InputError
+        If `known` or `draws` is out of range, or `truth` is no assignment of the graph.
+
+    Notes
+    -----
+    Complexity: O(n + matches) a draw.
+    """
+    if not 0 <= known < graph.n:
+        raise InputError(f"known is {known}", remedy=f"Give a number from 0 to {graph.n - 1}")
+    if draws < 1:
+        raise InputError(f"draws is {draws}", remedy="Give at least 1")
+    everything = np.ones(len(graph.records), np.bool_)
+    held = some_assignment(graph) if truth is None else _checked(graph, truth)
+    start = _identities(graph, held, everything)
+    part = linked_parts(graph, held)
+    holder = np.argsort(held)
+    walk = RandomAssignments(graph, part[graph.rows] == part[holder[graph.records]], held, seed)
+    order = np.argsort(part, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(part))[:-1])
+    rng = np.random.default_rng(seed)
+    least, mean = np.empty(draws, np.int64), np.empty(draws)
+    for draw in range(draws):
+        if truth is None:
+            for rows in parts:
+                walk.renew(rows)
+            held = graph.records[walk.matches()]
+        rows = rng.choice(graph.n, known, replace=False)
+        left = _identities(graph, held, _without(graph, rows, held[rows]))
+        of_rows, of_records = np.delete(left.of_rows, rows), np.delete(left.of_records, held[rows])
+        least[draw] = min(of_rows.min(), of_records.min())
+        mean[draw] = of_records.mean()
+    return Corruption(known, int(min(start.of_rows.min(), start.of_records.min())), least, mean)
+
+
+def _checked(graph: MatchGraph, truth: ArrayLike) -> NDArray[np.int64]:
+    held = np.asarray(truth, np.int64)
+    matches = graph.rows * graph.n + graph.records
+    if (
+        held.shape != (graph.n,)
+        or len(np.unique(held)) < graph.n
+        or not np.isin(np.arange(graph.n) * graph.n + held, matches).all()
+    ):
+        raise InputError("truth is no assignment of the graph", remedy="Check its order")
+    return held
+
+
+def _without(
+    graph: MatchGraph, rows: NDArray[np.int64], records: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return (matches,) which matches there are if some rows are known to be some records."""
+    record_of, row_of = np.full(graph.n, -1), np.full(graph.n, -1)
+    record_of[rows], row_of[records] = records, rows
+    theirs, whose = record_of[graph.rows], row_of[graph.records]
+    usable: NDArray[np.bool_] = (theirs < 0) & (whose < 0) | (theirs == graph.records)
+    return usable
+
+
+def _identities(
+    graph: MatchGraph, held: NDArray[np.int64], usable: NDArray[np.bool_]
+) -> Identities:
+    part = linked_parts(graph, held, usable)
+    holder = np.argsort(held)
+    left = usable & (part[graph.rows] == part[holder[graph.records]])
+    return Identities(
+        np.bincount(graph.rows[left], minlength=graph.n),
+        np.bincount(graph.records[left], minlength=graph.n),
+    )

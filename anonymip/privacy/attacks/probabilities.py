@@ -1,0 +1,269 @@
+"""How probable each match is to an adversary who takes all assignments for equally likely.
+
+The share of the assignments that hold a match is counted exactly in small graphs, by the number of
+perfect matchings with and without it; in larger ones it is estimated from assignments that a
+random walk draws. A publisher who draws one of k disjoint assignments gives each of its k matches
+the same probability; this attack is what remains to who knows the release only.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+from anonymip.errors import InputError
+from anonymip.privacy.graph.consistency import MatchGraph
+
+#: Records up to which assignments are counted: their number, 20! at most, then fits 64 bits.
+MOST_COUNTED = 20
+#: Circles walked between two drawn assignments in each part of the graph, and draws left out first.
+_CIRCLES = 16
+_WARMING = 50
+
+
+@dataclass(frozen=True, eq=False)
+class MatchProbabilities:
+    """The probability of each match.
+
+    Parameters
+    ----------
+    graph
+        The consistency graph.
+    probability
+        (matches,) for each entry of ``graph.records``; 0 where no assignment holds the match.
+    is_exact
+        (matches,) whether it was counted; else it is an estimate.
+    assignments
+        Number of assignments; None if not all parts of the graph were counted.
+    """
+
+    graph: MatchGraph
+    probability: NDArray[np.float64]
+    is_exact: NDArray[np.bool_]
+    assignments: int | None
+
+    @property
+    def largest(self) -> float:
+        """The probability of the most probable match."""
+        return float(self.probability.max())
+
+    def of_row(self, row: int) -> dict[int, float]:
+        """Return the probability of each record that a row can be."""
+        some = slice(int(self.graph.start[row]), int(self.graph.start[row + 1]))
+        records, shares = self.graph.records[some], self.probability[some]
+        return dict(zip(records.tolist(), shares.tolist(), strict=True))
+
+
+def match_probabilities(
+    graph: MatchGraph, *, draws: int = 1000, seed: int = 0
+) -> MatchProbabilities:
+    """Return the share of all assignments that hold each match.
+
+    Parameters
+    ----------
+    graph
+        Which records each row can be.
+    draws
+        Assignments drawn for the parts of the graph that are too large to count, parts of more
+        than 20 records that hang together by effective matches. The standard error of a share p
+        is that of the square root of p (1 - p) / draws at least, since draws follow each other.
+    seed
+        Of the draws.
+
+    Raises
+    ------
+    InputError
+        If the graph has no assignment, or `draws` is below 1.
+
+    Notes
+    -----
+    Complexity: O(2^s s) for a part of s <= 20 records; about O(s) steps for a draw of a larger one.
+    Draws are by a walk that takes the record from a row at random and hands records on until it
+    is back: its steps are reversible, and all assignments are equally likely in the long run.
+    """
+    if draws < 1:
+        raise InputError(f"draws is {draws}", remedy="Give at least 1")
+    held = some_assignment(graph)
+    part = linked_parts(graph, held)
+    effective = part[graph.rows] == part[_holders(held)[graph.records]]
+    counts = np.zeros(len(graph.records), np.int64)
+    totals = np.full(len(graph.records), draws, np.int64)
+    order = np.argsort(part, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(part))[:-1])
+    assignments: int | None = 1
+    large: list[NDArray[np.int64]] = []
+    for rows in parts:
+        if len(rows) > MOST_COUNTED:
+            large.append(rows)
+            assignments = None
+            continue
+        places = [_places(graph, effective, int(row)) for row in rows]
+        total, found = _count([graph.records[place] for place in places], held[rows])
+        for place, counted in zip(places, found, strict=True):
+            counts[place], totals[place] = counted, total
+        assignments = None if assignments is None else assignments * total
+    is_exact = ~np.isin(graph.rows, np.concatenate([np.empty(0, np.int64), *large]))
+    if large:
+        walk = RandomAssignments(graph, effective, held, seed)
+        for draw in range(_WARMING + draws):
+            for rows in large:
+                walk.renew(rows)
+            if draw >= _WARMING:
+                chosen = walk.matches()
+                chosen = chosen[~is_exact[chosen]]
+                counts[chosen] += 1
+        totals[~is_exact] = draws
+    totals[~effective & is_exact] = 1
+    return MatchProbabilities(graph, counts / totals, is_exact, assignments)
+
+
+def some_assignment(graph: MatchGraph) -> NDArray[np.int64]:
+    """Return (n,) the record of each row in some assignment.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    shape = (graph.n, graph.n)
+    contains = csr_array((np.ones(len(graph.records), np.int8), graph.records, graph.start), shape)
+    held = maximum_bipartite_matching(contains, perm_type="column").astype(np.int64)
+    if (held < 0).any():
+        raise InputError(
+            "the records cannot be handed out to the rows one to one",
+            remedy="Check that release and original belong together; verify names a row",
+        )
+    return held
+
+
+def linked_parts(
+    graph: MatchGraph, held: NDArray[np.int64], usable: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
+    """Return (n,) the part of the graph that each row belongs to.
+
+    A match is effective exactly if its row and the row that holds its record are in one part: a
+    strongly connected component of the graph of rows that can take each other's records [1]_.
+
+    Parameters
+    ----------
+    graph
+        Which records each row can be.
+    held
+        (n,) an assignment.
+    usable
+        (matches,) which matches there are; None means all.
+
+    Notes
+    -----
+    Complexity: O(n + matches).
+
+    References
+    ----------
+    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
+       Preserving Data Publishing, SIGMOD 2010, Theorem 1.
+    """
+    from_, to = graph.rows, _holders(held)[graph.records]
+    if usable is not None:
+        from_, to = from_[usable], to[usable]
+    takes = csr_array((np.ones(len(from_), np.int8), (from_, to)), shape=(graph.n, graph.n))
+    return np.asarray(connected_components(takes, connection="strong")[1], np.int64)
+
+
+class RandomAssignments:
+    """Assignments drawn by a reversible walk.
+
+    Parameters
+    ----------
+    graph, effective
+        The matches, and which of them can be used.
+    held
+        (n,) the assignment to start from.
+    seed
+        Of the walk.
+    """
+
+    def __init__(
+        self,
+        graph: MatchGraph,
+        effective: NDArray[np.bool_],
+        held: NDArray[np.int64],
+        seed: int,
+    ) -> None:
+        self._records = graph.records.tolist()
+        self._choices = [_places(graph, effective, row).tolist() for row in range(graph.n)]
+        holder = _holders(held)
+        self._match = np.empty(graph.n, np.int64)
+        own = np.flatnonzero(graph.rows == holder[graph.records])
+        self._match[graph.rows[own]] = own
+        self._holder = holder.tolist()
+        self._random = random.Random(seed)
+
+    def renew(self, rows: NDArray[np.int64]) -> None:
+        """Walk circles in the part of the graph that consists of some rows."""
+        for _ in range(_CIRCLES):
+            row = int(rows[self._random.randrange(len(rows))])
+            free = self._records[int(self._match[row])]
+            # In the state with a free record and a row without one the row picks among all its
+            # matches, so the weight of that state is the number of them: the steps are reversible.
+            while True:
+                choices = self._choices[row]
+                match = choices[self._random.randrange(len(choices))]
+                record = self._records[match]
+                robbed = self._holder[record]
+                self._match[row], self._holder[record] = match, row
+                if record == free:
+                    break
+                row = robbed
+
+    def matches(self) -> NDArray[np.int64]:
+        """Return (n,) the match of each row, as its place in the graph."""
+        return self._match.copy()
+
+
+def _holders(held: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return (n,) the row of each record."""
+    holder = np.empty(len(held), np.int64)
+    holder[held] = np.arange(len(held))
+    return holder
+
+
+def _places(graph: MatchGraph, effective: NDArray[np.bool_], row: int) -> NDArray[np.int64]:
+    begin, end = int(graph.start[row]), int(graph.start[row + 1])
+    return begin + np.flatnonzero(effective[begin:end])
+
+
+def _count(
+    rows: list[NDArray[np.int64]], records: NDArray[np.int64]
+) -> tuple[int, list[NDArray[np.int64]]]:
+    """Return the number of assignments of rows to records, and of those that hold each match."""
+    s = len(rows)
+    bit_of = {record: bit for bit, record in enumerate(sorted(records.tolist()))}
+    bits = [[bit_of[record] for record in row.tolist()] for row in rows]
+    sets = np.arange(1 << s)
+    sizes = np.zeros(1 << s, np.int8)
+    for bit in range(s):
+        sizes += ((sets >> bit) & 1).astype(np.int8)
+    order = np.argsort(sizes, kind="stable")
+    layers = np.split(order, np.cumsum(np.bincount(sizes))[:-1])
+    # The first rows are handed a set of records, the others the rest of them.
+    before, after = np.zeros(1 << s, np.int64), np.zeros(1 << s, np.int64)
+    before[0] = after[-1] = 1
+    for row in range(s):
+        for bit in bits[row]:
+            without = layers[row][(layers[row] >> bit) & 1 == 0]
+            before[without | (1 << bit)] += before[without]
+    counts: list[NDArray[np.int64]] = []
+    for row in reversed(range(s)):
+        found = np.empty(len(bits[row]), np.int64)
+        for place, bit in enumerate(bits[row]):
+            without = layers[row][(layers[row] >> bit) & 1 == 0]
+            ways = after[without | (1 << bit)]
+            after[without] += ways
+            found[place] = before[without] @ ways
+        counts.append(found)
+    return int(after[0]), counts[::-1]

@@ -1,0 +1,1 @@
+"""What a release must keep, one check a file."""

@@ -1,0 +1,159 @@
+"""What a manifest claims about loss and optimality, computed again from the published table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.manifests.manifest import Manifest, StarCosts
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable
+
+#: Two computations of one loss agree up to this, relatively: all terms of it are positive, so what
+#: is small is as exact as what is large.
+_SAME_LOSS = 1e-9
+#: Solvers stop within this, relatively; a wider gap is never optimal.
+_CLOSED_GAP = 1e-6
+#: Objectives whose value is the sum of the normalised penalties.
+_NCP_OBJECTIVES = ("gcp", "ncp")
+
+
+def has_ncp_objective(manifest: Manifest) -> bool:
+    """Return whether the objective value is the ncp, so that the bound bounds it too."""
+    return manifest.objective_name.lower() in _NCP_OBJECTIVES
+
+
+def normalised_penalty(published: PublishedTable, original: Original, left_out: int = 0) -> float:
+    """Return the ncp: the sum over all cells of the share of the domain that they leave open.
+
+    A numeric cell costs (upper - lower) / (U - L), a categorical one (values - 1) / (|A| - 1),
+    a suppressed one 1; a domain of a single value costs 0. The `left_out` suppressed records
+    without a row cost what a row of stars costs.
+
+    Complexity: O(n m).
+
+    References
+    ----------
+    K. Doka et al., "k-anonymization by freeform generalization", 2015, equations 1 to 3.
+    """
+    total = float(left_out * published.m)
+    for attribute, (column, cells) in enumerate(
+        zip(published.columns, published.cells, strict=True)
+    ):
+        width = _width(original, attribute, is_numeric=column.is_numeric)
+        rows = np.bincount(published.codes[:, attribute], minlength=len(cells))
+        total += float(rows @ np.array([_penalty(cell, width) for cell in cells], np.float64))
+    return total
+
+
+def loss_problems(manifest: Manifest, ncp: float, cells: int) -> list[str]:
+    """Return where the manifest's losses differ from the recomputed ones.
+
+    Parameters
+    ----------
+    manifest
+        The claims.
+    ncp
+        The recomputed sum of penalties.
+    cells
+        n times m.
+    """
+    claims = [("ncp", manifest.ncp, ncp), ("gcp", manifest.gcp, ncp / cells)]
+    if has_ncp_objective(manifest):
+        claims.append(("objective value", manifest.objective, ncp))
+    return [
+        f"The manifest claims {name} {claimed:.10g}; the published table gives {found:.10g}."
+        for name, claimed, found in claims
+        if not _same(claimed, found)
+    ]
+
+
+def star_cost_problems(
+    manifest: Manifest, costs: StarCosts, published: PublishedTable, original: Original
+) -> list[str]:
+    """Return where the objective value differs from what the cells that are not exact cost.
+
+    A suppressed record without a row costs what a row of stars costs.
+
+    Complexity: O(m n log n).
+
+    References
+    ----------
+    R. Bredereck et al., "Pattern-Guided k-Anonymity", 2013, Section 1.
+    """
+    lossy = np.empty((published.n, published.m), np.bool_)
+    for attribute, (column, cells) in enumerate(
+        zip(published.columns, published.cells, strict=True)
+    ):
+        width = _width(original, attribute, is_numeric=column.is_numeric)
+        own = np.array([_penalty(cell, width) > 0 for cell in cells], np.bool_)
+        lossy[:, attribute] = own[published.codes[:, attribute]]
+    patterns, rows = np.unique(lossy, axis=0, return_counts=True)
+    starred = [
+        ([name for name, lost in zip(published.names, pattern, strict=True) if lost], count)
+        for pattern, count in zip(patterns, rows.tolist(), strict=True)
+    ]
+    found = 0.0
+    for names, count in [*starred, ([*published.names], manifest.left_out.suppressed)]:
+        single = sum(costs.columns.get(name, 1.0) for name in names)
+        found += count * costs.patterns.get(frozenset(names), single)
+    if _same(manifest.objective, found):
+        return []
+    claimed = f"The manifest claims objective value {manifest.objective:.10g}"
+    return [f"{claimed}; the published table gives {found:.10g}."]
+
+
+def optimality_problems(manifest: Manifest) -> list[str]:
+    """Return where bound, gap and status contradict each other or the objective value."""
+    problems: list[str] = []
+    value, bound, gap = manifest.objective, manifest.bound, manifest.gap
+    if bound is not None and bound - value > _CLOSED_GAP * abs(value):
+        problems.append(f"The bound {bound:.10g} lies above the objective value {value:.10g}.")
+    expected = relative_gap(value, bound)
+    if (gap is None) != (expected is None):
+        problems.append("The manifest has a gap without a bound, or a bound without a gap.")
+    elif gap is not None and expected is not None and not _same(gap, expected):
+        problems.append(
+            f"The manifest claims a gap of {gap:.10g}; objective and bound give {expected:.10g}."
+        )
+    if manifest.status == "optimal":
+        if expected is None or expected > _CLOSED_GAP:
+            problems.append("The status is optimal but the bound does not close the gap.")
+        elif manifest.proof is None:
+            problems.append("The status is optimal but nothing proves the bound.")
+    elif "optimal" in manifest.status:
+        problems.append("The status contains the word optimal without being it.")
+    elif bound is not None and manifest.proof is not None and bound >= value:
+        problems.append("The bound reaches the objective value but the status is not optimal.")
+    return problems
+
+
+def relative_gap(value: float, bound: float | None) -> float | None:
+    """Return (value - bound) / |value|; 0 if the bound reaches the value, None if undefined."""
+    if bound is None:
+        return None
+    if bound >= value:
+        return 0.0
+    return (value - bound) / abs(value) if value else None
+
+
+def _width(original: Original, attribute: int, *, is_numeric: bool) -> float:
+    """Return by what the penalty of a column is divided."""
+    if not is_numeric:
+        return len(original.values(attribute)) - 1.0
+    low, high = original.bounds(attribute)
+    return high - low
+
+
+def _penalty(cell: Cell, width: float) -> float:
+    if cell.suppressed:
+        return 1.0
+    if width == 0:
+        return 0.0
+    if np.isnan(cell.lower):
+        return (len(cell.members) - 1) / width
+    return (cell.upper - cell.lower) / width
+
+
+def _same(first: float, second: float) -> bool:
+    return abs(first - second) <= _SAME_LOSS * max(abs(first), abs(second))

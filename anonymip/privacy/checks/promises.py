@@ -1,0 +1,119 @@
+"""What a manifest promises beside k: diversity of the classes, limits of generalization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.privacy.checks.closeness import far_classes
+from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.hierarchies import Nodes
+from anonymip.privacy.reading.manifests.manifest import Column, Diversity, Limit
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable
+from anonymip.privacy.reading.tables import aligned, distinct
+
+#: A range may exceed its cap by this share, which is rounding.
+_ROUNDING = 1e-9
+
+
+def diversity_problems(
+    published: PublishedTable,
+    original: Original,
+    promised: Diversity,
+    sensitive: tuple[str, ...],
+) -> list[str]:
+    """Return a sentence for each sensitive column with a class that is not diverse.
+
+    Rows of stars only are one class: who finds a person in no other looks among them.
+
+    Parameters
+    ----------
+    published
+        The release; its sensitive columns are as in the original.
+    original
+        The records, with whose values those of a class are compared, where they have to be close.
+    promised
+        The diversity.
+    sensitive
+        Names of the sensitive columns.
+
+    Notes
+    -----
+    Complexity: O(n log n) for each column.
+    """
+    if not sensitive:
+        return ["The manifest promises a diversity, but names no sensitive column."]
+    labels = published.classes()
+    sizes = np.bincount(labels)
+    problems = []
+    for name in sensitive:
+        before, after = aligned(original.untouched[name], published.untouched[name])
+        poor = _poor_classes(labels, sizes, distinct(after)[1], promised)
+        if promised.t is not None:
+            poor |= far_classes(before, after, labels, promised.t, ordered=promised.ordered)
+        if poor.any():
+            row = int(np.argmax(poor[labels])) + 1
+            problems.append(
+                f"{int(poor.sum())} classes lack the promised diversity of {name!r}; published row "
+                f"{row} lies in one."
+            )
+    return problems
+
+
+def _poor_classes(
+    labels: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    values: NDArray[np.int64],
+    promised: Diversity,
+) -> NDArray[np.bool_]:
+    """Return (classes,) whether a class has too few values, or too much of one."""
+    pairs, counts = np.unique(np.stack([labels, values]), axis=1, return_counts=True)
+    kinds = np.bincount(pairs[0], minlength=len(sizes))
+    largest = np.zeros(len(sizes), np.int64)
+    np.maximum.at(largest, pairs[0], counts)
+    # No class meets an l above its size; a larger one would not fit into the products below.
+    over, under = min(promised.l, Fraction(int(sizes.max(initial=0)) + 1)).as_integer_ratio()
+    # Whole numbers, so that a share of exactly 1/l passes.
+    return np.asarray((kinds < promised.distinct) | (largest * over > sizes * under), np.bool_)
+
+
+def cap_problems(
+    published: PublishedTable, limits: tuple[Limit, ...], hierarchies: Mapping[str, Nodes]
+) -> list[str]:
+    """Return a sentence for each cap that a published cell exceeds; stars exceed none."""
+    problems = []
+    for limit in limits:
+        if limit.most is None:
+            continue
+        attribute = published.names.index(limit.attribute)
+        column = published.columns[attribute]
+        nodes = hierarchies.get(column.name)
+        wide = np.array(
+            [
+                not cell.suppressed and _covered(column, cell, nodes) > _slackened(limit.most)
+                for cell in published.cells[attribute]
+            ],
+            np.bool_,
+        )
+        problems += [
+            f"Column {column.name!r}, published row {row + 1}: the cell exceeds its cap."
+            for row in np.flatnonzero(wide[published.codes[:, attribute]])[:1]
+        ]
+    return problems
+
+
+def _slackened(most: float) -> float:
+    return most + _ROUNDING * abs(most)
+
+
+def _covered(column: Column, cell: Cell, nodes: Nodes | None) -> float:
+    """Return what a cap counts: the width of a range, the level of a node, values of a set."""
+    if nodes is not None and cell.node is not None:
+        return float(nodes.level[cell.node])
+    if column.publish == "range":
+        return cell.upper - cell.lower
+    return float(len(cell.members))

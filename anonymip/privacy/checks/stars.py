@@ -1,0 +1,207 @@
+"""Whether the rows of a release keep to its mask, or to the levels of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.hierarchies import Nodes
+from anonymip.privacy.reading.manifests.manifest import Column
+from anonymip.privacy.reading.masks import Mask
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable, dense_rows
+
+
+def inexact_problems(published: PublishedTable) -> list[str]:
+    """Return a sentence for each column with a cell that is neither exact nor a star."""
+    return [
+        sentence
+        for attribute, column in enumerate(published.columns)
+        for sentence in _wrong_cells(
+            published,
+            attribute,
+            [cell.suppressed or _is_exact(column, cell) for cell in published.cells[attribute]],
+            "is neither exact nor a star",
+        )
+    ]
+
+
+def mask_problems(published: PublishedTable, mask: Mask, exempt: NDArray[np.bool_]) -> list[str]:
+    """Return which stars are none of the mask, and which rows of a pattern of single use differ.
+
+    Parameters
+    ----------
+    published
+        The release.
+    mask
+        What the manifest declares.
+    exempt
+        (n,) rows that were suppressed as a whole.
+
+    Notes
+    -----
+    Complexity: O(m n log n), and for each set of starred columns the length of the mask.
+    """
+    stars = published.suppressed
+    labels = dense_rows(stars.astype(np.int8))
+    _, first = np.unique(labels, return_index=True)
+    allowed = np.array(
+        [
+            mask.allows(
+                [name for name, star in zip(published.names, stars[row], strict=True) if star],
+                published.m,
+            )
+            for row in first
+        ],
+        np.bool_,
+    )
+    problems = []
+    wrong = np.flatnonzero(~allowed[labels] & ~exempt)
+    if len(wrong):
+        problems.append(
+            f"The stars of {len(wrong)} rows are no pattern of the mask; published row "
+            f"{wrong[0] + 1} is the first."
+        )
+    if mask.single_use:
+        # A row that differs from the first one of its pattern.
+        classes = published.classes()
+        other = np.flatnonzero(classes != classes[first][labels])
+        if len(other):
+            problems.append(
+                f"Published rows {first[labels[other[0]]] + 1} and {other[0] + 1} have stars in "
+                "the same columns and differ, and a pattern may serve one row only."
+            )
+    return problems
+
+
+def level_problems(
+    published: PublishedTable,
+    levels: Mapping[str, int],
+    hierarchies: Mapping[str, Nodes],
+    exempt: NDArray[np.bool_],
+) -> list[str]:
+    """Return a sentence for each column with a cell that is not on the column's level.
+
+    Level 0 is the exact value. Level l of a hierarchical column is the l-th label behind the value
+    on its path, or the root where the path is shorter; of other columns level 1 is a star.
+
+    Parameters
+    ----------
+    published
+        The release.
+    levels
+        By column, as the manifest declares.
+    hierarchies
+        By column.
+    exempt
+        (n,) rows that were suppressed as a whole.
+    """
+    problems: list[str] = []
+    for attribute, column in enumerate(published.columns):
+        level, nodes = levels[column.name], hierarchies.get(column.name)
+        cells = published.cells[attribute]
+        height = 1 if nodes is None else max(len(path) for path in nodes.paths) - 1
+        if level > height:
+            problems.append(
+                f"The manifest declares level {level} of column {column.name!r}, which has "
+                f"{height}."
+            )
+            continue
+        if nodes is None:
+            right = [cell.suppressed if level else _is_exact(column, cell) for cell in cells]
+        else:
+            shown = {path[min(level, len(path) - 1)] for path in nodes.paths}
+            right = [cell.node in shown for cell in cells]
+        problems += _wrong_cells(
+            published, attribute, right, f"is not on level {level}", exempt=exempt
+        )
+    return problems
+
+
+def recoded_problems(
+    published: PublishedTable,
+    records: Original,
+    levels: Mapping[str, int],
+    hierarchies: Mapping[str, Nodes],
+    exempt: NDArray[np.bool_],
+) -> list[str]:
+    """Return whether more rows than records look as the levels make a record look.
+
+    A short path ends in the root, so that the root stands on several levels: only the original
+    tells whether a cell is on the declared one for its record.
+
+    Parameters
+    ----------
+    published, records
+        Release and original.
+    levels, hierarchies
+        By column.
+    exempt
+        (n,) rows that were suppressed as a whole.
+
+    Notes
+    -----
+    Complexity: O(m n log n).
+    """
+    shown = np.empty(published.codes.shape, np.int64)
+    due = np.empty(records.codes.shape, np.int64)
+    for attribute, column in enumerate(published.columns):
+        level, nodes = levels[column.name], hierarchies.get(column.name)
+        number: dict[object, int] = {}
+        due_texts: list[object] = []
+        if nodes is not None:
+            path = {line[0]: line[min(level, len(line) - 1)] for line in nodes.paths}
+            due_texts = [path.get(str(value)) for value in records.levels[attribute]]
+            texts: list[object] = [cell.node for cell in published.cells[attribute]]
+        elif level:
+            due_texts = ["*"] * len(records.levels[attribute])
+            texts = ["*" if cell.suppressed else None for cell in published.cells[attribute]]
+        elif column.is_numeric:
+            due_texts = [float(value) for value in records.levels[attribute].astype(np.float64)]
+            texts = [cell.lower for cell in published.cells[attribute]]
+        else:
+            due_texts = [str(value) for value in records.levels[attribute]]
+            texts = [next(iter(cell.members), None) for cell in published.cells[attribute]]
+        for found, codes, into in (
+            (texts, published.codes[:, attribute], shown),
+            (due_texts, records.codes[:, attribute], due),
+        ):
+            ids = np.array([number.setdefault(text, len(number)) for text in found], np.int64)
+            into[:, attribute] = ids[codes]
+    labels = dense_rows(np.concatenate([shown[~exempt], due]))
+    kept = int(np.count_nonzero(~exempt))
+    there = np.bincount(labels[:kept], minlength=labels.max() + 1)
+    wanted = np.bincount(labels[kept:], minlength=labels.max() + 1)
+    over = np.flatnonzero((there > wanted)[labels[:kept]])
+    if not len(over):
+        return []
+    row = int(np.flatnonzero(~exempt)[over[0]])
+    return [f"Published row {row + 1} is one of more rows than records that look so on the levels."]
+
+
+def _is_exact(column: Column, cell: Cell) -> bool:
+    """Return whether a cell shows a value as it is; a group of a single value does not."""
+    if column.is_node:
+        return cell.members == (cell.node,)
+    return len(cell.members) == 1
+
+
+def _wrong_cells(
+    published: PublishedTable,
+    attribute: int,
+    right: list[bool],
+    reason: str,
+    *,
+    exempt: NDArray[np.bool_] | None = None,
+) -> list[str]:
+    wrong = ~np.array(right, np.bool_)[published.codes[:, attribute]]
+    if exempt is not None:
+        wrong &= ~exempt
+    name = published.columns[attribute].name
+    return [
+        f"Column {name!r}, published row {row + 1}: the cell {reason}."
+        for row in np.flatnonzero(wrong)[:1]
+    ]

@@ -1,0 +1,210 @@
+"""Whether a published table says the truth about the original records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.privacy.graph.containment import Containment
+from anonymip.privacy.graph.matching import Shortage, find_shortage
+from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import NAMED_PROBLEMS, PublishedTable, dense_rows
+from anonymip.privacy.reading.tables import aligned, distinct
+
+#: Rows that are compared with records at once, where some records are left out.
+_BLOCK = 256
+
+
+def range_problems(published: PublishedTable, original: Original) -> list[str]:
+    """Return a sentence for each column with a published cell that leaves the domain."""
+    problems: list[str] = []
+    for attribute, (column, cells) in enumerate(
+        zip(published.columns, published.cells, strict=True)
+    ):
+        if column.is_numeric:
+            low, high = original.bounds(attribute)
+            outside = [cell.lower < low or cell.upper > high for cell in cells]
+        else:
+            permissible = original.values(attribute)
+            outside = [not permissible.issuperset(_texts(cell)) for cell in cells]
+        rows = np.flatnonzero(np.array(outside, np.bool_)[published.codes[:, attribute]])
+        problems += [
+            f"Column {column.name!r}, published row {row + 1}: the cell leaves the domain."
+            for row in rows[:1]
+        ]
+    return problems
+
+
+def truth_problems(
+    published: PublishedTable, original: Original, *, in_order: bool, is_cover: bool = False
+) -> list[str]:
+    """Return why the original records cannot be handed out to the published rows.
+
+    Parameters
+    ----------
+    published, original
+        The two tables. If the release has fewer rows, every row still needs a record of its own;
+        the other records are left out.
+    in_order
+        Whether published row i stands for original record i, or for the i-th one that is not left
+        out; else any one-to-one assignment of records to rows will do.
+    is_cover
+        Whether sensitive and kept values follow an assignment of their own: then only the cells
+        of row i are tied to record i.
+    """
+    containments = [
+        Containment(cells, levels)
+        for cells, levels in zip(published.cells, original.levels, strict=True)
+    ]
+    untouched = {name: _paired_codes(original, published, name) for name in published.untouched}
+    if in_order:
+        tied = {} if is_cover else untouched
+        check = _row_by_row if published.n == original.n else _in_turn
+        problems = check(published, original, containments, tied)
+        if problems or not is_cover:
+            return problems
+    problems = [
+        f"Column {name!r}, published row {row + 1}: the value occurs more often than in the "
+        "original."
+        for name, (before, after) in untouched.items()
+        for row in _surplus(before, after)
+    ]
+    if problems:
+        return problems
+    before, after = _groups(untouched, original.n, published.n)
+    surplus = _surplus(before, after)
+    if surplus:
+        return [
+            f"Published row {row + 1}: the combination of sensitive and kept values occurs more "
+            "often than in the original."
+            for row in surplus
+        ]
+    # A row of stars takes any record: one stands for each record that is left out, beside the rows
+    # with its sensitive and kept values.
+    count = original.n - published.n
+    left_out = np.bincount(before) - np.bincount(after, minlength=int(before.max()) + 1)
+    padded = published.with_rows_of_stars(count)
+    after = np.concatenate([after, np.repeat(np.arange(len(left_out)), left_out)])
+    containments = [
+        Containment(cells, levels)
+        for cells, levels in zip(padded.cells, original.levels, strict=True)
+    ]
+    shortage = find_shortage(original.codes, before, padded.codes, after, containments)
+    if shortage is None:
+        return []
+    spare = int(left_out[before[shortage.example]])
+    return [_shortage_sentence(shortage, int(original.rows[shortage.example]) + 1, spare)]
+
+
+def _shortage_sentence(shortage: Shortage, row: int, spare: int) -> str:
+    """Name one of the records; `spare` of those with its values may be left out."""
+    if spare:
+        return (
+            f"{shortage.records} original records, row {row} among them, fit into only "
+            f"{shortage.rows - spare} published rows that show their sensitive and kept values, "
+            f"and no more than {spare} of them may be left out."
+        )
+    if shortage.rows == 0:
+        return (
+            f"Original row {row} fits into no published row that shows its sensitive and kept "
+            "values."
+        )
+    return (
+        f"{shortage.records} original records, row {row} among them, fit into only "
+        f"{shortage.rows} published rows that show their sensitive and kept values."
+    )
+
+
+def _row_by_row(
+    published: PublishedTable,
+    original: Original,
+    containments: Sequence[Containment],
+    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> list[str]:
+    wrong: list[tuple[str, NDArray[np.bool_], str]] = [
+        (
+            column.name,
+            ~containment.holds(original.codes[:, attribute], published.codes[:, attribute]),
+            "does not contain the original value",
+        )
+        for attribute, (column, containment) in enumerate(
+            zip(published.columns, containments, strict=True)
+        )
+    ]
+    wrong += [
+        (name, before != after, "is not the original value")
+        for name, (before, after) in untouched.items()
+    ]
+    return [
+        f"Column {name!r}, published row {row + 1}: the cell {reason}."
+        for name, rows, reason in wrong
+        for row in np.flatnonzero(rows)[:NAMED_PROBLEMS]
+    ]
+
+
+def _in_turn(
+    published: PublishedTable,
+    original: Original,
+    containments: Sequence[Containment],
+    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> list[str]:
+    """Give every row, in order, the first record behind the last one given that fits it.
+
+    If any choice of records in order works, this one does: a record that comes earlier leaves no
+    fewer for the rows that follow. Rows and records are compared a block at a time; complexity
+    O(m n) and a block for each record that is left out.
+    """
+    row, skipped = 0, 0
+    most = original.n - published.n
+    while row < published.n:
+        rows = np.arange(row, min(row + _BLOCK, published.n))
+        records = rows + skipped
+        fits = np.ones(len(rows), np.bool_)
+        for attribute, containment in enumerate(containments):
+            fits &= containment.holds(
+                original.codes[records, attribute], published.codes[rows, attribute]
+            )
+        for before, after in untouched.values():
+            fits &= before[records] == after[rows]
+        if fits.all():
+            row += len(rows)
+            continue
+        row += int(np.argmin(fits))
+        skipped += 1
+        if skipped > most:
+            behind = f"Published row {row + 1}: no original record behind those of the rows before"
+            return [f"{behind} it fits, if only {most} are left out."]
+    return []
+
+
+def _paired_codes(
+    original: Original, published: PublishedTable, name: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return codes of an untouched column before and after: equal codes, equal values."""
+    before, after = aligned(original.untouched[name], published.untouched[name])
+    _, codes = distinct(np.concatenate([before, after]))
+    return codes[: len(before)], codes[len(before) :]
+
+
+def _groups(
+    untouched: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]], records: int, rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the group of each record and each row: equal where all untouched values are."""
+    columns = [np.concatenate(pair) for pair in untouched.values()]
+    both = records + rows
+    groups = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(both, np.int64)
+    return groups[:records], groups[records:]
+
+
+def _surplus(before: NDArray[np.int64], after: NDArray[np.int64]) -> list[int]:
+    """Return the first published row whose code occurs more often than before, if any."""
+    size = 1 + int(max(before.max(), after.max()))
+    more = np.bincount(after, minlength=size) > np.bincount(before, minlength=size)
+    return [int(row) for row in np.flatnonzero(more[after])[:1]]
+
+
+def _texts(cell: Cell) -> tuple[str, ...]:
+    return tuple(str(value) for value in cell.members)

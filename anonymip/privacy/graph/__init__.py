@@ -1,0 +1,1 @@
+"""The graph of records and published rows that covers are verified on."""

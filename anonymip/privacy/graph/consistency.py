@@ -1,0 +1,279 @@
+"""The consistency graph: which original records each published row can be, by its cells alone.
+
+An adversary who knows the quasi-identifiers of everybody joins them with the release; the pairs
+that fit are the *matches*. Records with the same values and rows with the same cells are counted,
+not listed, and the graph is never written down as a whole: bit tables answer which rows contain a
+record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anonymip.errors import InputError
+from anonymip.privacy.graph.containment import BitTable, Containment
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable, dense_rows
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+#: Comparisons of a column made at once.
+_COMPARED_AT_ONCE = 1 << 22
+
+
+class Consistency(Protocol):
+    """Kinds of records and kinds of rows, and which contain which."""
+
+    @property
+    def record_units(self) -> NDArray[np.int64]:
+        """(a,) how many records are of each kind."""
+        ...
+
+    @property
+    def row_units(self) -> NDArray[np.int64]:
+        """(b,) how many rows are of each kind."""
+        ...
+
+    @property
+    def first_records(self) -> NDArray[np.int64]:
+        """(a,) the first record of each kind."""
+        ...
+
+    @property
+    def first_rows(self) -> NDArray[np.int64]:
+        """(b,) the first row of each kind."""
+        ...
+
+    def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
+        """Return matches (kind of record, kind of row) of some kinds of records, each once.
+
+        Parameters
+        ----------
+        records
+            Kinds of records.
+        limit
+            So many of each kind at most, so that a kind with fewer has no others; None means all.
+        """
+        ...
+
+    def records_of(self, rows: NDArray[np.int64]) -> Pairs:
+        """Return all matches (kind of record, kind of row) of some kinds of rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MatchGraph:
+    """A consistency graph that is given match by match, every record a kind of its own.
+
+    Parameters
+    ----------
+    start
+        (n + 1,) where the matches of each published row begin in `records`; the last entry ends it.
+    records
+        Original records that each row can be.
+
+    Raises
+    ------
+    InputError
+        If the two do not describe a graph of n records and n rows.
+    """
+
+    start: NDArray[np.int64]
+    records: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        start, records = np.asarray(self.start, np.int64), np.asarray(self.records, np.int64)
+        n = len(start) - 1
+        if n < 1 or start[0] != 0 or start[-1] != len(records) or (np.diff(start) < 0).any():
+            raise InputError(
+                "start does not cut the records into rows", remedy="Give n + 1 ascending places"
+            )
+        if len(records) and (records.min() < 0 or records.max() >= n):
+            raise InputError("a row names no record", remedy=f"Give records from 0 to {n - 1}")
+        order = np.lexsort((records, np.repeat(np.arange(n), np.diff(start))))
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "records", records[order])
+        if (np.diff(self.records * n + self.rows) == 0).any():
+            raise InputError("a row names a record twice", remedy="Name each once")
+
+    @classmethod
+    def of(cls, rows: Sequence[ArrayLike]) -> MatchGraph:
+        """Return the graph of which the records of each published row are given."""
+        parts = [np.asarray(row, np.int64).ravel() for row in rows]
+        sizes = [len(part) for part in parts]
+        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(start, np.concatenate([np.empty(0, np.int64), *parts]))
+
+    @property
+    def n(self) -> int:
+        """Number of records, and of rows."""
+        return len(self.start) - 1
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """(matches,) the published row of each entry of `records`."""
+        return np.repeat(np.arange(self.n), np.diff(self.start))
+
+    @property
+    def record_units(self) -> NDArray[np.int64]:
+        """(n,) ones."""
+        return np.ones(self.n, np.int64)
+
+    @property
+    def row_units(self) -> NDArray[np.int64]:
+        """(n,) ones."""
+        return np.ones(self.n, np.int64)
+
+    @property
+    def first_records(self) -> NDArray[np.int64]:
+        """(n,) the records."""
+        return np.arange(self.n)
+
+    @property
+    def first_rows(self) -> NDArray[np.int64]:
+        """(n,) the rows."""
+        return np.arange(self.n)
+
+    def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
+        """Return the matches of some records, the first `limit` of each."""
+        asked = np.isin(self.records, records)
+        source, target = self.records[asked], self.rows[asked]
+        order = np.argsort(source, kind="stable")
+        source, target = source[order], target[order]
+        if limit is not None:
+            early = _place_in_run(source) < limit
+            source, target = source[early], target[early]
+        return source, target
+
+    def records_of(self, rows: NDArray[np.int64]) -> Pairs:
+        """Return the matches of some rows."""
+        asked = np.isin(self.rows, rows)
+        return self.records[asked], self.rows[asked]
+
+
+class PublishedMatches:
+    """The consistency graph of a release.
+
+    Parameters
+    ----------
+    original, published
+        Tables of the same number of rows.
+    record_labels, row_labels
+        (n,) numbers that records, or rows, of one kind must share; they do not matter for what
+        contains what. None means no labels.
+
+    Notes
+    -----
+    Rows with narrow cells come first, so that limited answers name the tightest rows. A question
+    for the rows of a record costs O(b m / 64) word operations, one for the records of a row
+    O(a m) comparisons.
+    """
+
+    def __init__(
+        self,
+        original: Original,
+        published: PublishedTable,
+        record_labels: NDArray[np.int64] | None = None,
+        row_labels: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._containments = [
+            Containment(cells, levels)
+            for cells, levels in zip(published.cells, original.levels, strict=True)
+        ]
+        self.record_kind, self.first_records, self.record_units = _kinds(
+            original.codes, record_labels
+        )
+        row_kind, first, units = _kinds(published.codes, row_labels)
+        share = np.zeros(len(units))
+        for attribute, containment in enumerate(self._containments):
+            share += containment.log_share()[published.codes[first, attribute]]
+        order = np.argsort(share, kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        self.row_kind, self.first_rows, self.row_units = place[row_kind], first[order], units[order]
+        self._record_codes = original.codes[self.first_records]
+        self._row_codes = published.codes[self.first_rows]
+        self._table = BitTable(self._row_codes, self._containments)
+        self._blurred = any(
+            int(containment.buckets()[-1]) + 1 < containment.level_count
+            for containment in self._containments
+        )
+
+    def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
+        """Return matches of some kinds of records, those with the tightest rows first."""
+        most = len(self.row_units) if limit is None else limit
+        if not len(records):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        source, target = self._table.first_containing(self._record_codes[records], most)
+        if self._blurred and limit is not None:
+            # Matches that only seemed to be some have used up the limit.
+            few = np.bincount(source, minlength=len(records)) < limit
+            rest, rows = self._table.first_containing(
+                self._record_codes[records[few]], len(self.row_units)
+            )
+            rest = np.flatnonzero(few)[rest]
+            early = _place_in_run(rest) < limit
+            kept = ~few[source]
+            source = np.concatenate([source[kept], rest[early]])
+            target = np.concatenate([target[kept], rows[early]])
+        return records[source], target
+
+    def records_of(self, rows: NDArray[np.int64]) -> Pairs:
+        """Return all matches of some kinds of rows."""
+        found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        everyone = len(self._record_codes)
+        at_once = max(1, _COMPARED_AT_ONCE // everyone)
+        for begin in range(0, len(rows), at_once):
+            some = rows[begin : begin + at_once]
+            source = np.tile(np.arange(everyone), len(some))
+            target = np.repeat(some, everyone)
+            for attribute, containment in enumerate(self._containments):
+                inside = containment.holds(
+                    self._record_codes[source, attribute], self._row_codes[target, attribute]
+                )
+                source, target = source[inside], target[inside]
+            found.append((source, target))
+        return np.concatenate([part[0] for part in found]), np.concatenate(
+            [part[1] for part in found]
+        )
+
+    def graph(self) -> MatchGraph:
+        """Return the graph match by match; for tables whose matches fit into memory."""
+        source, target = self.rows_of(np.arange(len(self.record_units)))
+        by_record = np.argsort(self.record_kind, kind="stable")
+        record_start = np.cumsum(self.record_units) - self.record_units
+        order = np.argsort(target, kind="stable")
+        source, kind_sizes = source[order], np.bincount(target, minlength=len(self.row_units))
+        kind_start = np.cumsum(kind_sizes) - kind_sizes
+        # First kinds of records of each row, then the records of each kind.
+        sizes = kind_sizes[self.row_kind]
+        kinds = source[np.repeat(kind_start[self.row_kind], sizes) + _places(sizes)]
+        units = self.record_units[kinds]
+        records = by_record[np.repeat(record_start[kinds], units) + _places(units)]
+        row = np.repeat(np.arange(len(self.row_kind)), sizes)
+        counts = np.bincount(row, weights=units, minlength=len(self.row_kind)).astype(np.int64)
+        return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
+
+
+def _kinds(
+    codes: NDArray[np.int32], labels: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the kind of each row of codes; first row and number of rows of each kind."""
+    kind = dense_rows(codes if labels is None else np.column_stack([codes, labels]))
+    _, first, units = np.unique(kind, return_index=True, return_counts=True)
+    return kind, first.astype(np.int64), units.astype(np.int64)
+
+
+def _places(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return 0, 1, ... within each of consecutive runs of the given sizes."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def _place_in_run(sorted_values: NDArray[np.int64]) -> NDArray[np.int64]:
+    starts = np.searchsorted(sorted_values, sorted_values, "left")
+    return np.arange(len(sorted_values)) - starts

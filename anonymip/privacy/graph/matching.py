@@ -1,0 +1,311 @@
+"""Whether the original records can be handed out to the published rows.
+
+A release is true if every original record can be given a published row of its own that contains
+it and shows its sensitive and kept values. This is a perfect matching between records and rows.
+Records with the same values and rows with the same cells are counted, not listed, and the
+matching is found as a flow. Edges are never all written down: bit tables (one bit per class and
+column value) find the classes that contain a record in microseconds; a maximum flow over the
+tightest few classes of every record places most records; augmenting paths over all classes
+place the rest, or prove that they have no place (Hall's theorem).
+
+References
+----------
+P. Hall, "On representatives of subsets", 1935, doi:10.1112/jlms/s1-10.37.26.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import maximum_flow
+
+from anonymip.privacy.graph.containment import BitTable, Containment
+from anonymip.privacy.reading.published import dense_rows
+
+#: Classes per record in the first flow, the tightest ones.
+_FIRST_EDGES = 12
+#: Groups with at most this many pairs of a record type and a class are compared pair by pair.
+_SMALL_GROUP = 4096
+#: Pairs compared at once.
+_PAIRS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A proof that no matching exists.
+
+    Parameters
+    ----------
+    records
+        Number of original records ...
+    rows
+        ... that fit only into these fewer published rows.
+    example
+        One of the records, by its index among the records.
+    """
+
+    records: int
+    rows: int
+    example: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Distinct (group, code row) pairs of one side, sorted by group.
+
+    Parameters
+    ----------
+    codes
+        (d, m) code rows.
+    units
+        (d,) how many records or rows are of the kind.
+    starts
+        (groups + 1,) where each group starts.
+    first
+        (d,) the first record or row of the kind.
+    """
+
+    codes: NDArray[np.int32]
+    units: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
+def find_shortage(
+    record_codes: NDArray[np.int32],
+    record_groups: NDArray[np.int64],
+    row_codes: NDArray[np.int32],
+    row_groups: NDArray[np.int64],
+    containments: Sequence[Containment],
+) -> Shortage | None:
+    """Look for a perfect matching of records and rows within groups.
+
+    Parameters
+    ----------
+    record_codes
+        (n, m) int32, value of each record in each column.
+    record_groups
+        (n,) numbers 0, 1, ... of the groups: records and rows match within a group only. Every
+        group has as many records as rows.
+    row_codes
+        (n, m) int32, cell of each published row in each column.
+    row_groups
+        (n,) likewise.
+    containments
+        For each column, which cells contain which values.
+
+    Returns
+    -------
+    Shortage or None
+        None if a perfect matching exists, else why none does.
+
+    Notes
+    -----
+    Complexity: O(T C m / 64) word operations for T kinds of records and C of rows in a group,
+    and the flow; memory O(n + C times the number of values).
+    """
+    groups = int(record_groups.max()) + 1
+    records = _side(record_codes, record_groups, groups)
+    rows = _side(row_codes, row_groups, groups)
+    rows = _tightest_first(rows, containments)
+    source, target = _first_edges(records, rows, containments)
+    source, target, amount = _maximum_flow(records, rows, source, target)
+    placed = np.bincount(source, weights=amount, minlength=len(records.units))
+    left = records.units - placed.astype(np.int64)
+    for group in np.unique(np.searchsorted(records.starts, np.flatnonzero(left), "right") - 1):
+        search = _Search(records, rows, int(group), containments)
+        search.start(source, target, amount)
+        shortage = search.place_all(left)
+        if shortage is not None:
+            return shortage
+    return None
+
+
+def _side(codes: NDArray[np.int32], groups: NDArray[np.int64], count: int) -> _Side:
+    kinds = dense_rows(np.column_stack([groups, codes]))
+    _, first, units = np.unique(kinds, return_index=True, return_counts=True)
+    order = np.argsort(groups[first], kind="stable")
+    first, units = first[order], units[order]
+    starts = np.searchsorted(groups[first], np.arange(count + 1))
+    return _Side(codes[first], units.astype(np.int64), starts, first)
+
+
+def _tightest_first(rows: _Side, containments: Sequence[Containment]) -> _Side:
+    """Sort the kinds of a group by the share of values that they contain."""
+    size = np.zeros(len(rows.units))
+    for attribute, containment in enumerate(containments):
+        size += containment.log_share()[rows.codes[:, attribute]]
+    group = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
+    order = np.lexsort((size, group))
+    return _Side(rows.codes[order], rows.units[order], rows.starts, rows.first[order])
+
+
+def _first_edges(
+    records: _Side, rows: _Side, containments: Sequence[Containment]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return pairs (kind of record, kind of row) that contain each other: few per record."""
+    left, right = np.diff(records.starts), np.diff(rows.starts)
+    small = left * right <= _SMALL_GROUP
+    edges = list(_pairwise_edges(records, rows, np.flatnonzero(small), containments))
+    for group in np.flatnonzero(~small):
+        table = _table(rows, int(group), containments)
+        begin, end = int(records.starts[group]), int(records.starts[group + 1])
+        source, target = table.first_containing(records.codes[begin:end], _FIRST_EDGES)
+        edges.append((source + begin, target + rows.starts[group]))
+    return (
+        np.concatenate([edge[0] for edge in edges]),
+        np.concatenate([edge[1] for edge in edges]),
+    )
+
+
+def _pairwise_edges(
+    records: _Side, rows: _Side, groups: NDArray[np.int64], containments: Sequence[Containment]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    left, right = np.diff(records.starts)[groups], np.diff(rows.starts)[groups]
+    ends = np.cumsum(left * right)
+    begin = 0
+    while begin < len(groups):
+        before = int(ends[begin - 1]) if begin else 0
+        stop = max(begin + 1, int(np.searchsorted(ends, before + _PAIRS_AT_ONCE, "right")))
+        some = slice(begin, stop)
+        pairs = left[some] * right[some]
+        offset = np.arange(pairs.sum()) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        width = np.repeat(right[some], pairs)
+        source = np.repeat(records.starts[groups[some]], pairs) + offset // width
+        target = np.repeat(rows.starts[groups[some]], pairs) + offset % width
+        for attribute, containment in enumerate(containments):
+            inside = containment.holds(
+                records.codes[source, attribute], rows.codes[target, attribute]
+            )
+            source, target = source[inside], target[inside]
+        yield source, target
+        begin = stop
+
+
+def _table(rows: _Side, group: int, containments: Sequence[Containment]) -> BitTable:
+    return BitTable(rows.codes[rows.starts[group] : rows.starts[group + 1]], containments)
+
+
+def _maximum_flow(
+    records: _Side, rows: _Side, source: NDArray[np.int64], target: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges that a maximum flow uses: kind of record, kind of row, units."""
+    a, b = len(records.units), len(rows.units)
+    tail = np.concatenate([np.zeros(a, np.int64), source + 1, np.arange(b) + a + 1])
+    head = np.concatenate([np.arange(a) + 1, target + a + 1, np.full(b, a + b + 1)])
+    capacity = np.concatenate(
+        [records.units, np.minimum(records.units[source], rows.units[target]), rows.units]
+    )
+    shape = (a + b + 2, a + b + 2)
+    network = csr_array((capacity.astype(np.int32), (tail, head)), shape=shape)
+    flow = coo_array(maximum_flow(network, 0, a + b + 1).flow)
+    tail, head = flow.coords
+    used = (flow.data > 0) & (tail > 0) & (tail <= a)
+    return (
+        tail[used].astype(np.int64) - 1,
+        head[used].astype(np.int64) - a - 1,
+        flow.data[used].astype(np.int64),
+    )
+
+
+class _Search:
+    """Augmenting paths within one group, over all classes, starting from a partial matching."""
+
+    def __init__(
+        self, records: _Side, rows: _Side, group: int, containments: Sequence[Containment]
+    ) -> None:
+        self.records = records
+        self.begin, self.end = int(records.starts[group]), int(records.starts[group + 1])
+        self.row_begin = int(rows.starts[group])
+        self.table = _table(rows, group, containments)
+        self.units = rows.units[self.row_begin : int(rows.starts[group + 1])]
+        self.free = self.units.copy()
+        self.open = self.table.all_classes()
+        self.holders: list[dict[int, int]] = [{} for _ in self.units]
+
+    def start(
+        self, source: NDArray[np.int64], target: NDArray[np.int64], amount: NDArray[np.int64]
+    ) -> None:
+        """Take over what a flow has placed in this group."""
+        inside = (source >= self.begin) & (source < self.end)
+        places = target[inside] - self.row_begin
+        np.subtract.at(self.free, places, amount[inside])
+        self.table.remove(self.open, np.flatnonzero(self.free == 0))
+        for kind, place, units in zip(
+            source[inside].tolist(), places.tolist(), amount[inside].tolist(), strict=True
+        ):
+            self.holders[place][kind] = units
+
+    def place_all(self, left: NDArray[np.int64]) -> Shortage | None:
+        """Place the units `left` (d,) of the group's kinds, which becomes 0 where it succeeds."""
+        for kind in range(self.begin, self.end):
+            while left[kind] > 0:
+                amount_or_shortage = self._augment(kind, int(left[kind]))
+                if isinstance(amount_or_shortage, Shortage):
+                    return amount_or_shortage
+                left[kind] -= amount_or_shortage
+        return None
+
+    def _augment(self, kind: int, wanted: int) -> int | Shortage:
+        """Place up to `wanted` units along a shortest path, or prove that none exists."""
+        unseen = self.table.all_classes()
+        came_from: dict[int, int] = {}
+        taken_by: dict[int, int] = {}
+        seen = {kind}
+        queue = deque([kind])
+        while queue:
+            current = queue.popleft()
+            record = self.records.codes[current]
+            available = self.table.containing(record, self.open)
+            if len(available):
+                taken_by[int(available[0])] = current
+                return self._push(kind, wanted, int(available[0]), taken_by, came_from)
+            fresh = self.table.containing(record, unseen)
+            self.table.remove(unseen, fresh)
+            for place in fresh.tolist():
+                taken_by[place] = current
+                for holder in self.holders[place]:
+                    if holder not in seen:
+                        seen.add(holder)
+                        came_from[holder] = place
+                        queue.append(holder)
+        return Shortage(
+            int(self.records.units[list(seen)].sum()),
+            int(self.units[list(taken_by)].sum()),
+            int(self.records.first[kind]),
+        )
+
+    def _push(
+        self,
+        kind: int,
+        wanted: int,
+        last: int,
+        taken_by: dict[int, int],
+        came_from: dict[int, int],
+    ) -> int:
+        path: list[tuple[int, int]] = []
+        place = last
+        while True:
+            taker = taken_by[place]
+            path.append((taker, place))
+            if taker == kind:
+                break
+            place = came_from[taker]
+        amount = min(wanted, int(self.free[last]))
+        for (_, given), (taker, _) in zip(path[1:], path, strict=False):
+            amount = min(amount, self.holders[given][taker])
+        self.free[last] -= amount
+        if self.free[last] == 0:
+            self.table.remove(self.open, np.array([last]))
+        for taker, place in path:
+            self.holders[place][taker] = self.holders[place].get(taker, 0) + amount
+        for (_, given), (taker, _) in zip(path[1:], path, strict=False):
+            self.holders[given][taker] -= amount
+            if self.holders[given][taker] == 0:
+                del self.holders[given][taker]
+        return amount

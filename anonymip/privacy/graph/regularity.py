@@ -1,0 +1,370 @@
+"""Whether k disjoint assignments of records to rows exist, and which matches are effective.
+
+An assignment hands every original record a row of its own that contains it. There are k disjoint
+ones exactly if the consistency graph has a spanning subgraph in which every record and every row
+has k matches, for such a graph falls into k perfect matchings [1]_; a maximum flow finds it or
+shows that there is none. A match is *effective* if it lies in some assignment [2]_.
+
+The graph of a large release is not built. Any part of it that holds such a subgraph proves the
+claim, and a part fails for good only if its deficient records, and all that are reached from
+them, have all their matches in it: until then they get more of them.
+
+References
+----------
+.. [1] D. König: Über Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre,
+   Mathematische Annalen 77, 1916.
+.. [2] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy Preserving
+   Data Publishing, SIGMOD 2010, Section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
+
+from anonymip.privacy.graph.consistency import Consistency, Pairs
+
+#: Matches of each kind of record in the first part of the graph, times k ...
+_FIRST_MATCHES = 4
+#: ... but so many at least; and how much wider the next part is, where a part falls short.
+_FEWEST_MATCHES = 64
+_WIDER = 8
+#: A deficient set of rows is looked for among so many rows at most, one of records from so many.
+_ROWS_VISITED = 256
+_STARTS = 16
+
+
+@dataclass(frozen=True)
+class Deficiency:
+    """A proof that no k disjoint assignments exist.
+
+    Parameters
+    ----------
+    side
+        ``"records"`` or ``"rows"``: what the set consists of.
+    size
+        Number of its members.
+    needed, available
+        Matches that they need, k each, and how many they can have: at most k of any partner.
+    example
+        One of them, by its index.
+    """
+
+    side: str
+    size: int
+    needed: int
+    available: int
+    example: int
+
+
+@dataclass(frozen=True, eq=False)
+class EffectiveMatches:
+    """How many effective matches there are.
+
+    Parameters
+    ----------
+    of_records, of_rows
+        (kinds,) effective matches of one record, and of one row, of each kind. Exact where they
+        are below what was asked for, else a lower bound.
+    """
+
+    of_records: NDArray[np.int64]
+    of_rows: NDArray[np.int64]
+
+
+class GraphPart:
+    """A part of a consistency graph that grows where it has to.
+
+    Parameters
+    ----------
+    graph
+        The whole graph; it has as many records as rows.
+    k
+        Disjoint assignments that will be asked for; it sizes the first part.
+
+    Notes
+    -----
+    Memory grows with the matches that are looked at, not with those there are. A release that
+    fails may need all matches of the records that are reached from the deficient ones.
+    """
+
+    def __init__(self, graph: Consistency, k: int = 1) -> None:
+        self.graph = graph
+        self.a, self.b = len(graph.record_units), len(graph.row_units)
+        self._limit = np.zeros(self.a, np.int64)
+        source, target = self._ask(np.arange(self.a), max(_FEWEST_MATCHES, _FIRST_MATCHES * k))
+        self._take(source * self.b + target)
+
+    def degrees(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return matches of one record and of one row of each kind; exact where below k.
+
+        Complexity: that of finding the first part, and all matches of what has too few in it.
+        """
+        records = np.bincount(self.source, self.graph.row_units[self.target], self.a)
+        short = np.flatnonzero((records < k) & (self._limit < self.b))
+        if len(short):
+            source, target = self.graph.rows_of(short)
+            found = np.bincount(source, self.graph.row_units[target], self.a)
+            records[short] = found[short]
+        rows = np.bincount(self.target, self.graph.record_units[self.source], self.b)
+        short = np.flatnonzero(rows < k)
+        if len(short) and (self._limit < self.b).any():
+            source, target = self.graph.records_of(short)
+            found = np.bincount(target, self.graph.record_units[source], self.b)
+            rows[short] = found[short]
+        return records.astype(np.int64), rows.astype(np.int64)
+
+    def find_deficiency(self, k: int) -> Deficiency | None:
+        """Look for k disjoint assignments; None if they exist, else why they do not.
+
+        Notes
+        -----
+        Complexity: that of a maximum flow from a + b nodes over the matches of the part.
+        """
+        units, row_units = self.graph.record_units, self.graph.row_units
+        self.flow = np.zeros(len(self.source), np.int64)
+        while True:
+            self._augment(k)
+            out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
+            short = np.flatnonzero(out < k * units)
+            if not len(short):
+                return None
+            reached, _ = self._reached(short, k)
+            if not self._grow(reached):
+                break
+        found = [self._deficient_records(start, k) for start in short[:_STARTS]]
+        into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
+        rows = [
+            self._deficient_rows(int(row), k)
+            for row in np.flatnonzero(into < k * row_units)[:_STARTS]
+        ]
+        found += [deficiency for deficiency in rows if deficiency is not None]
+        return min(found, key=lambda deficiency: deficiency.size)
+
+    def effective(self, least: int | None = None) -> EffectiveMatches | None:
+        """Return the numbers of effective matches; None if there is no assignment at all.
+
+        Parameters
+        ----------
+        least
+            Numbers from here on need not be exact; None means that all are.
+        """
+        if not self.assign():
+            return None
+        most = np.iinfo(np.int64).max if least is None else least
+        while True:
+            inside = self.effective_part()
+            source, target = self.source[inside], self.target[inside]
+            records = np.bincount(source, self.graph.row_units[target], self.a).astype(np.int64)
+            rows = np.bincount(target, self.graph.record_units[source], self.b).astype(np.int64)
+            if not self.widen(np.flatnonzero(records < most), np.flatnonzero(rows < most)):
+                return EffectiveMatches(records, rows)
+
+    def assign(self) -> bool:
+        """Find one assignment; returns whether there is one."""
+        return self.find_deficiency(1) is None
+
+    def effective_part(self) -> NDArray[np.bool_]:
+        """Return which of the part's matches are effective within it; an assignment is known.
+
+        Notes
+        -----
+        Send an arrow from each record to the rows that contain it, and from each row of an
+        assignment to its record: a match is effective if it closes a circle, so both its ends lie
+        in one strongly connected component. Complexity: linear in the matches.
+        """
+        _, component = connected_components(self._all_arrows(), connection="strong")
+        inside: NDArray[np.bool_] = component[self.source] == component[self.a + self.target]
+        return inside
+
+    def widen(self, records: NDArray[np.int64], rows: NDArray[np.int64]) -> bool:
+        """Add matches that can make more matches of some records and rows effective.
+
+        Returns False if there are none: then all their effective matches are in the part.
+        """
+        starts = np.concatenate([records, self.a + rows])
+        if not len(starts):
+            return False
+        # All circles through a record pass what is reached from it.
+        return self._grow(self._follow(self._all_arrows(), starts)[: self.a])
+
+    def _ask(self, records: NDArray[np.int64], limit: int) -> Pairs:
+        """Return matches of some kinds of records, and note what is still to be asked of them."""
+        source, target = self.graph.rows_of(records, limit if limit < self.b else None)
+        found = np.bincount(source, minlength=self.a)[records]
+        self._limit[records] = np.where(found < limit, self.b, limit)
+        return source, target
+
+    def _take(self, keys: NDArray[np.int64]) -> None:
+        """Hold matches in the order of their keys, without flow."""
+        self._keys = np.sort(keys)
+        self.source, self.target = np.divmod(self._keys, self.b)
+        self.flow = np.zeros(len(keys), np.int64)
+
+    def _grow(self, records: NDArray[np.bool_]) -> bool:
+        """Give some kinds of records more matches; returns False if they have all."""
+        wanting = np.flatnonzero(records & (self._limit < self.b))
+        if not len(wanting):
+            return False
+        source, target = self._ask(wanting, _WIDER * int(self._limit[wanting].max()))
+        keys, flow = self._keys, self.flow
+        fresh = np.sort(np.concatenate([keys, source * self.b + target]))
+        self._take(fresh[np.diff(fresh, prepend=-1) > 0])
+        self.flow[np.searchsorted(self._keys, keys)] = flow
+        return True
+
+    def _capacity(self, k: int) -> NDArray[np.int64]:
+        """Return how often each match can be used: once for each record and row of its kinds."""
+        return _capacity(self.graph, self.source, self.target, k)
+
+    def _augment(self, k: int) -> None:
+        """Make the flow a maximum one within the part."""
+        a, b, sink = self.a, self.b, self.a + self.b + 1
+        out = np.bincount(self.source, self.flow, a).astype(np.int64)
+        into = np.bincount(self.target, self.flow, b).astype(np.int64)
+        records, rows = np.arange(a) + 1, np.arange(b) + a + 1
+        back = np.flatnonzero(self.flow)
+        tail = np.concatenate(
+            [np.zeros(a, np.int64), self.source + 1, self.target[back] + a + 1, rows]
+        )
+        head = np.concatenate(
+            [records, self.target + a + 1, self.source[back] + 1, np.full(b, sink)]
+        )
+        capacity = np.concatenate(
+            [
+                k * self.graph.record_units - out,
+                self._capacity(k) - self.flow,
+                self.flow[back],
+                k * self.graph.row_units - into,
+            ]
+        )
+        network = csr_array((capacity.astype(np.int32), (tail, head)), shape=(sink + 1, sink + 1))
+        found = coo_array(maximum_flow(network, 0, sink).flow)
+        tail, head = (part.astype(np.int64) for part in found.coords)
+        used = (found.data != 0) & (tail > 0) & (tail <= a) & (head > a)
+        keys = (tail[used] - 1) * b + head[used] - a - 1
+        self.flow[np.searchsorted(self._keys, keys)] += found.data[used].astype(np.int64)
+
+    def _arrows(self, open_: NDArray[np.bool_]) -> csr_array:
+        """Return the graph of steps: record to row over open matches, row to record over flow."""
+        used = self.flow > 0
+        tail = np.concatenate([self.source[open_], self.a + self.target[used]])
+        head = np.concatenate([self.a + self.target[open_], self.source[used]])
+        size = self.a + self.b
+        return csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(size, size))
+
+    def _all_arrows(self) -> csr_array:
+        # Any match can be taken once more, by another record or row of its kinds.
+        return self._arrows(np.ones(len(self.source), np.bool_))
+
+    def _follow(self, arrows: csr_array, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (a + b,) which nodes are reached from the starts, they themselves included."""
+        size = self.a + self.b
+        tail, head = arrows.nonzero()
+        tail = np.concatenate([tail, np.full(len(starts), size)])
+        head = np.concatenate([head, starts])
+        rooted = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(size + 1, size + 1))
+        order = breadth_first_order(rooted, size, return_predecessors=False)
+        seen = np.zeros(size + 1, np.bool_)
+        seen[order] = True
+        return seen[:size]
+
+    def _reached(
+        self, starts: NDArray[np.int64], k: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the kinds of records and of rows that are reached from records in the residue."""
+        seen = self._follow(self._arrows(self.flow < self._capacity(k)), starts)
+        return seen[: self.a], seen[self.a :]
+
+    def _deficient_records(self, start: np.int64, k: int) -> Deficiency:
+        """Return the set of records that is reached from one that lacks matches."""
+        records, rows = self._reached(np.array([start]), k)
+        units, row_units = self.graph.record_units, self.graph.row_units
+        leaving = records[self.source] & ~rows[self.target]
+        available = k * row_units[rows].sum() + self._capacity(k)[leaving].sum()
+        size = int(units[records].sum())
+        example = int(self.graph.first_records[start])
+        return Deficiency("records", size, k * size, int(available), example)
+
+    def _deficient_rows(self, start: int, k: int) -> Deficiency | None:
+        """Return the set of rows that is reached backwards from one; None if it is a large one."""
+        units, row_units = self.graph.record_units, self.graph.row_units
+        rows, records = {start}, np.zeros(self.a, np.bool_)
+        fresh = np.array([start], np.int64)
+        crossing = 0
+        matches: list[Pairs] = []
+        while len(fresh):
+            matches.append(self.graph.records_of(fresh))
+            source, target = matches[-1]
+            new = np.zeros(self.a, np.bool_)
+            open_ = self._flow_of(source, target) < _capacity(self.graph, source, target, k)
+            new[source[open_]] = True
+            new &= ~records
+            records |= new
+            taken = np.unique(self.target[new[self.source] & (self.flow > 0)])
+            fresh = np.array([row for row in taken.tolist() if row not in rows], np.int64)
+            rows.update(fresh.tolist())
+            if len(rows) > _ROWS_VISITED:
+                return None
+        for source, target in matches:
+            outside = ~records[source]
+            crossing += int(_capacity(self.graph, source[outside], target[outside], k).sum())
+        size = int(row_units[list(rows)].sum())
+        available = k * int(units[records].sum()) + crossing
+        return Deficiency("rows", size, k * size, available, int(self.graph.first_rows[start]))
+
+    def _flow_of(self, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the flow over matches, 0 over those outside the part."""
+        if not len(self._keys):
+            return np.zeros(len(source), np.int64)
+        wanted = source * self.b + target
+        place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[place] == wanted, self.flow[place], 0)
+
+
+def _capacity(
+    graph: Consistency, source: NDArray[np.int64], target: NDArray[np.int64], k: int
+) -> NDArray[np.int64]:
+    """Return how often k assignments can use each match of two kinds."""
+    units, row_units = graph.record_units[source], graph.row_units[target]
+    capacity: NDArray[np.int64] = np.minimum(units * row_units, k * np.minimum(units, row_units))
+    return capacity
+
+
+def disjoint_assignments(graph: Consistency, claimed: int) -> tuple[int, Deficiency | None]:
+    """Return how many disjoint assignments exist, up to a claim; and why not so many.
+
+    Parameters
+    ----------
+    graph
+        The consistency graph.
+    claimed
+        At least 1.
+
+    Returns
+    -------
+    tuple
+        The claim and None if so many exist; else the largest number below, perhaps 0, and what
+        the claim fails at.
+
+    Notes
+    -----
+    Complexity: a flow if the claim holds, else O(log claimed) further ones.
+    """
+    part = GraphPart(graph, claimed)
+    deficiency = part.find_deficiency(claimed)
+    if deficiency is None:
+        return claimed, None
+    # Fewer assignments exist wherever more do.
+    low, high = 0, claimed
+    while high - low > 1:
+        middle = (low + high) // 2
+        if part.find_deficiency(middle) is None:
+            low = middle
+        else:
+            high = middle
+    return low, deficiency

@@ -1,0 +1,1 @@
+"""Readers of tables, cells, schemas and hierarchies, written for the verification alone."""

@@ -1,0 +1,1 @@
+"""Readers of manifests and what they say."""

@@ -1,0 +1,474 @@
+"""What is declared about a release: its manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pandas as pd
+
+from anonymip.errors import InputError
+from anonymip.privacy.reading.fields import (
+    REMEDY,
+    is_number,
+    number_of,
+    one_of,
+    refuse,
+    value_of,
+    value_or_none,
+)
+from anonymip.privacy.reading.manifests.homogeneous import read_homogeneous
+from anonymip.privacy.reading.manifests.known_keys import foreign_keys
+from anonymip.privacy.reading.manifests.left_out import LeftOut, read_left_out
+from anonymip.privacy.reading.masks import Mask, read_levels, read_mask
+
+FORMAT = "anonymip-release/1"
+#: Recodings in which every record has a published set of its own, not that of its class.
+COVERS = ("freeform", "one-k", "k-one", "k-k", "k-concealment")
+#: Recodings that say of stars what they mean.
+STARRED = ("pattern", "full-domain")
+SUFFIX = ".manifest.json"
+#: Keys that say how a release was made, and what of it was not proven.
+CAVEATS = ("assumed", "checked", "method", "options", "solver", "versions")
+#: Forms of a generalized cell by the kind of its column.
+_FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
+ROLES = ("quasi-identifier", "sensitive", "keep")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One published column as the manifest declares it.
+
+    Parameters
+    ----------
+    name
+        Its name in the original.
+    role
+        ``"quasi-identifier"``, ``"sensitive"`` or ``"keep"``.
+    kind
+        ``"numeric"``, ``"categorical"`` or ``"hierarchical"``; "categorical" for columns published
+        untouched.
+    publish
+        ``"range"``, ``"set"`` or ``"node"``.
+    integer
+        Whether its numbers are whole.
+    domain
+        Declared domain: two numbers, or all texts; None if it is what the original holds.
+    """
+
+    name: str
+    role: str
+    kind: str = "categorical"
+    publish: str = "set"
+    integer: bool = False
+    domain: tuple[float, float] | tuple[str, ...] | None = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are numbers."""
+        return self.kind == "numeric"
+
+    @property
+    def is_node(self) -> bool:
+        """Whether its cells are nodes of a hierarchy."""
+        return self.kind == "hierarchical"
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """What the manifest promises of the sensitive values of every class.
+
+    Parameters
+    ----------
+    l
+        No value makes up more than 1/l of a class.
+    distinct
+        Every class has so many values at least.
+    matches
+        In a cover, the rows of a record among which the values are counted, all equally likely;
+        None if their number differs, and for classes.
+    t
+        How far the values of a class may lie from those of all rows; None for any distance.
+    ordered
+        Whether numbers lie on a line.
+    """
+
+    l: Fraction  # noqa: E741 - the field's own name
+    distinct: int
+    matches: int | None = None
+    t: Fraction | None = None
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of generalization that the manifest promises.
+
+    Parameters
+    ----------
+    attribute
+        Name of the quasi-identifier.
+    most
+        The most that a cell may cover; None for two values kept apart, which are not named.
+    """
+
+    attribute: str
+    most: float | None
+
+
+@dataclass(frozen=True)
+class StarCosts:
+    """What the objective charges for cells that are not exact, if the manifest tells it.
+
+    Parameters
+    ----------
+    columns
+        By column, 1 where nothing is said.
+    patterns
+        By the set of columns that are not exact, in place of the sum of theirs.
+    """
+
+    columns: Mapping[str, float]
+    patterns: Mapping[frozenset[str], float]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts of a manifest that the verifier reads, checked for form, not for truth."""
+
+    recoding: str
+    k: int
+    n: int
+    m: int
+    columns: tuple[Column, ...]
+    objective_name: str
+    objective: float
+    ncp: float
+    gcp: float
+    bound: float | None
+    proof: str | None
+    gap: float | None
+    status: str
+    suppressed: int
+    order: str
+    layout: str
+    separator: str
+    encoding: str
+    policy: str
+    tokens: tuple[str, ...]
+    label: str
+    formulas_escaped: bool
+    diversity: Diversity | None
+    limits: tuple[Limit, ...]
+    has_seed: bool
+    unknown_keys: int
+    mask: Mask | None = None
+    levels: Mapping[str, int] | None = None
+    stars_are_class: bool = False
+    star_costs: StarCosts | None = None
+    sha256: str | None = None
+    missing_caveats: tuple[str, ...] = ()
+    left_out: LeftOut = field(default_factory=LeftOut)
+    homogeneous: Mapping[str, tuple[int, int]] | None = None
+
+    @property
+    def is_cover(self) -> bool:
+        """Whether rows are published with sets of their own, not with classes."""
+        return self.recoding in COVERS
+
+    @property
+    def quasi_identifiers(self) -> tuple[Column, ...]:
+        """The quasi-identifiers in order."""
+        return tuple(column for column in self.columns if column.role == "quasi-identifier")
+
+    @property
+    def untouched(self) -> tuple[Column, ...]:
+        """Sensitive and kept columns in order."""
+        return tuple(column for column in self.columns if column.role != "quasi-identifier")
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The column names that the release must have, in order."""
+        names: list[str] = []
+        for column in self.columns:
+            names += self.names_of(column)
+        return tuple(names)
+
+    def names_of(self, column: Column) -> tuple[str, ...]:
+        """Return the names under which the release shows a column: one, or lower and upper."""
+        if (
+            self.layout == "columns"
+            and column.role == "quasi-identifier"
+            and column.is_numeric
+            and column.publish == "range"
+        ):
+            return (f"{column.name}_lower", f"{column.name}_upper")
+        return (column.name,)
+
+
+def read_manifest(
+    manifest: Mapping[str, Any] | str | Path | None, release: str | Path | pd.DataFrame
+) -> Manifest:
+    """Read and check the form of a manifest.
+
+    Parameters
+    ----------
+    manifest
+        The object, the path of its file, or None: the file beside the release.
+    release
+        The release, whose path names the manifest's.
+
+    Raises
+    ------
+    InputError
+        If there is no manifest, it is no JSON object, or lacks, repeats or misuses a key.
+    """
+    if manifest is None:
+        if isinstance(release, pd.DataFrame):
+            raise InputError(
+                "a release given as a data frame has no manifest beside it",
+                remedy="Pass manifest=",
+            )
+        manifest = Path(f"{release}{SUFFIX}")
+    if isinstance(manifest, Mapping):
+        return _manifest(manifest)
+    path = Path(manifest)
+    if not os.path.isfile(path):
+        raise InputError(
+            f"there is no manifest {path}",
+            remedy="It lies beside the release; name it if it lies elsewhere",
+        )
+    try:
+        document = json.loads(
+            path.read_text(encoding="utf-8"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_object,
+        )
+    except _RepeatedKey as repeated:
+        refuse(repeated.args[0], "stands there twice")
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"the manifest {path} is not JSON", remedy=REMEDY) from error
+    if not isinstance(document, dict):
+        raise InputError(f"the manifest {path} is not a JSON object", remedy=REMEDY)
+    return _manifest(document)
+
+
+def read_domain(
+    name: str, kind: str, given: object
+) -> tuple[float, float] | tuple[str, ...] | None:
+    """Return a declared domain in the form of :class:`Column`.
+
+    Raises
+    ------
+    InputError
+        If it is not ``[lowest, highest]`` for a numeric column, or a list for another.
+    """
+    if given is None:
+        return None
+    wrong = InputError(
+        f"the domain of column {name!r} does not fit its kind",
+        remedy="Give [lowest, highest] for a numeric column, else a list of texts",
+    )
+    if not isinstance(given, (list, tuple)) or not given:
+        raise wrong
+    if kind != "numeric":
+        return tuple(dict.fromkeys(str(value) for value in given))
+    if len(given) != 2 or not all(is_number(end) for end in given) or given[0] > given[1]:
+        raise wrong
+    return (float(given[0]), float(given[1]))
+
+
+def _manifest(document: Mapping[str, Any]) -> Manifest:
+    if value_of(document, "format", str) != FORMAT:
+        raise InputError(
+            "the manifest is of an unknown format", remedy=f"This version reads {FORMAT}"
+        )
+    known = ("classes", *COVERS, *STARRED)
+    recoding = value_of(document, "recoding", str)
+    if recoding not in known:
+        raise InputError(
+            "the release is of a recoding that cannot be verified",
+            remedy=f"Known: {', '.join(known)}",
+        )
+    table = value_of(document, "table", dict)
+    missing = value_of(table, "missing", dict, "table.")
+    objective = value_of(document, "objective", dict)
+    bound = value_or_none(document, "bound", dict)
+    columns = tuple(_column(entry) for entry in value_of(document, "columns", list))
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        refuse("columns", "names a column twice")
+    identifying = [column.name for column in columns if column.role == "quasi-identifier"]
+    if not identifying:
+        refuse("columns", "names no quasi-identifier")
+    return Manifest(
+        recoding=recoding,
+        k=value_of(document, "k", int),
+        n=value_of(document, "n", int),
+        m=value_of(document, "m", int),
+        columns=columns,
+        objective_name=value_of(objective, "name", str, "objective."),
+        objective=number_of(objective, "value", "objective."),
+        ncp=number_of(document, "ncp"),
+        gcp=number_of(document, "gcp"),
+        bound=None if bound is None else number_of(bound, "value", "bound."),
+        proof=None if bound is None else value_or_none(bound, "proof", str, "bound."),
+        gap=None if value_of(document, "gap") is None else number_of(document, "gap"),
+        status=value_of(document, "status", str),
+        suppressed=value_of(document, "suppressed", int),
+        order=one_of(document, "order", ("shuffled", "kept")),
+        layout=one_of(table, "layout", ("cells", "columns"), "table."),
+        separator=_one_character(table),
+        encoding=value_of(table, "encoding", str, "table."),
+        policy=one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
+        tokens=_token_list(missing),
+        label=value_of(missing, "label", str, "table.missing."),
+        formulas_escaped="formulas" in table
+        and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
+        diversity=_diversity(document.get("diversity")),
+        limits=_limits(document.get("limits"), identifying),
+        has_seed=_names_seed(document) or _names_seed(document.get("options")),
+        unknown_keys=foreign_keys(document),
+        mask=read_mask(value_of(document, "mask"), identifying) if recoding == "pattern" else None,
+        levels=read_levels(value_of(document, "levels"), identifying)
+        if recoding == "full-domain"
+        else None,
+        stars_are_class=recoding in STARRED
+        and one_of(document, "stars", ("class", "suppressed")) == "class",
+        star_costs=_star_costs(objective, identifying),
+        sha256=_digest(table),
+        missing_caveats=tuple(key for key in CAVEATS if key not in document),
+        left_out=read_left_out(document.get("left_out")),
+        homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
+    )
+
+
+def _names_seed(given: object) -> bool:
+    return isinstance(given, Mapping) and any("seed" in str(key).lower() for key in given)
+
+
+def _column(entry: object) -> Column:
+    if not isinstance(entry, Mapping):
+        refuse("columns", "holds something that is not an object")
+    name = value_of(entry, "name", str, "columns.")
+    role = one_of(entry, "role", ROLES, "columns.")
+    if role != "quasi-identifier":
+        return Column(name, role)
+    kind = one_of(entry, "kind", tuple(_FORMS), "columns.")
+    publish = one_of(entry, "publish", ("range", "set", "node"), "columns.")
+    if publish not in _FORMS[kind]:
+        refuse("columns.publish", f"asks for a {publish} in the {kind} column {name!r}")
+    if kind == "hierarchical" and entry.get("domain") is not None:
+        refuse("columns.domain", f"is that of the hierarchy in column {name!r}: write null")
+    integer = value_of(entry, "integer", bool, "columns.")
+    return Column(name, role, kind, publish, integer, read_domain(name, kind, entry.get("domain")))
+
+
+def _star_costs(objective: Mapping[str, Any], names: Sequence[str]) -> StarCosts | None:
+    if objective["name"] != "suppressions":
+        return None
+    costs = objective.get("costs", {})
+    if not isinstance(costs, Mapping) or not set(costs) <= set(names):
+        refuse("objective.costs", "is not an object of quasi-identifiers")
+    columns = {name: number_of(costs, name, "objective.costs.") for name in costs}
+    patterns: dict[frozenset[str], float] = {}
+    listed = objective.get("pattern_costs", [])
+    if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
+        refuse("objective.pattern_costs", "is not a list of objects")
+    for entry in listed:
+        named = value_of(entry, "columns", list, "objective.pattern_costs.")
+        if set(entry) != {"columns", "cost"} or not all(name in names for name in named):
+            refuse("objective.pattern_costs", "holds something else than columns and their cost")
+        patterns[frozenset(named)] = number_of(entry, "cost", "objective.pattern_costs.")
+    return StarCosts(columns, patterns)
+
+
+def _diversity(given: object) -> Diversity | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        refuse("diversity", "is not an object")
+    share = number_of(given, "l", "diversity.")
+    distinct = cast(int, value_of(given, "distinct", int, "diversity."))
+    matches = None
+    if given.get("matches") is not None:
+        matches = cast(int, value_of(given, "matches", int, "diversity."))
+    if share < 1 or distinct < 1 or (matches is not None and matches < 1):
+        refuse("diversity", "asks for less than nothing")
+    far = None if given.get("t") is None else number_of(given, "t", "diversity.")
+    if far is not None and (not 0 <= far < 1 or matches is not None):
+        refuse("diversity", "has a t that is not from 0 to below 1, or not of classes")
+    ordered = given.get("ordered", False)
+    if not isinstance(ordered, bool):
+        refuse("diversity.ordered", "is neither true nor false")
+    # The nearest fraction of ordinary size is what was meant: 3.3333333333333335 is 10/3.
+    return Diversity(
+        Fraction(share).limit_denominator(10**6),
+        distinct,
+        matches,
+        None if far is None else Fraction(far).limit_denominator(10**6),
+        ordered,
+    )
+
+
+def _limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        refuse("limits", "is not a list")
+    return tuple(_limit(entry, names) for entry in given)
+
+
+def _limit(entry: object, names: Sequence[str]) -> Limit:
+    if not isinstance(entry, Mapping):
+        refuse("limits", "holds something that is not an object")
+    attribute = one_of(entry, "attribute", names, "limits.")
+    if one_of(entry, "rule", ("cap", "apart"), "limits.") == "apart":
+        return Limit(attribute, None)
+    return Limit(attribute, number_of(entry, "most", "limits."))
+
+
+def _one_character(table: Mapping[str, Any]) -> str:
+    separator = cast(str, value_of(table, "separator", str, "table."))
+    if len(separator) != 1:
+        refuse("table.separator", "is not one character")
+    return separator
+
+
+def _token_list(missing: Mapping[str, Any]) -> tuple[str, ...]:
+    tokens = value_of(missing, "tokens", list, "table.missing.")
+    if not all(isinstance(token, str) for token in tokens):
+        refuse("table.missing.tokens", "is not a list of texts")
+    return tuple(tokens)
+
+
+def _digest(table: Mapping[str, Any]) -> str | None:
+    digest = table.get("sha256")
+    if digest is None:
+        return None
+    if not isinstance(digest, str) or re.fullmatch("[0-9a-f]{64}", digest) is None:
+        refuse("table.sha256", "is not 64 hexadecimal digits")
+    return digest
+
+
+class _RepeatedKey(Exception):
+    """An object of a JSON text has a key twice, and readers differ in which of the two counts."""
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    read: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in read:
+            raise _RepeatedKey(key)
+        read[key] = value
+    return read
+
+
+def _refuse_constant(name: str) -> Literal[0]:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,294 @@
+"""The published table, read back into numbers and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.privacy.reading.cells import (
+    SUPPRESSED,
+    Cell,
+    CellError,
+    number_text,
+    read_node_cell,
+    read_numeric_cell,
+    read_numeric_pair,
+    read_text_cell,
+)
+from anonymip.privacy.reading.formulas import formula_problems, without_marks
+from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
+from anonymip.privacy.reading.manifests.manifest import Column, Manifest, read_manifest
+from anonymip.privacy.reading.tables import (
+    MalformedTable,
+    TextColumn,
+    TextTable,
+    distinct,
+    read_table,
+)
+
+#: So many problems of one kind are named; the rest is counted.
+NAMED_PROBLEMS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTable:
+    """A release of n rows and m quasi-identifiers, as its reader sees it.
+
+    Parameters
+    ----------
+    columns
+        The m quasi-identifiers.
+    cells
+        For each quasi-identifier the distinct published cells.
+    codes
+        (n, m) int32, index of each row's cell in `cells`.
+    untouched
+        Sensitive and kept columns by name, (n,) texts each.
+    """
+
+    columns: tuple[Column, ...]
+    cells: tuple[tuple[Cell, ...], ...]
+    codes: NDArray[np.int32]
+    untouched: dict[str, TextColumn]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @property
+    def m(self) -> int:
+        """Number of quasi-identifiers."""
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the quasi-identifiers."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def lower(self) -> NDArray[np.float64]:
+        """(n, m) lower ends; NaN in categorical columns and suppressed cells."""
+        return self._spread([[cell.lower for cell in cells] for cells in self.cells])
+
+    @property
+    def upper(self) -> NDArray[np.float64]:
+        """(n, m) upper ends; NaN in categorical columns and suppressed cells."""
+        return self._spread([[cell.upper for cell in cells] for cells in self.cells])
+
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """(n, m) number of values covered one by one: 0 for proper ranges and suppressed cells."""
+        counts = [[float(len(cell.members)) for cell in cells] for cells in self.cells]
+        return self._spread(counts).astype(np.int64)
+
+    @property
+    def suppressed(self) -> NDArray[np.bool_]:
+        """(n, m) whether the cell is a star."""
+        stars = [[float(cell.suppressed) for cell in cells] for cells in self.cells]
+        return self._spread(stars).astype(np.bool_)
+
+    def cell(self, row: int, attribute: int) -> Cell:
+        """Return one cell; its `values` are the published set."""
+        return self.cells[attribute][int(self.codes[row, attribute])]
+
+    def classes(self) -> NDArray[np.int64]:
+        """Return (n,) class numbers: rows agree on all quasi-identifiers or differ in number.
+
+        Complexity: O(m n log n).
+        """
+        return dense_rows(self.codes)
+
+    def with_rows_of_stars(self, count: int) -> PublishedTable:
+        """Return the quasi-identifiers with `count` rows of stars behind them.
+
+        A record that is left out is a row that nobody sees: it could be anybody's. Of sensitive
+        and kept columns the table that is returned has none.
+        """
+        stars = np.array([len(cells) for cells in self.cells], np.int32)
+        return PublishedTable(
+            self.columns,
+            tuple((*cells, SUPPRESSED) for cells in self.cells),
+            np.concatenate([self.codes, np.tile(stars, (count, 1))]),
+            {},
+        )
+
+    def _spread(self, per_cell: list[list[float]]) -> NDArray[np.float64]:
+        table = np.empty(self.codes.shape, np.float64)
+        for attribute, values in enumerate(per_cell):
+            table[:, attribute] = np.asarray(values, np.float64)[self.codes[:, attribute]]
+        return table
+
+
+def dense_rows(codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return (n,) numbers 0, 1, ... that are equal exactly where rows of (n, m) `codes` are.
+
+    Complexity: O(m n log n).
+    """
+    labels = np.zeros(codes.shape[0], np.int64)
+    for column in codes.T:
+        # Labels stay below n, so the product of two columns always fits.
+        wide = labels * (int(column.max(initial=0)) + 1) + column
+        labels = np.unique(wide, return_inverse=True)[1].ravel().astype(np.int64)
+    return labels
+
+
+def read_release(
+    release: str | Path | pd.DataFrame,
+    manifest: Mapping[str, Any] | str | Path | None = None,
+    *,
+    hierarchies: Mapping[str, Paths] | None = None,
+) -> PublishedTable:
+    """Read a release back.
+
+    Parameters
+    ----------
+    release
+        Path of the CSV or Parquet file, or the data frame.
+    manifest
+        The manifest, its path, or None: the file beside the release.
+    hierarchies
+        Hierarchies by column; None reads nodes without knowing what they cover.
+
+    Raises
+    ------
+    InputError
+        If release, manifest or a hierarchy cannot be read, or break the format; the message names
+        the first offence.
+    """
+    read = read_manifest(manifest, release)
+    table = read_table(release, separator=read.separator, encoding=read.encoding)
+    problems = []
+    if read.formulas_escaped:
+        problems, table = formula_problems(table), without_marks(table)
+    problems += header_problems(table, read)
+    if not problems:
+        known = None
+        if hierarchies is not None:
+            known = read_nodes(read.quasi_identifiers, {}, hierarchies)
+        published, problems = parse_release(table, read, known)
+        if published is not None:
+            return published
+    raise MalformedTable(problems[0].rstrip("."), remedy="Run verify for all problems")
+
+
+def header_problems(table: TextTable, manifest: Manifest, known: Collection[str] = ()) -> list[str]:
+    """Return what is wrong with the column names of a release.
+
+    Names that are not `known` are given by position: they may be values.
+    """
+    expected, found = manifest.header, tuple(table.columns)
+    problems = [f"The release lacks the column {name!r}." for name in expected if name not in found]
+    problems += [
+        f"The release has an undeclared column at position {place + 1}"
+        + (f": {name!r}." if name in known else ".")
+        for place, name in enumerate(found)
+        if name not in expected
+    ]
+    if not problems and found != expected:
+        problems.append("The columns of the release are not in the order of the manifest.")
+    return problems
+
+
+def baggage_problems(table: TextTable, order_kept: pd.Index | None = None) -> list[str]:
+    """Return what a release carries beside its table.
+
+    Parameters
+    ----------
+    table
+        The release.
+    order_kept
+        Labels of the original records, if both are data frames and the release keeps their order:
+        the same labels, or those of the records that are not left out, tell no more.
+    """
+    problems = []
+    same = False
+    if order_kept is not None and table.labels is not None:
+        # Each label is found behind the one before it, or they are not in this order.
+        rest = iter(order_kept)
+        same = table.labels.equals(order_kept) or all(label in rest for label in table.labels)
+    if table.has_labels and not same:
+        problems.append("The rows of the release carry labels beside its columns.")
+    if table.has_notes:
+        problems.append("The release carries notes beside its table.")
+    return problems
+
+
+def parse_release(
+    table: TextTable, manifest: Manifest, hierarchies: Mapping[str, Nodes] | None
+) -> tuple[PublishedTable | None, list[str]]:
+    """Read all cells; returns no table if a cell breaks the grammar, and why.
+
+    Without hierarchies a node is read as its label only.
+    """
+    columns = manifest.quasi_identifiers
+    codes = np.empty((table.rows, len(columns)), np.int32)
+    cells: list[tuple[Cell, ...]] = []
+    problems: list[str] = []
+    for attribute, column in enumerate(columns):
+        texts = [_cell_texts(table.columns[name], column) for name in manifest.names_of(column)]
+        pairs = [distinct(text) for text in texts]
+        index = dense_rows(np.stack([pair[1] for pair in pairs], axis=1))
+        _, first = np.unique(index, return_index=True)
+        below = hierarchies[column.name].below if hierarchies and column.is_node else None
+        parsed: list[Cell] = []
+        broken: list[tuple[int, str]] = []
+        for row in first:
+            try:
+                parsed.append(_read_cell(column, [str(text[row]) for text in texts], below))
+            except CellError as error:
+                parsed.append(SUPPRESSED)
+                broken.append((int(row), str(error)))
+        problems += _sentences(column.name, sorted(broken))
+        codes[:, attribute] = index
+        cells.append(tuple(parsed))
+    if problems:
+        return None, problems
+    untouched = {column.name: table.columns[column.name] for column in manifest.untouched}
+    return PublishedTable(columns, tuple(cells), codes, untouched), []
+
+
+def _sentences(name: str, broken: list[tuple[int, str]]) -> list[str]:
+    sentences = [
+        f"Column {name!r}, published row {row + 1}: the cell {reason}."
+        for row, reason in broken[:NAMED_PROBLEMS]
+    ]
+    if len(broken) > NAMED_PROBLEMS:
+        sentences.append(
+            f"Column {name!r}: {len(broken) - NAMED_PROBLEMS} more distinct cells break the format."
+        )
+    return sentences
+
+
+def _cell_texts(released: TextColumn, column: Column) -> NDArray[np.object_]:
+    """Return the cells as a CSV file would show them: numbers of a data frame get their text."""
+    if released.nature not in ("number", "single") or not column.is_numeric:
+        return released.texts
+    values, index = distinct(released.texts)
+    spelled = np.empty(len(values), dtype=object)
+    # A minus zero would tell rows of a class apart: it is left for the grammar to refuse.
+    spelled[:] = [
+        ("-0" if value.startswith("-0") and float(value) == 0 else number_text(float(value)))
+        if value
+        else ""
+        for value in values
+    ]
+    return spelled[index]
+
+
+def _read_cell(
+    column: Column, texts: list[str], below: Mapping[str, tuple[str, ...]] | None
+) -> Cell:
+    if len(texts) == 2:
+        return read_numeric_pair(texts[0], texts[1], integer=column.integer)
+    if column.is_numeric:
+        return read_numeric_cell(texts[0], publish=column.publish, integer=column.integer)
+    if column.is_node:
+        return read_node_cell(texts[0], below)
+    return read_text_cell(texts[0])

@@ -1,0 +1,291 @@
+"""Tables as columns of text, from CSV, Parquet or a data frame."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.privacy.reading.cells import CellError, number_text, read_number
+
+_PARQUET = (".parquet", ".pq")
+
+
+class MalformedTable(InputError):
+    """A file is there but is not a table: ragged lines, repeated names, no header."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """One column, every value as text.
+
+    Parameters
+    ----------
+    texts
+        (n,) object array of str; null is the empty text.
+    null
+        (n,) bool, where the source holds no value at all (never in a CSV file).
+    nature
+        What the source held: ``"text"``, ``"number"``, ``"single"`` (numbers in single precision)
+        or ``"time"``.
+    """
+
+    texts: NDArray[np.object_]
+    null: NDArray[np.bool_]
+    nature: str = "text"
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """A table of n rows whose columns are texts, by name in the order of the source.
+
+    Parameters
+    ----------
+    columns
+        The columns.
+    rows
+        Number of rows.
+    has_labels
+        Whether a data frame has row labels other than 0, 1, ..., n - 1.
+    has_notes
+        Whether a data frame or a Parquet file carries notes of pandas beside the table.
+    labels
+        The row labels of a data frame.
+    """
+
+    columns: dict[str, TextColumn]
+    rows: int
+    has_labels: bool = False
+    has_notes: bool = False
+    labels: pd.Index | None = None
+
+
+def read_table(
+    source: str | Path | pd.DataFrame,
+    *,
+    separator: str = ",",
+    encoding: str = "utf-8",
+    names: Sequence[str] | None = None,
+) -> TextTable:
+    """Read a table.
+
+    Parameters
+    ----------
+    source
+        Path of a CSV file or of a Parquet file (``.parquet``, ``.pq``), or a data frame.
+    separator
+        One character; with a blank behind it, blanks after each separator are skipped.
+    encoding
+        Encoding of the CSV file.
+    names
+        Column names of a CSV file without header.
+
+    Raises
+    ------
+    InputError
+        If the file is absent, or unreadable in this encoding.
+    MalformedTable
+        If what is read is not a rectangular table with unique column names.
+    """
+    if isinstance(source, pd.DataFrame):
+        return _from_frame(source)
+    path = Path(source)
+    if not os.path.isfile(path):
+        raise InputError(f"there is no file {path}", remedy="Check the path")
+    if path.suffix.lower() in _PARQUET:
+        try:
+            return _read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{path} is not a readable Parquet file", remedy="Check the file"
+            ) from error
+    return _from_csv(path, separator, encoding, names)
+
+
+def distinct(texts: NDArray[np.object_]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct texts in order of appearance and the (n,) index into them."""
+    index, values = pd.factorize(texts)
+    return [str(value) for value in values], index.astype(np.int64)
+
+
+def aligned(
+    original: TextColumn, released: TextColumn
+) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    """Return the texts of two columns, comparable although only one source may be typed.
+
+    A number of a data frame and its text in a CSV file are one value; so are moments. Two text
+    columns are compared letter by letter.
+    """
+    if original.nature == released.nature:
+        return original.texts, released.texts
+    natures = {original.nature, released.nature}
+    if "time" in natures:
+        return _respelled_times(original.texts), _respelled_times(released.texts)
+    single = "single" in natures
+    return _respelled_numbers(original.texts, single), _respelled_numbers(released.texts, single)
+
+
+def _read_parquet(path: Path) -> TextTable:
+    """Return a Parquet file; columns that pandas makes an index of are told as labels."""
+    from pyarrow import parquet
+
+    metadata = parquet.read_schema(path).metadata or {}
+    notes = json.loads(metadata.get(b"pandas", b"{}"))
+    named = [label for label in notes.get("index_columns", []) if isinstance(label, str)]
+    table = _from_frame(pd.read_parquet(path))
+    return replace(
+        table,
+        has_labels=table.has_labels or bool(named),
+        labels=None,
+        has_notes=table.has_notes or bool(notes.get("attributes")),
+    )
+
+
+def _from_frame(frame: pd.DataFrame) -> TextTable:
+    names = [str(name) for name in frame.columns]
+    _refuse_repeated(names)
+    columns = {name: _text_column(frame.iloc[:, place]) for place, name in enumerate(names)}
+    plain = frame.index.equals(pd.RangeIndex(len(frame))) and frame.index.name is None
+    return TextTable(
+        columns,
+        len(frame),
+        has_labels=not plain,
+        has_notes=bool(frame.attrs),
+        labels=frame.index,
+    )
+
+
+def _text_column(series: pd.Series) -> TextColumn:
+    null = series.isna().to_numpy(dtype=bool)
+    nature = "text"
+    if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
+        nature = "single" if series.dtype == np.float32 else "number"
+    elif pd.api.types.is_datetime64_any_dtype(series):
+        nature = "time"
+    texts = np.empty(len(series), dtype=object)
+    texts[:] = ["" if absent else str(v) for v, absent in zip(series, null, strict=True)]
+    return TextColumn(texts, null, nature)
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Permit cells of any length: a set may list thousands of values."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _from_csv(path: Path, separator: str, encoding: str, names: Sequence[str] | None) -> TextTable:
+    sign = separator.strip(" ") or " "
+    if len(sign) != 1:
+        raise InputError(
+            f"separator {separator!r} is not one character", remedy="Give one character"
+        )
+    skip = sign != separator and separator.strip(" ") != ""
+    try:
+        # A UTF-8 file may start with a byte order mark.
+        plain = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+        with path.open(encoding=plain, newline="") as stream, _long_fields():
+            lines = csv.reader(stream, delimiter=sign, skipinitialspace=skip, strict=True)
+            header = names if names is not None else next((line for line in lines if line), None)
+            if header is None:
+                raise MalformedTable(f"{path} is empty", remedy="Give a table with a header")
+            _refuse_repeated(header)
+            cells = _rectangular(path, lines, len(header))
+    except MalformedTable:
+        raise
+    except (LookupError, ValueError):
+        raise InputError(
+            f"{path} is not text in the encoding {encoding!r}", remedy="Name its encoding"
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}", remedy="Check the file"
+        ) from None
+    except csv.Error as error:
+        raise MalformedTable(
+            f"{path} is not a table: {error}", remedy="Check its separator and its quotes"
+        ) from None
+    rows = len(cells) // len(header)
+    flat = np.empty(len(cells), dtype=object)
+    flat[:] = cells
+    grid = flat.reshape(rows, len(header))
+    present = np.zeros(rows, dtype=bool)
+    columns = {name: TextColumn(grid[:, place], present) for place, name in enumerate(header)}
+    return TextTable(columns, rows)
+
+
+def _rectangular(path: Path, lines: Iterator[list[str]], width: int) -> list[str]:
+    """Return all cells row by row; equal texts share one object to keep memory small."""
+    shared: dict[str, str] = {}
+    cells: list[str] = []
+    row = 0
+    for line in lines:
+        if not line:
+            continue
+        row += 1
+        if len(line) != width:
+            raise MalformedTable(
+                f"{path}: row {row} has {len(line)} cells, the header {width}",
+                remedy="Check the separator and the quotes of that row",
+            )
+        cells += [shared.setdefault(cell, cell) for cell in line]
+    return cells
+
+
+def _refuse_repeated(names: Sequence[str]) -> None:
+    places = [place + 1 for place, name in enumerate(names) if names.index(name) < place]
+    if places:
+        # The names stay out of the message: in a file without header they are values.
+        raise MalformedTable(
+            f"column {places[0]} bears the name of an earlier column",
+            remedy="Rename the columns, or say that the file has no header",
+        )
+
+
+def _respelled_numbers(texts: NDArray[np.object_], single: bool) -> NDArray[np.object_]:
+    values, index = distinct(texts)
+    spelled = np.empty(len(values), dtype=object)
+    spelled[:] = [_respelled_number(value, single) for value in values]
+    return spelled[index]
+
+
+def _respelled_number(text: str, single: bool) -> str:
+    try:
+        number = read_number(text)
+    except CellError:
+        return text
+    if single:
+        # Files show the short text of a single, data frames widen it: 0.1 and 0.10000000149.
+        return number_text(float(np.float32(number)))
+    digits = text.strip().lstrip("+-")
+    if not digits.isdigit():
+        return number_text(number)
+    # Digits of long whole numbers would be lost in floating point.
+    return ("-" if number < 0 else "") + (digits.lstrip("0") or "0")
+
+
+def _respelled_times(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+    times = pd.to_datetime(
+        pd.Series(texts, dtype=object), errors="coerce", format="ISO8601", utc=True
+    )
+    unread = times.isna().to_numpy(dtype=bool)
+    spelled = np.empty(len(texts), dtype=object)
+    spelled[:] = [
+        text if bad else time.isoformat()
+        for text, time, bad in zip(texts, times, unread, strict=True)
+    ]
+    return spelled

@@ -1,0 +1,1 @@
+"""What a publisher should know before a release goes out."""

@@ -1,0 +1,39 @@
+"""What a person should be told about a release before it is given away: one function each."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from anonymip.instances import Microdata
+from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
+from anonymip.publishing.cautions.formulas import count_formulas, is_formula
+
+
+def nearly_unique_columns(microdata: Microdata) -> list[str]:
+    """Return a caution for each column published untouched that nearly tells persons apart."""
+    roles = ((microdata.sensitive, "sensitive"), (microdata.keep, "kept"))
+    cautions = []
+    for names, role in roles:
+        for name in names:
+            count = distinct_values(microdata.frame[name])
+            if count >= max(2.0, NEARLY_UNIQUE * microdata.n):
+                cautions.append(
+                    f"column {name!r} ({role}) is nearly unique: {count} different values in "
+                    f"{microdata.n} rows. Who knows the value of a person finds her row; leave the "
+                    "column out (--drop) unless nobody can know its values"
+                )
+    return cautions
+
+
+def formula_cells(frame: pd.DataFrame) -> list[str]:
+    """Return a caution for each column with cells that a spreadsheet would run as formulas."""
+    found = [
+        f"column {name!r} has {count} cell{'s' if count > 1 else ''}"
+        for name, count in count_formulas(frame).items()
+    ]
+    found += [f"column {str(name)!r} has a name" for name in frame.columns if is_formula(str(name))]
+    return [
+        f"{what} that a spreadsheet would run as a formula, with =, +, -, @, a tab or a line break "
+        "in front: --escape-formulas puts an apostrophe before it"
+        for what in found
+    ]

@@ -1,0 +1,1 @@
+"""Drawing which matched record a row is published for."""

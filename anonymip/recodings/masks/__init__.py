@@ -1,0 +1,1 @@
+"""Masks: which attributes may be suppressed together."""

@@ -1,0 +1,1 @@
+"""Published rows: what they show, which are equal, which cover a record."""

@@ -1,0 +1,1 @@
+"""Rules beside k: diversity, closeness, limits."""

@@ -1,0 +1,271 @@
+"""Diversity of sensitive values within equivalence classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import InputError, InvalidAssignment
+from anonymip.instances.microdata import Microdata
+from anonymip.recodings.rules.closeness import sensitive_scales
+
+#: Classes whose values are counted at a time.
+_CLASSES = 4096
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """What every class must hold of each sensitive column.
+
+    With such a rule classes of more than 2k - 1 records may be needed: the class a a a b b b with
+    k = 3 and no value above one half cannot be cut.
+
+    Parameters
+    ----------
+    l
+        No sensitive value makes up more than 1/l of a class (l-diversity as in Wong et al.,
+        Def. 9); 1 asks for nothing.
+    distinct
+        A class has at least so many sensitive values (p-sensitivity); 1 asks for nothing.
+    t
+        The shares of the sensitive values in a class lie at most so far from those in the table
+        (t-closeness [1]_), from 0 to below 1; None asks for nothing. The distance is half the sum
+        of the differences between the shares. Classes of equal rows and releases by patterns keep
+        it; sets of covers do not.
+    ordered
+        Whether columns whose sensitive values are all numbers are compared as lying on a line, each
+        value one step from the next: t then bounds the steps that shares must be moved, as a part
+        of the longest way.
+
+    References
+    ----------
+    .. [1] N. Li, T. Li, S. Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and
+       l-Diversity, ICDE 2007, doi:10.1109/ICDE.2007.367856.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range, nothing is asked for, or an order without t.
+    """
+
+    l: float = 1  # noqa: E741 - the field's own name
+    distinct: int = 1
+    t: float | None = None
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        given: Any = self.l
+        if isinstance(given, bool) or not isinstance(given, Real) or not 1 <= float(given) < np.inf:
+            raise InputError(f"l of the diversity is {self.l!r}", remedy="Give a number above 1")
+        count: Any = self.distinct
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+            raise InputError(
+                f"distinct of the diversity is {self.distinct!r}",
+                remedy="Give a whole number of at least 2",
+            )
+        far: Any = self.t
+        if far is not None and (
+            isinstance(far, bool) or not isinstance(far, Real) or not 0 <= float(far) < 1
+        ):
+            raise InputError(
+                f"t of the diversity is {self.t!r}", remedy="Give a number from 0 to below 1"
+            )
+        if self.ordered and far is None:
+            raise InputError(
+                "an order of sensitive values means nothing without t", remedy="Give t as well"
+            )
+        if self.ratio == (1, 1) and self.distinct == 1 and far is None:
+            raise InputError(
+                "the diversity asks for nothing",
+                remedy="Give l above 1, distinct of at least 2, or t below 1",
+            )
+
+    @property
+    def farthest(self) -> tuple[int, int]:
+        """T as a fraction of whole numbers; 1 where it asks for nothing."""
+        t = 1 if self.t is None else self.t
+        return Fraction(t).limit_denominator(10**6).as_integer_ratio()
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """L as a fraction of whole numbers, so that the rule is checked without rounding."""
+        return Fraction(self.l).limit_denominator(10**6).as_integer_ratio()
+
+    def met_by(self, sensitive: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return (B,) whether the classes of the given sensitive codes are diverse.
+
+        Parameters
+        ----------
+        sensitive
+            (B, s, columns) codes of the members.
+        """
+        numerator, denominator = self.ratio
+        batch, size, columns = sensitive.shape
+        met = np.ones(batch, np.bool_)
+        for column in range(columns):
+            codes = np.sort(sensitive[:, :, column], axis=1)
+            new = np.ones((batch, size), np.bool_)
+            new[:, 1:] = codes[:, 1:] != codes[:, :-1]
+            met &= new.sum(axis=1) >= self.distinct
+            begins = np.maximum.accumulate(np.where(new, np.arange(size), 0), axis=1)
+            most = (np.arange(size) - begins + 1).max(axis=1)
+            met &= most * numerator <= size * denominator
+        return met
+
+    def violation(self, sensitive: NDArray[np.integer], classes: Classes) -> int | None:
+        """Return a record of a class that is not diverse, or None.
+
+        Parameters
+        ----------
+        sensitive
+            (n, columns) codes of all records.
+        classes
+            Of the records; suppressed ones are in none.
+
+        Notes
+        -----
+        Complexity: O(n log n) for each column.
+        """
+        labels = classes.labels
+        kept = labels != SUPPRESSED
+        numerator, denominator = self.ratio
+        for column in range(sensitive.shape[1]):
+            width = int(sensitive[:, column].max()) + 1
+            pairs, counts = np.unique(
+                labels[kept].astype(np.int64) * width + sensitive[kept, column], return_counts=True
+            )
+            label = pairs // width
+            kinds = np.bincount(label, minlength=classes.count)
+            most = np.zeros(classes.count, np.int64)
+            np.maximum.at(most, label, counts)
+            bad = (kinds < self.distinct) | (most * numerator > classes.sizes * denominator)
+            if bad.any():
+                return int(np.argmax(labels == int(bad.argmax())))
+        return None
+
+    def kept_by(
+        self,
+        microdata: Microdata,
+        records: NDArray[np.integer],
+        labels: NDArray[np.integer],
+        count: int,
+    ) -> NDArray[np.bool_]:
+        """Return (count,) whether classes keep all that is asked for, closeness included.
+
+        Parameters
+        ----------
+        microdata
+            The whole table.
+        records, labels
+            Records in classes, and the class of each, below `count`.
+        count
+            Number of classes.
+
+        Notes
+        -----
+        Complexity: O(n + classes x values) for each column.
+        """
+        numerator, denominator = self.ratio
+        sizes = np.bincount(labels, minlength=count)
+        met = np.ones(count, np.bool_)
+        for column in microdata.sensitive_codes.T:
+            counts = _tally(column.astype(np.int64), records, labels, count)
+            met &= np.count_nonzero(counts, axis=1) >= self.distinct
+            met &= counts.max(axis=1, initial=0) * numerator <= sizes * denominator
+        if self.t is not None:
+            for scale in sensitive_scales(microdata, ordered=self.ordered):
+                counts = _tally(scale.codes, records, labels, count)
+                met &= ~scale.excess(counts, sizes, self.farthest)
+        return met
+
+    def check_closeness(self, microdata: Microdata, classes: Classes) -> None:
+        """Raise if the sensitive values of a class lie too far from those of the table.
+
+        Raises
+        ------
+        InvalidAssignment
+            Naming a record of the class.
+        """
+        if self.t is None:
+            return
+        kept = np.flatnonzero(classes.labels != SUPPRESSED)
+        labels = classes.labels[kept]
+        for scale in sensitive_scales(microdata, ordered=self.ordered):
+            for begin in range(0, classes.count, _CLASSES):
+                within = (labels >= begin) & (labels < begin + _CLASSES)
+                sizes = classes.sizes[begin : begin + _CLASSES]
+                counts = _tally(scale.codes, kept[within], labels[within] - begin, len(sizes))
+                far = scale.excess(counts, sizes, self.farthest)
+                if far.any():
+                    label = begin + int(far.argmax())
+                    raise InvalidAssignment(
+                        int(np.argmax(classes.labels == label)),
+                        f"lies in a class whose sensitive values are farther than {self.t:g} from "
+                        "the table's",
+                    )
+
+    def lacking(self, sensitive: NDArray[np.integer]) -> tuple[int, str] | None:
+        """Return the column of a whole table that is not diverse, and why; None if all are.
+
+        What a table lacks every partition of it lacks somewhere, and every regular cover: its sets
+        hold each value as often, for their size, as the table does. The reason tells how many
+        records share a value, and not which.
+
+        Parameters
+        ----------
+        sensitive
+            (n, columns) codes of all records.
+        """
+        numerator, denominator = self.ratio
+        n = len(sensitive)
+        for column in range(sensitive.shape[1]):
+            counts = np.bincount(sensitive[:, column])
+            most, kinds = int(counts.max()), int(np.count_nonzero(counts))
+            if most * numerator > n * denominator:
+                return column, (
+                    f"{most} of {n} records share a value, at most n / l = "
+                    f"{n * denominator // numerator} may"
+                )
+            if kinds < self.distinct:
+                return column, f"there are {kinds} values"
+        return None
+
+    def check(self, sensitive: NDArray[np.integer], classes: Classes) -> None:
+        """Raise if a class is not diverse.
+
+        Raises
+        ------
+        InvalidAssignment
+            Naming a record of the class.
+        """
+        record = self.violation(sensitive, classes)
+        if record is not None:
+            raise InvalidAssignment(record, f"lies in a class without the {self}")
+
+    def __str__(self) -> str:
+        parts = []
+        if self.l > 1:
+            parts.append(f"l = {self.l:g}")
+        if self.distinct > 1:
+            parts.append(f"{self.distinct} distinct sensitive values")
+        if self.t is not None:
+            parts.append(f"t = {self.t:g}" + (" on ordered values" if self.ordered else ""))
+        return f"diversity {' and '.join(parts)}"
+
+
+def _tally(
+    codes: NDArray[np.int64],
+    records: NDArray[np.integer],
+    labels: NDArray[np.integer],
+    count: int,
+) -> NDArray[np.int64]:
+    """Return (count, values) records of each class with each value."""
+    width = int(codes.max()) + 1
+    pairs = labels.astype(np.int64) * width + codes[records]
+    return np.bincount(pairs, minlength=count * width).reshape(count, width)

@@ -1,0 +1,1 @@
+"""What runs long things: budgets, kernels, processes."""

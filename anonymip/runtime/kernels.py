@@ -1,0 +1,104 @@
+"""The one decorator of all compiled kernels, and what compiling them costs.
+
+Kernels are kept on disk where that is possible; elsewhere they are compiled in each process.
+Compilation is timed so that reported seconds can leave it out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+
+from anonymip.runtime.budget import add_compilation, compilation_seconds
+from anonymip.runtime.kernel_cache import KernelCache
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` with numba in nopython mode, cached where possible.
+
+    Neither fast-math nor parallel reductions: the same input gives the same bits. Other threads of
+    Python go on while a kernel runs.
+    """
+    compiled: Any = numba.njit(nogil=True)(function)
+    compiled._cache = KernelCache(compiled.py_func)
+    _never_for_one_value(compiled)
+    return cast(Function, compiled)
+
+
+def _never_for_one_value(compiled: Any) -> None:
+    """Compile a kernel for types only, never for one value of an argument.
+
+    While numba infers the types of a caller, a variable that begins as 0 is for a moment of the
+    type "the number 0", and every kernel that it is handed to would be compiled for that as well,
+    in vain: it cost a third of all compilation.
+    """
+    template = compiled.get_call_template
+
+    def for_types(args: Any, kws: Any) -> Any:
+        plain: Any = numba.types.unliteral
+        return template(
+            tuple(map(plain, args)), {name: plain(kind) for name, kind in dict(kws).items()}
+        )
+
+    compiled.get_call_template = for_types
+
+
+class _CompileClock(event.Listener):
+    """Adds up the seconds that numba spends in outermost compilations."""
+
+    def __init__(self) -> None:
+        self.listener: Callable[[], None] | None = None
+        self._depth = 0
+        self._timer: float = 0.0
+        self._lock = threading.Lock()
+
+    def on_start(self, event: Any) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._timer = time.perf_counter()
+                if self.listener is not None:
+                    self.listener()
+
+    def on_end(self, event: Any) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                add_compilation(time.perf_counter() - self._timer)
+
+
+_clock = _CompileClock()
+event.register("numba:compile", _clock)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def announcing_compilation(announce: Callable[[], None]) -> Iterator[None]:
+    """Call `announce` whenever a compilation starts within the block."""
+    before = _clock.listener
+    _clock.listener = announce
+    try:
+        yield
+    finally:
+        _clock.listener = before
+
+
+class Stopwatch:
+    """Seconds since it was made, compilation left out."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._compiled = compilation_seconds()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        elapsed = time.perf_counter() - self._start
+        return max(0.0, elapsed - (compilation_seconds() - self._compiled))

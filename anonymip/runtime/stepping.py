@@ -1,0 +1,48 @@
+"""Long kernels run in steps, so that time limits, Ctrl-C and progress work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from anonymip.runtime.budget import Budget
+from anonymip.status import Stopped
+
+_SECONDS_A_STEP = 0.1
+
+
+def run_in_steps(
+    step: Callable[[int], int], total: int, budget: Budget, phase: str, *, first: int = 1
+) -> Stopped | None:
+    """Call `step` until its work is done or the budget is spent.
+
+    Parameters
+    ----------
+    step
+        Does up to the given amount of work and returns all the work done so far.
+    total
+        The work in all.
+    budget
+        Asked between steps, told of the progress.
+    phase
+        What is being done, for people.
+    first
+        Work of the first step; later ones are sized to take about 0.1 s.
+
+    Returns
+    -------
+    Stopped or None
+        None if the work is done.
+    """
+    amount, done = first, 0
+    while done < total:
+        reason = budget.stop_reason()
+        if reason is not None:
+            return reason
+        start = time.perf_counter()
+        before, done = done, step(amount)
+        seconds = max(time.perf_counter() - start, 1e-6)
+        rate = max(done - before, 1) / seconds
+        amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))
+        budget.report(phase, done=done, total=total)
+    return None

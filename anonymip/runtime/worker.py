@@ -1,0 +1,126 @@
+"""The worker process in which solvers run, so that they can be killed.
+
+Started by :mod:`anonymip.runtime.isolation` as ``python -m anonymip.runtime.worker``. Tasks come
+in by standard input, answers go out by what was standard output at the start; after that,
+nothing a solver prints reaches the pipe. The process ends when its input closes. It loads
+neither Pyomo nor numba.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from typing import BinaryIO
+
+from anonymip.errors import AnonymipError
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.messages import (
+    Interrupt,
+    Paths,
+    Raised,
+    Ready,
+    Report,
+    Request,
+    Returned,
+    read_message,
+    write_message,
+)
+
+
+class _Worker:
+    """Runs tasks one after the other; a thread of its own listens to the parent meanwhile."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self._source, self._sink = source, sink
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[tuple[Request, Budget]] = queue.SimpleQueue()
+        self._current: tuple[int, Budget] | None = None
+        self._scratch: str | None = None
+
+    def run(self) -> None:
+        """Serve until the parent closes the pipe."""
+        threading.Thread(target=self._listen, name="parent", daemon=True).start()
+        self._send(Ready())
+        while True:
+            request, budget = self._waiting.get()
+            tempfile.tempdir = request.scratch
+            self._send(_answer(request, budget))
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                message = read_message(self._source)
+                if isinstance(message, Paths):
+                    sys.path[:] = message.search
+                elif isinstance(message, Request):
+                    self._scratch = message.scratch
+                    budget = self._budget(message)
+                    self._current = (message.number, budget)
+                    self._waiting.put((message, budget))
+                elif isinstance(message, Interrupt):
+                    if self._current is not None and self._current[0] == message.number:
+                        self._current[1].interrupt()
+                else:
+                    raise TypeError(f"unexpected message {message!r}")
+        finally:
+            # The parent has gone, or the pipe is out of step: nobody waits for an answer, and
+            # nobody else clears up.
+            if self._scratch is not None:
+                shutil.rmtree(self._scratch, ignore_errors=True)
+            os._exit(0)
+
+    def _budget(self, request: Request) -> Budget:
+        deadline = None if request.remaining is None else time.monotonic() + request.remaining
+
+        def tell(progress: Progress) -> None:
+            self._send(
+                Report(
+                    request.number,
+                    progress.phase,
+                    progress.done,
+                    progress.total,
+                    progress.incumbent,
+                    progress.bound,
+                )
+            )
+
+        return Budget(deadline, tell)
+
+    def _send(self, message: object) -> None:
+        with self._lock:
+            write_message(self._sink, message)
+
+
+def _answer(request: Request, budget: Budget) -> Returned | Raised:
+    """Return what the task of a request gave, in a form that certainly can be sent."""
+    try:
+        value = pickle.loads(request.task)(budget)
+        pickle.dumps(value)
+    except AnonymipError as error:
+        return Raised(request.number, error, str(error))
+    except Exception as error:  # noqa: BLE001 - handed to the parent, which raises it
+        return Raised(request.number, None, f"{type(error).__name__}: {error}")
+    return Returned(request.number, value)
+
+
+def main() -> None:
+    """Run the worker of this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    # What native code prints goes where its errors go, to a file of the parent's.
+    os.dup2(2, 1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    _Worker(source, sink).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Nothing that a solver says is taken on trust: points, numbers and verdicts are checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonymip.errors import SolverError
+from anonymip.solvers.interface import SolverResult
+from anonymip.solvers.modelling.standard_form import StandardForm
+from anonymip.status import Stopped
+from anonymip.tolerances import (
+    CLAIM_ABSOLUTE,
+    OPTIMALITY_RELATIVE,
+    SOLVER_RESOLUTION,
+    closes_gap,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Reasons to stop at which the solver claims nothing about the point it hands over.
+_LIMITS = frozenset({Stopped.TIME, Stopped.INTERRUPT, Stopped.NODES, Stopped.ERROR})
+
+#: What is left of a difference of costs of order 1 by rounding.
+_ZERO = 1e-12
+
+
+def check_result(form: StandardForm, result: SolverResult) -> SolverResult:
+    """Check a solver's answer against the model and return it with recomputed numbers.
+
+    Raises
+    ------
+    SolverError
+        As in :func:`~anonymip.solvers.solve_model`.
+    """
+    bound = result.bound if result.bound is not None and math.isfinite(result.bound) else None
+    result = replace(result, bound=bound)
+    if result.values is None:
+        if result.stopped in (Stopped.OPTIMAL, Stopped.GAP):
+            raise _distrust(result, f"it says {result.stopped.value} and returns no point")
+        return replace(result, objective=None)
+    if result.stopped is Stopped.INFEASIBLE:
+        raise _distrust(result, "it says infeasible and returns a point")
+    violation = form.violation(result.values)
+    values = form.rounded(result.values) if violation is None else result.values
+    violation = violation or form.violation(values)
+    if violation is not None:
+        if result.stopped in _LIMITS:
+            return replace(result, values=None, objective=None)
+        raise _distrust(result, violation)
+    return _with_checked_numbers(form, result, result.values, values)
+
+
+def _with_checked_numbers(
+    form: StandardForm,
+    result: SolverResult,
+    raw: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> SolverResult:
+    """Recompute the objective of the rounded point, compare the claims, settle the status."""
+    objective = form.objective(values)
+    moved = float(np.abs(form.cost) @ np.abs(values - raw))
+    slack = _slack(objective) + moved
+    claimed = result.objective
+    finished = result.stopped not in _LIMITS
+    if finished and claimed is not None and not abs(claimed - objective) <= slack:
+        raise _distrust(
+            result, f"it reports the objective {claimed:.9g}; its point has {objective:.9g}"
+        )
+    # Multiplied by the sign, both senses read as a minimisation.
+    sign = form.in_model_sense(1.0)
+    bound = result.bound
+    if bound is not None:
+        if sign * (bound - objective) > slack:
+            raise _distrust(
+                result, f"its bound {bound:.9g} excludes its own point of objective {objective:.9g}"
+            )
+        bound = _lowered(bound, objective, sign)
+    stopped = _settled(result.stopped, bound is not None, _closed(objective, bound, sign))
+    return replace(result, stopped=stopped, values=values, objective=objective, bound=bound)
+
+
+def keep_start(
+    form: StandardForm, result: SolverResult, start: NDArray[np.float64] | None
+) -> SolverResult:
+    """Return the better of a checked answer and the start that the solver was given.
+
+    A start counts if it has all values and satisfies the model. Whatever limit ends a solve,
+    the point is then at least as good as the start. A bound that passes the start by no more
+    than the tolerances of solvers explain is lowered by them.
+
+    Parameters
+    ----------
+    form
+        The model.
+    result
+        As :func:`check_result` returned it.
+    start
+        Shape (variables,), NaN where there is no value; None for no start.
+
+    Raises
+    ------
+    SolverError
+        If the solver calls the model infeasible, or its bound excludes the start.
+    """
+    if start is None or np.isnan(start).any() or form.violation(start) is not None:
+        return result
+    if result.stopped is Stopped.INFEASIBLE:
+        raise _distrust(result, "it says infeasible, and the start it was given is feasible")
+    objective, sign = form.objective(start), form.in_model_sense(1.0)
+    bound = result.bound
+    if bound is not None and sign * (bound - objective) > _slack(objective):
+        resolution = SOLVER_RESOLUTION * form.largest_effect()
+        if sign * (bound - objective) > max(_slack(objective), resolution):
+            raise _distrust(
+                result, f"its bound {bound:.9g} excludes the start, of objective {objective:.9g}"
+            )
+        # Solvers keep rows up to their tolerances, which here are coarser than the costs.
+        bound = objective - sign * resolution
+        result = replace(result, bound=bound)
+    if result.objective is not None and sign * (result.objective - objective) <= 0:
+        return result
+    if bound is not None:
+        bound = _lowered(bound, objective, sign)
+    stopped = _settled(result.stopped, bound is not None, _closed(objective, bound, sign))
+    return replace(result, stopped=stopped, values=start, objective=objective, bound=bound)
+
+
+def _lowered(bound: float, objective: float, sign: float) -> float:
+    """Return a bound that excludes no point: what is too high by so much may be so again."""
+    excess = sign * (bound - objective)
+    return objective - sign * excess if excess > 0 else bound
+
+
+def _slack(objective: float) -> float:
+    return max(CLAIM_ABSOLUTE, OPTIMALITY_RELATIVE * abs(objective))
+
+
+def _closed(objective: float, bound: float | None, sign: float) -> bool:
+    if bound is None:
+        return False
+    # A loss of 0 has no relative gap; costs are of order 1 here.
+    return sign * (objective - bound) <= _ZERO or closes_gap(sign * objective, sign * bound)
+
+
+def _settled(claimed: Stopped, has_bound: bool, closed: bool) -> Stopped:
+    """Return why the solver stopped, with OPTIMAL exactly where the bound proves it."""
+    if closed and claimed in (Stopped.OPTIMAL, Stopped.GAP, Stopped.TIME, Stopped.NODES):
+        return Stopped.OPTIMAL
+    if claimed is Stopped.OPTIMAL:
+        return Stopped.GAP if has_bound else Stopped.ERROR
+    return claimed
+
+
+def _distrust(result: SolverResult, reason: str) -> SolverError:
+    return SolverError(
+        f"the answer of {result.solver} does not survive the check: {reason}",
+        remedy="Try another solver or formulation; SolverOptions.log keeps the solver's log",
+    )

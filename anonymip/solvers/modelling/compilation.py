@@ -1,0 +1,251 @@
+"""From a linear Pyomo model to its matrices.
+
+Active ``pyomo.gdp`` Disjuncts are read as they stand: their constraints become rows that hold
+only where the binary indicator variable is 1. What ties indicators together must be linear
+constraints of the model; a Disjunction is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonymip.errors import InputError, NoSolution
+from anonymip.solvers.modelling.disjuncts import Indicators, disjuncts_as_blocks
+from anonymip.solvers.modelling.standard_form import StandardForm, outside
+from anonymip.tolerances import FEASIBILITY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyomo.environ import ConcreteModel
+
+
+def compile_standard_form(model: ConcreteModel) -> StandardForm:
+    """Compile a linear Pyomo model to matrices.
+
+    Fixed variables are treated as constants. Time and memory grow linearly with the non-zeros.
+
+    Parameters
+    ----------
+    model
+        A model with one active objective, linear constraints, and variables that are
+        continuous or integer. It is not changed, except for the moment while its Disjuncts
+        pass for blocks.
+
+    Raises
+    ------
+    InputError
+        If the model is not linear, has no or several active objectives, or has a component or
+        a variable domain that a mixed-integer linear solver does not know; or if it has an
+        active Disjunction or nested Disjuncts.
+    NoSolution
+        If a constraint without free variables, or the bounds of a variable, cannot hold.
+    """
+    from pyomo.common.gc_manager import PauseGC
+    from pyomo.environ import maximize
+
+    with PauseGC(), disjuncts_as_blocks(model) as indicators:
+        objective = _single_objective(model)
+        compiled, void = _compiled(model, indicators)
+        form = _from_compiled(compiled, objective.sense == maximize, indicators)
+        return _without_empty_rows(_switched_off(form, void))
+
+
+def _compiled(model: ConcreteModel, indicators: Indicators) -> tuple[Any, list[Any]]:
+    """Return Pyomo's matrices, and the indicators whose rows cannot hold whatever is chosen."""
+    from pyomo.common.errors import InfeasibleConstraintException
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+    void: list[Any] = []
+    try:
+        try:
+            compiled = LinearStandardFormCompiler().write(model, mixed_form=True)
+        except InfeasibleConstraintException as error:
+            void = _conditional_constants(model, indicators)
+            if not void:
+                raise _constant_constraint(model) from error
+            for constraint in void:
+                constraint.deactivate()
+            compiled = LinearStandardFormCompiler().write(model, mixed_form=True)
+    except InfeasibleConstraintException as error:
+        raise _constant_constraint(model) from error
+    except ValueError as error:  # Pyomo's errors for what is not linear are ValueErrors
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"the model cannot be given to a linear solver: {error}",
+            remedy="Make its objective and constraints linear",
+        ) from error
+    finally:
+        for constraint in void:
+            constraint.activate()
+    return compiled, [indicators.of(constraint) for constraint in void]
+
+
+def _single_objective(model: ConcreteModel) -> Any:
+    from pyomo.environ import Objective
+
+    found = list(model.component_data_objects(Objective, active=True))
+    if len(found) != 1:
+        raise InputError(
+            f"the model has {len(found)} active objectives",
+            remedy="Keep exactly one active; Objective(expr=0) asks for any feasible point",
+        )
+    return found[0]
+
+
+def _from_compiled(compiled: Any, maximises: bool, indicators: Indicators) -> StandardForm:
+    matrix = compiled.A.tocsr()
+    matrix.sort_indices()
+    sides = np.array([row.bound_type for row in compiled.rows], dtype=int)
+    right = np.asarray(compiled.rhs, dtype=float)
+    variables = tuple(compiled.columns)
+    cost = compiled.c.toarray().reshape(-1).astype(float)
+    constraints = tuple(row.constraint for row in compiled.rows)
+    indicator, keep = None, np.ones(len(constraints), dtype=bool)
+    if indicators:
+        owners = [indicators.of(constraint) for constraint in constraints]
+        used = {id(owner): owner for owner in owners if owner is not None and not owner.fixed}
+        known = {id(variable) for variable in variables}
+        added = tuple(owner for key, owner in used.items() if key not in known)
+        variables += added
+        cost = np.concatenate([cost, np.zeros(len(added))])
+        matrix.resize((matrix.shape[0], len(variables)))
+        column = {id(variable): number for number, variable in enumerate(variables)}
+        indicator = np.array([column.get(id(owner), -1) for owner in owners], dtype=np.int64)
+        keep = np.array(
+            [owner is None or not owner.fixed or owner.value > 0.5 for owner in owners], dtype=bool
+        )
+    lower, upper = _bounds(variables)
+    form = StandardForm(
+        variables=variables,
+        constraints=constraints,
+        cost=cost,
+        offset=float(compiled.c_offset[0]),
+        matrix=matrix,
+        row_lower=np.where(sides <= 0, right, -np.inf),
+        row_upper=np.where(sides >= 0, right, np.inf),
+        lower=lower,
+        upper=upper,
+        integer=np.array([_is_integer(variable) for variable in variables], dtype=bool),
+        maximize=maximises,
+        indicator=indicator,
+    )
+    return form if keep.all() else _with_rows(form, keep)
+
+
+def _bounds(variables: tuple[Any, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    pairs = [variable.bounds for variable in variables]
+    lower = np.array([-np.inf if low is None else low for low, _ in pairs], dtype=float)
+    upper = np.array([np.inf if high is None else high for _, high in pairs], dtype=float)
+    crossed = np.flatnonzero(lower > upper)
+    if crossed.size:
+        raise NoSolution(
+            f"the bounds of variable {variables[crossed[0]].name} exclude every value",
+            remedy="Widen its bounds",
+        )
+    return lower, upper
+
+
+def _is_integer(variable: Any) -> bool:
+    if variable.is_continuous():
+        return False
+    if variable.is_integer() or variable.is_binary():
+        return True
+    raise InputError(
+        f"variable {variable.name} has the domain {variable.domain}",
+        remedy="Use a continuous, integer or binary domain",
+    )
+
+
+def _with_rows(form: StandardForm, keep: NDArray[np.bool_]) -> StandardForm:
+    return replace(
+        form,
+        constraints=tuple(
+            constraint for constraint, kept in zip(form.constraints, keep, strict=True) if kept
+        ),
+        matrix=form.matrix[keep],
+        row_lower=form.row_lower[keep],
+        row_upper=form.row_upper[keep],
+        indicator=None if form.indicator is None else form.indicator[keep],
+    )
+
+
+def _switched_off(form: StandardForm, void: list[Any]) -> StandardForm:
+    """Fix indicators at 0 whose constraints on fixed variables do not hold."""
+    for variable in void:
+        if variable.fixed and variable.value > 0.5:
+            raise _cannot_hold(variable.parent_block().name)
+    never = {id(variable) for variable in void}
+    off = [column for column, variable in enumerate(form.variables) if id(variable) in never]
+    return _with_zeros(form, np.array(off, dtype=np.int64))
+
+
+def _with_zeros(form: StandardForm, columns: NDArray[np.int64]) -> StandardForm:
+    if not columns.size:
+        return form
+    upper = form.upper.copy()
+    upper[columns] = 0.0
+    for column in columns.tolist():
+        if form.lower[column] > 0:
+            raise _cannot_hold(form.variables[column].parent_block().name)
+    return replace(form, upper=upper)
+
+
+def _without_empty_rows(form: StandardForm) -> StandardForm:
+    """Drop rows whose coefficients have all vanished, after checking that they hold."""
+    filled = np.diff(form.matrix.indptr) > 0
+    if filled.all():
+        return form
+    amounts = outside(np.zeros(len(filled)), form.row_lower, form.row_upper)
+    broken = ~filled & (amounts > FEASIBILITY)
+    indicators = form.indicators()
+    certain = np.flatnonzero(broken & (indicators < 0))
+    if certain.size:
+        raise _cannot_hold(form.constraints[certain[0]].name)
+    form = _with_zeros(form, np.unique(indicators[broken]))
+    return _with_rows(form, filled)
+
+
+def _cannot_hold(name: str) -> NoSolution:
+    return NoSolution(
+        f"constraint {name} has no free variable and does not hold",
+        remedy="Unfix a variable in it, or deactivate it",
+    )
+
+
+def _conditional_constants(model: ConcreteModel, indicators: Indicators) -> list[Any]:
+    """Return the constant constraints with an indicator that do not hold."""
+    return [
+        constraint
+        for constraint in _broken_constants(model)
+        if indicators.of(constraint) is not None
+    ]
+
+
+def _constant_constraint(model: ConcreteModel) -> NoSolution | InputError:
+    """Return the error for a constant constraint that does not hold exactly."""
+    for constraint in _broken_constants(model):
+        return _cannot_hold(constraint.name)
+    return InputError(
+        "a constraint without free variables misses its bound by a rounding error",
+        remedy="Deactivate such constraints, or unfix a variable in them",
+    )
+
+
+def _broken_constants(model: ConcreteModel) -> Iterator[Any]:
+    from pyomo.environ import Constraint
+    from pyomo.repn import generate_standard_repn
+
+    for constraint in model.component_data_objects(Constraint, active=True):
+        lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
+        form = generate_standard_repn(body, quadratic=False)
+        if not form.is_constant():
+            continue
+        too_low = lower is not None and form.constant < lower - FEASIBILITY
+        too_high = upper is not None and form.constant > upper + FEASIBILITY
+        if too_low or too_high:
+            yield constraint

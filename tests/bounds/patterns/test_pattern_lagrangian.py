@@ -1,0 +1,219 @@
+"""The Lagrangian bound equals the linear relaxation, and what prices prove is proven exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import (
+    Mask,
+    NoSolution,
+    PatternGuided,
+    Problem,
+    Suppressions,
+    lower_bound,
+    objective,
+)
+from anonymip.bounds.patterns.pattern_duals import PatternPrices, price_patterns
+from anonymip.bounds.patterns.pattern_lagrangian import (
+    ascend,
+    pattern_bound,
+    pattern_lagrangian_bound,
+)
+from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
+from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
+from anonymip.recodings.rows.output_rows import output_rows
+from anonymip.runtime.budget import Budget
+from tests.bounds.patterns.pattern_references import (
+    hard_pattern_problem,
+    lagrangian,
+    lettered,
+    relaxation,
+    row_sum,
+)
+from tests.random_patterns import PatternCase, pattern_cases
+from tests.random_problems import larger_microdata
+
+#: Enough to come as near to the linear relaxation as the tests look.
+LONG = ((400, 1.0, 1e-2), (600, 2e-2, 1e-4))
+
+
+def feasible(case: PatternCase) -> PatternCase:
+    """Return the case with a way out for every record."""
+    return case if row_sum(case) is not None else replace(case, suppression=True, diversity=None)
+
+
+@settings(max_examples=80, deadline=None)
+@given(pattern_cases(ruled=True).map(feasible))
+def test_never_above_the_optimum_nor_below_the_row_bound(case: PatternCase) -> None:
+    """With single use, diversity and suppression too."""
+    problem = case.problem()
+    best = case.optimum()
+    for aside in (True, False):
+        bound = pattern_lagrangian_bound(problem, aside=aside)
+        assert bound.value >= pattern_row_bound(problem).value
+        assert best is None or bound.value <= best
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern_cases().map(feasible), st.booleans())
+def test_the_best_prices_give_the_linear_relaxation(case: PatternCase, aside: bool) -> None:
+    """HiGHS solves it with a link for every record and row, nothing merged or left out."""
+    program = pattern_program(case.problem(), aside=aside)
+    prices = ascend(program, LONG, Budget())
+    expected = relaxation(case, aside=aside)
+    assert prices.value / prices.unit <= expected + 1e-6
+    assert prices.value / prices.unit == pytest.approx(expected, abs=0.02)
+
+
+@settings(max_examples=80, deadline=None)
+@given(pattern_cases(most_records=5).map(feasible), st.data())
+def test_any_prices_prove_the_least_of_all_choices(case: PatternCase, data: st.DataObject) -> None:
+    """Every set of records in every row is tried, in fractions; prices of any sign are allowed."""
+    problem = case.problem()
+    program = pattern_program(problem, aside=False)
+    given_ = [data.draw(st.integers(-16, 48)) for _ in range(program.kinds)]
+    prices = price_patterns(program, np.array(given_) / 8.0)
+    types = output_rows(problem).types
+    of_record = [
+        Fraction(int(prices.prices[kind]), prices.unit)
+        for kind in program.kind_of[types.inverse].tolist()
+    ]
+    assert Fraction(prices.value, prices.unit) == lagrangian(case, of_record)
+    assert prices.bound >= prices.value / prices.unit
+    best = case.optimum()
+    assert best is None or prices.bound <= best
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern_cases(most_records=5).map(feasible), st.data())
+def test_the_excess_of_a_pair_is_what_forcing_it_costs(
+    case: PatternCase, data: st.DataObject
+) -> None:
+    """The function with one record forced into one row, all choices tried."""
+    problem = case.problem()
+    program = pattern_program(problem, aside=False)
+    drawn = [data.draw(st.integers(-8, 24)) for _ in range(program.kinds)]
+    prices = price_patterns(program, np.array(drawn) / 8.0)
+    for at in range(len(prices.pair_rows)):
+        forced = forced_value(program, prices, at)
+        assert prices.value + int(prices.excess[at]) == forced
+
+
+def forced_value(program: PatternProgram, prices: PatternPrices, at: int) -> int:
+    """Return the least value with the row of a pair in use, by one of the pair's kind at least."""
+    row = int(prices.pair_rows[at])
+    members = np.flatnonzero(prices.pair_rows == row)
+    kinds = prices.pair_kinds[members]
+    cost = round(float(program.costs[prices.pair_patterns[at]]) * prices.unit)
+    beyond = (cost - prices.prices[kinds]).tolist()
+    best = None
+    counts = program.counts[kinds].tolist()
+    place = kinds.tolist().index(int(prices.pair_kinds[at]))
+    for amounts in np.ndindex(*(count + 1 for count in counts)):
+        if amounts[place] and sum(amounts) >= program.k:
+            loss = sum(a * b for a, b in zip(amounts, beyond, strict=True))
+            best = loss if best is None else min(best, loss)
+    assert best is not None
+    return prices.value - min(0, int(prices.row_losses[row])) + best
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern_cases(ruled=True).map(feasible))
+def test_parts_of_a_program_keep_its_numbers(case: PatternCase) -> None:
+    """The kinds that share a row with the first, apart from the others."""
+    program = pattern_program(case.problem())
+    prices = price_patterns(program, program.cheapest)
+    joined = {0}
+    for _ in range(program.kinds):
+        rows = {
+            int(r) for r, i in zip(prices.pair_rows, prices.pair_kinds, strict=True) if i in joined
+        }
+        joined |= {
+            int(i) for r, i in zip(prices.pair_rows, prices.pair_kinds, strict=True) if r in rows
+        }
+    labels = np.array([int(kind not in joined) for kind in range(program.kinds)])
+    values = prices.values(labels, 2)
+    assert values.sum() == prices.value
+    own = price_patterns(program.part(np.array(sorted(joined))), program.cheapest[sorted(joined)])
+    assert own.value * prices.unit == int(values[0]) * own.unit
+    assert own.program.pairs == np.isin(prices.pair_kinds, sorted(joined)).sum()
+
+
+def test_rows_of_the_same_records_count_once() -> None:
+    """Town and zip code say the same: a star for both is never better than for one."""
+    microdata = larger_microdata(1, 40)
+    twice = microdata.frame.assign(again=microdata.frame[microdata.names[0]])
+    attribute = replace(microdata.attributes[0], name="again")
+    doubled = type(microdata)(twice, (*microdata.attributes, attribute))
+    problem = Problem(doubled, 2, PatternGuided(Mask()), Suppressions())
+    program = pattern_program(problem)
+    held = [
+        (frozenset(np.flatnonzero(rows == row).tolist()))
+        for rows in program.row_of
+        for row in np.unique(rows[rows >= 0])
+    ]
+    assert len(set(held)) == len(held)
+    assert len(held) < output_rows(problem).count
+
+
+def test_costs_off_any_grid_are_bounded_from_below() -> None:
+    """Thirds have no common multiple in decimals; the value is not raised."""
+    microdata = larger_microdata(5, 60)
+    costs = dict.fromkeys(microdata.names, 1 / 3)
+    problem = Problem(microdata, 3, PatternGuided(), Suppressions(costs))
+    whole = Problem(microdata, 3, PatternGuided(), Suppressions())
+    program = pattern_program(problem)
+    assert program.grid == 0
+    prices = ascend(program, None, Budget())
+    assert prices.bound <= prices.value / prices.unit
+    relaxed = ascend(pattern_program(whole), LONG, Budget())
+    assert prices.bound == pytest.approx(relaxed.value / relaxed.unit / 3, rel=0.01)
+
+
+def test_a_spent_budget_leaves_the_row_bound() -> None:
+    """No iteration is made; what is known without one is returned."""
+    problem = hard_pattern_problem()
+    budget = Budget()
+    budget.interrupt()
+    bound = pattern_lagrangian_bound(problem, budget=budget)
+    assert bound.value == pattern_row_bound(problem).value
+    assert pattern_lagrangian_bound(problem).value > bound.value
+
+
+def test_records_that_can_share_no_row_are_named() -> None:
+    """Distinct records and a mask without stars."""
+    problem = Problem(larger_microdata(4, 30), 25, PatternGuided(Mask(suppress_at_most=0)))
+    with pytest.raises(NoSolution, match="record 0 shares no row with 24 others"):
+        pattern_lagrangian_bound(problem)
+
+
+def test_the_bound_that_a_user_asks_for_is_the_better_one() -> None:
+    """By prices where these raise it, else by rows, whose proof is simpler."""
+    hard = lower_bound(hard_pattern_problem())
+    assert hard is not None
+    assert hard.method == "pattern Lagrangian"
+    assert hard.value > pattern_row_bound(hard_pattern_problem()).value
+    square = Problem(lettered(["xx", "xy", "yx", "yy"]), 2, PatternGuided())
+    easy = lower_bound(square)
+    assert easy is not None
+    assert (easy.value, easy.method) == (4.0, "pattern rows")
+
+
+def test_a_loss_that_depends_on_the_record_has_no_bound_by_patterns() -> None:
+    """The widest value of the table costs more to publish exactly than others."""
+
+    @objective
+    def by_value(record: Any) -> Any:
+        numeric = [name for name in record.attributes if record.kind[name] == "numeric"]
+        return sum(record.upper[name] for name in numeric)
+
+    microdata = larger_microdata(9, 20)
+    problem = Problem(microdata, 2, PatternGuided(), by_value)
+    assert pattern_bound(problem) is None

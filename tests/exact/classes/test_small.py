@@ -1,0 +1,346 @@
+"""Small problems are solved exactly, and nothing is called proven that is not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from anonymip import (
+    SSE,
+    Bottleneck,
+    Budget,
+    Classes,
+    Diversity,
+    Freeform,
+    InputError,
+    Microdata,
+    NoSolution,
+    Problem,
+    Stopped,
+    WeightedLoss,
+    census,
+)
+from anonymip.exact.classes.equivalence_mip import equivalence_mip
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.classes.small.cut import price_types
+from anonymip.exact.classes.small.duals import DualPrices
+from anonymip.exact.classes.small.kernels import (
+    CAPPED,
+    INFEASIBLE,
+    PROVEN,
+    SmallRules,
+    SmallWork,
+    compiles,
+    new_small_work,
+    small_rules,
+    solve_rows,
+)
+from anonymip.exact.classes.small.linear import price_rows
+from anonymip.exact.classes.small.rows import merge_types
+from anonymip.exact.classes.small.sets import rank_types
+from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
+from tests.brute_force import Column
+from tests.random_problems import (
+    FALLING,
+    PRODUCT,
+    SWINGING,
+    Case,
+    cases,
+    groups_of,
+    larger_microdata,
+    microdata,
+    ruled_cases,
+)
+
+MANY = 10_000_000
+
+
+class Kernel(NamedTuple):
+    """A problem as the kernel is called with it."""
+
+    problem: Problem
+    rows: KernelRows
+    rules: SmallRules
+    work: SmallWork
+
+    def solve(self, chosen: NDArray[np.int64], max_nodes: int = MANY) -> int:
+        """Solve some rows; the answer is in the workspace."""
+        tables = self.problem.compiled.tables
+        size = len(chosen)
+        return int(solve_rows(tables, self.rows, self.rules, self.work, chosen, size, max_nodes))
+
+
+def kernel_of(problem: Problem, most: int | None = None) -> Kernel:
+    """Return what the kernel needs for sub-problems of up to `most` rows."""
+    tables, rules = problem.compiled.tables, small_rules(problem)
+    work = new_small_work(tables, rules, problem.n if most is None else most)
+    return Kernel(
+        problem, kernel_rows(problem.microdata, tables, np.arange(problem.n)), rules, work
+    )
+
+
+def assert_solves(case: Case) -> None:
+    """Assert that the optimum of brute force is found and proven."""
+    result = solve_small(case.problem())
+    best = case.optimum()
+    assert result.proven
+    assert result.reason is None
+    assert result.bound == result.objective
+    assert result.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
+    groups = groups_of(Classes(result.labels))
+    assert case.release_loss(groups) == pytest.approx(best, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=150)
+@given(cases(largest=9))
+def test_equals_brute_force(case: Case) -> None:
+    """Any loss with tables, hierarchies and weights, with and without suppression."""
+    assert_solves(case)
+
+
+@settings(max_examples=100)
+@given(ruled_cases())
+def test_equals_brute_force_under_rules(case: Case) -> None:
+    """Diversity, limits and the largest loss of a record."""
+    assert_solves(case)
+
+
+@settings(max_examples=30)
+@given(cases(largest=6, losses=("gcp",)), st.sampled_from([PRODUCT, SWINGING, FALLING]))
+def test_equals_brute_force_beyond_monotone_tables(case: Case, loss: object) -> None:
+    """Losses without tables, and losses that fall when a class grows."""
+    assert_solves(replace(case, loss=loss, suppression=False))  # type: ignore[arg-type]
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000), st.integers(2, 4))
+def test_squared_errors_equal_set_partitioning(seed: int, k: int) -> None:
+    """Losses of the members tier: what a set costs depends on its members."""
+    rng = np.random.default_rng(seed)
+    columns = [Column(tuple(rng.integers(0, most, 9).tolist())) for most in (4, 30)]
+    problem = Problem(microdata(columns), k, objective=SSE())
+    result = solve_small(problem)
+    solution = equivalence_mip(problem, formulation="set-partition")
+    assert result.proven
+    assert result.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
+
+
+@settings(max_examples=100)
+@given(st.one_of(cases(largest=9), ruled_cases()), st.integers(1, 400))
+def test_a_cap_never_proves_too_much(case: Case, max_nodes: int) -> None:
+    """Whatever the cap, the optimum lies between bound and objective."""
+    best = case.optimum()
+    try:
+        result = solve_small(case.problem(), max_nodes=max_nodes)
+    except NoSolution:
+        assert case.rules is not None
+        return
+    assert result.objective >= best - case.slack(best)
+    if result.bound is not None:
+        assert result.bound <= best + case.slack(best)
+    if result.proven:
+        assert result.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert (result.reason is None) == result.proven
+
+
+def random_window(rng: np.random.Generator) -> Problem:
+    """Return 9 to 20 rows: ties, repeated rows, categories; one in four with a diversity."""
+    k = int(rng.integers(2, 6))
+    largest = {2: 20, 3: 16, 4: 12, 5: 10}[k]
+    n = int(rng.integers(9, largest + 1))
+    data = larger_microdata(int(rng.integers(2**31)), 4 * n)
+    order = np.lexsort(data.codes.T[::-1])
+    at = int(rng.integers(0, 3 * n))
+    data = data.take(np.sort(order[at : at + n]))
+    objective = WeightedLoss() if rng.random() < 0.5 else None
+    diversity = None
+    if rng.random() < 0.25 and n <= 10:
+        frame = data.frame.assign(sensitive=rng.permutation(np.arange(n) % 3))
+        data = Microdata(frame, data.attributes, sensitive=("sensitive",))
+        diversity = Diversity(l=float(rng.choice([1.0, 1.5, 2.0])), distinct=2)
+    problem = Problem(data, k, diversity=diversity)
+    return problem if objective is None else problem.replace(objective=objective)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_windows_equal_set_partitioning(part: int) -> None:
+    """Three hundred random windows, against the model that HiGHS solves."""
+    rng = np.random.default_rng(part)
+    for _ in range(30):
+        problem = random_window(rng)
+        result = solve_small(problem)
+        assert result.proven
+        # The start only spares the solver classes that no better release can hold.
+        start = Classes(result.labels)
+        solution = equivalence_mip(problem, formulation="set-partition", start=start)
+        # The solver's word may be too coarse for a proof, but it must have come to its end.
+        assert solution.status.stopped in (Stopped.OPTIMAL, Stopped.GAP)
+        assert result.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [4, 5])
+def test_long_windows_equal_set_partitioning(k: int) -> None:
+    """As many rows as the chain solves at once, from all different to all alike."""
+    for n in (15, 18, 20):
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            data = larger_microdata(int(rng.integers(2**31)), 4 * n)
+            order, at = np.lexsort(data.codes.T[::-1]), int(rng.integers(0, 3 * n))
+            part = data.take(np.sort(order[at : at + n]))
+            problem = Problem(part, k, objective=WeightedLoss())
+            result = solve_small(problem)
+            assert result.proven
+            start = Classes(result.labels)
+            solution = equivalence_mip(problem, formulation="set-partition", start=start)
+            assert result.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_equal_big_m(seed: int) -> None:
+    """The paper's model knows nothing of sets."""
+    problem = Problem(census(9, 3, seed=seed), 3)
+    result = solve_small(problem)
+    solution = equivalence_mip(problem, formulation="bigm")
+    assert solution.is_optimal
+    assert result.proven
+    assert result.objective == pytest.approx(solution.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_one_workspace_serves_all_windows(worst: bool) -> None:
+    """Earlier calls, larger and smaller ones, leave nothing behind; rows come in any order."""
+    rng = np.random.default_rng(5)
+    problem = Problem(larger_microdata(3, 200), 3)
+    if worst:
+        problem = problem.replace(objective=Bottleneck(WeightedLoss()))
+    assert compiles(problem)
+    kernel = kernel_of(problem, most=15)
+    for _ in range(60):
+        chosen = rng.choice(200, int(rng.integers(3, 16)), replace=False)
+        assert kernel.solve(chosen) == PROVEN
+        labels = kernel.work.labels[: len(chosen)]
+        first = [labels.tolist().index(label) for label in range(labels.max() + 1)]
+        assert all(one < other for one, other in pairwise(first))
+        part = problem.replace(microdata=problem.microdata.take(chosen))
+        alone = solve_small(part)
+        assert kernel.work.result[0] == pytest.approx(alone.objective, rel=1e-9, abs=1e-12)
+        assert kernel.work.result[1] == kernel.work.result[0]
+        again = kernel_of(problem, most=15)
+        again.solve(chosen)
+        assert (again.work.labels[: len(chosen)] == labels).all()
+
+
+def test_too_few_rows_are_infeasible() -> None:
+    """Fewer than k rows, and rows that lack the diversity as a whole."""
+    data = larger_microdata(8, 12)
+    frame = data.frame.assign(sensitive=["x"] * 6 + ["y"] * 6)
+    diverse = Microdata(frame, data.attributes, sensitive=("sensitive",))
+    kernel = kernel_of(Problem(diverse, 3, diversity=Diversity(distinct=2)))
+    assert kernel.solve(np.array([0, 7])) == INFEASIBLE
+    assert kernel.solve(np.arange(6)) == INFEASIBLE
+    assert kernel.solve(np.array([0, 1, 7])) == PROVEN
+
+
+def test_more_rows_than_fit_in_a_word_are_answered() -> None:
+    """Beyond 62 different rows there are classes and a bound, and no proof is claimed."""
+    problem = Problem(census(80, 6, seed=2), 3)
+    kernel = kernel_of(problem)
+    assert kernel.solve(np.arange(80)) == CAPPED
+    assert 0 < kernel.work.result[1] < kernel.work.result[0]
+    result = solve_small(problem, max_nodes=1000)
+    assert not result.proven
+    assert result.reason == "max_nodes"
+    assert result.bound is not None
+    assert result.bound <= result.objective
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_prices_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
+    """They are worth the linear relaxation over all classes, and no class undercuts them."""
+    rng = np.random.default_rng(k)
+    for _ in range(6):
+        n = int(rng.integers(2 * k, 10))
+        data = larger_microdata(int(rng.integers(2**31)), 3 * n)
+        problem = Problem(data.take(rng.choice(3 * n, n, replace=False)), k)
+        kernel, every, tables = kernel_of(problem), np.arange(n), problem.compiled.tables
+        work = kernel.work
+        types = merge_types(kernel.rows, kernel.rules, work, every, n)
+        price_types(tables, kernel.rows, kernel.rules, work, every, types)
+        rank_types(kernel.rows, kernel.rules, work, every, types)
+        paid = price_rows(tables, kernel.rules, work, types, n, np.inf)
+        prices = np.empty(n)
+        prices[work.order] = np.repeat(work.prices[:types], np.diff(work.begin[: types + 1]))
+        assert paid == pytest.approx(prices.sum(), rel=1e-9, abs=1e-12)
+        sets = [s for size in range(k, 2 * k) for s in combinations(range(n), size)]
+        losses = [float(problem.compiled.class_losses(np.array([s]))[0]) for s in sets]
+        holds = np.array([np.isin(every, s) for s in sets], float)
+        assert (holds @ prices <= np.array(losses) + 1e-12).all()
+        relaxed = linprog(losses, A_eq=holds.T, b_eq=np.ones(n))
+        assert paid == pytest.approx(relaxed.fun, rel=1e-7, abs=1e-9)
+
+
+def test_room_for_larger_sub_problems_changes_nothing() -> None:
+    """Where not all sets of k of the most rows would fit, those of fewer rows still do."""
+    problem, every = Problem(census(18, 6, seed=3), 5), np.arange(18)
+    own, wide = kernel_of(problem), kernel_of(problem, most=64)
+    assert own.solve(every) == wide.solve(every) == PROVEN
+    assert wide.work.row_sets.held[0] > 0
+    assert wide.work.nodes[0] == own.work.nodes[0]
+    assert wide.work.result[0] == own.work.result[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_duals_prove_what_the_first_prices_do_not(seed: int) -> None:
+    """Column generation alone finds the optimum, from whatever release it starts."""
+    problem = Problem(census(14, 4, seed=seed), 3)
+    kernel = kernel_of(problem)
+    if kernel.solve(np.arange(14), max_nodes=1) == PROVEN:
+        return
+    duals = DualPrices(problem, kernel.rows, kernel.rules, kernel.work, MANY)
+    assert duals.prove(Budget())
+    labels = kernel.work.labels.copy()
+    loss = problem.compiled.total(
+        problem.recoding.describe(problem, Classes(labels.astype(np.int32))), None
+    )
+    assert kernel.solve(np.arange(14)) == PROVEN
+    assert loss == pytest.approx(kernel.work.result[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thirty_rows_are_proven(seed: int) -> None:
+    """Two independent sets of prices lead to one optimum: here, and in the model."""
+    problem = Problem(census(30, 3, seed=seed), 3)
+    result = solve_small(problem)
+    assert result.proven
+    start = Classes(result.labels)
+    solution = equivalence_mip(problem, formulation="set-partition", start=start)
+    assert solution.objective == pytest.approx(result.objective, rel=1e-6)
+
+
+def test_a_spent_budget_keeps_the_first_release() -> None:
+    """There are classes even without time, and what kept them from a proof is told."""
+    budget = Budget.of(60)
+    budget.interrupt()
+    result = solve_small(Problem(census(40, 8, seed=1), 4), budget=budget, max_nodes=10)
+    assert not result.proven
+    assert result.reason == "interrupted"
+    assert result.bound is not None
+    assert math.isfinite(result.bound)
+
+
+def test_refuses_what_it_does_not_solve() -> None:
+    """Covers are no partitions, and no search looks at less than one node."""
+    problem = Problem(census(9, 3), 3)
+    with pytest.raises(InputError, match="freeform"):
+        solve_small(problem.replace(recoding=Freeform()))
+    with pytest.raises(InputError, match="max_nodes"):
+        solve_small(problem, max_nodes=0)

@@ -1,0 +1,124 @@
+"""A few rows at once are filled anew: the release stays one, and gets better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+
+from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_lagrangian import ascend
+from anonymip.bounds.patterns.pattern_program import pattern_program
+from anonymip.exact.patterns.neighbourhoods import _freed, improve_nearby, places_of
+from anonymip.exact.patterns.parts import greedy_amounts
+from anonymip.exact.patterns.proof import prove
+from anonymip.exact.patterns.restricted_master.priced_greedy import priced_amounts
+from anonymip.runtime.budget import Budget
+from anonymip.solvers import SolverOptions
+from tests.bounds.patterns.pattern_references import hard_pattern_problem
+from tests.random_patterns import PatternCase, pattern_cases
+
+
+def obeys_the_rules(prices: PatternPrices, amounts: np.ndarray) -> bool:
+    """Return whether rows have none or k records, and no kind more than there are."""
+    program = prices.program
+    held = np.bincount(prices.pair_rows, weights=amounts, minlength=1)
+    given_ = np.bincount(prices.pair_kinds, weights=amounts, minlength=program.kinds)
+    left = program.counts - given_
+    return bool(
+        (amounts >= 0).all()
+        and ((held == 0) | (held >= program.k)).all()
+        and (left >= 0).all()
+        and (np.isfinite(program.price) or not left.any())
+    )
+
+
+def test_a_greedy_release_comes_near_the_optimum() -> None:
+    """Between the proven optimum and the release that it began with, well below the latter."""
+    problem = hard_pattern_problem()
+    prices = ascend(pattern_program(problem), None, Budget())
+    before = greedy_amounts(prices)
+    assert before is not None
+    after = improve_nearby(prices, before, "highs", SolverOptions(), Budget())
+    assert obeys_the_rules(prices, after)
+    best = prove(problem).objective
+    assert best <= loss_of(prices, after) < loss_of(prices, before)
+    assert loss_of(prices, after) <= 1.05 * best
+
+
+def test_prices_lead_to_a_better_release_than_costs() -> None:
+    """It obeys the rules, and lies between the optimum and the greedy release."""
+    problem = hard_pattern_problem()
+    prices = ascend(pattern_program(problem), None, Budget())
+    by_costs, by_prices = greedy_amounts(prices), priced_amounts(prices)
+    assert by_costs is not None
+    assert by_prices is not None
+    assert obeys_the_rules(prices, by_prices)
+    assert prices.bound <= loss_of(prices, by_prices) < loss_of(prices, by_costs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern_cases(most_records=6, ruled=True))
+def test_releases_from_prices_are_releases(case: PatternCase) -> None:
+    """With plain prices too, and with records that may go without companions."""
+    plain = replace(case, single_use=False, diversity=None)
+    best = plain.optimum()
+    if best is None:
+        return
+    program = pattern_program(plain.problem(), aside=False)
+    amounts = priced_amounts(prices := price_patterns(program, program.cheapest))
+    if amounts is not None:
+        assert obeys_the_rules(prices, amounts)
+        assert loss_of(prices, amounts) >= best
+
+
+def test_records_in_no_row_are_freed() -> None:
+    """A neighbourhood of kinds that use no row has all their records, as whole numbers."""
+    prices = price_patterns(program := pattern_program(hard_pattern_problem()), program.cheapest)
+    none, chosen = np.zeros(len(prices.excess), np.int64), np.zeros(program.kinds, np.bool_)
+    chosen[:3] = True
+    freed = _freed(prices, none, chosen, none > 0)
+    assert freed.dtype == np.int64
+    assert freed[:3].tolist() == program.counts[:3].tolist()
+    assert not freed[3:].any()
+
+
+def test_an_interrupt_ends_it() -> None:
+    """The release is returned as it was."""
+    prices = price_patterns(program := pattern_program(hard_pattern_problem()), program.cheapest)
+    before = greedy_amounts(prices)
+    assert before is not None
+    budget = Budget()
+    budget.interrupt()
+    after = improve_nearby(prices, before, "highs", SolverOptions(), budget)
+    assert after.tolist() == before.tolist()
+
+
+@settings(max_examples=8, deadline=None)
+@given(pattern_cases(most_records=6))
+def test_small_releases_stay_releases(case: PatternCase) -> None:
+    """Never worse than before, and never below the optimum."""
+    best = case.optimum()
+    if best is None:
+        return
+    program = pattern_program(case.problem(), aside=False)
+    prices = price_patterns(program, program.cheapest)
+    before = greedy_amounts(prices)
+    if before is None:
+        return
+    after = improve_nearby(prices, before, "highs", SolverOptions(), Budget.of(2.0))
+    assert obeys_the_rules(prices, after)
+    assert best <= loss_of(prices, after) <= loss_of(prices, before)
+
+
+def test_places_name_the_same_pairs() -> None:
+    """Of the kinds with even numbers, alone."""
+    program = pattern_program(hard_pattern_problem())
+    prices = price_patterns(program, program.cheapest)
+    kinds = np.arange(0, program.kinds, 2)
+    part = price_patterns(program.part(kinds), program.cheapest[kinds])
+    place = places_of(prices, kinds, part)
+    assert (prices.pair_kinds[place] == kinds[part.pair_kinds]).all()
+    own = part.program.patterns[part.pair_patterns]
+    assert (program.patterns[prices.pair_patterns[place]] == own).all()

@@ -1,0 +1,252 @@
+"""Pattern problems are solved part by part, to the optimum and with a proof of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonymip.exact.patterns.parts as pattern_parts
+from anonymip import (
+    InputError,
+    Mask,
+    NoSolution,
+    PatternGuided,
+    Patterns,
+    Problem,
+    Solution,
+    SolverError,
+    Suppressions,
+)
+from anonymip.bounds.patterns.pattern_duals import loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_program import pattern_program
+from anonymip.exact.patterns.parts import greedy_amounts, parts_of
+from anonymip.exact.patterns.proof import prove
+from anonymip.exact.patterns.restricted_master.kernel_search import KernelAnswer
+from anonymip.exact.patterns.unassigned import enough_lone
+from anonymip.runtime.budget import Budget
+from anonymip.solvers import availability
+from tests.bounds.patterns.pattern_references import hard_pattern_problem, lettered
+from tests.random_patterns import PatternCase, pattern_cases
+
+
+def plain(case: PatternCase) -> PatternCase:
+    """Return the case without rules that the parts do not know."""
+    return replace(case, single_use=False, diversity=None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pattern_cases(most_records=7, ruled=True).map(plain))
+def test_proves_what_brute_force_finds(case: PatternCase) -> None:
+    """With and without suppression, with and without stars only, for all masks."""
+    best = case.optimum()
+    if best is None:
+        with pytest.raises(NoSolution):
+            prove(case.problem())
+        return
+    found = prove(case.problem())
+    assert found.objective == best
+    assert found.is_optimal
+    assert found.bound is not None
+    assert found.bound.value == best
+
+
+@settings(max_examples=25, deadline=None)
+@given(pattern_cases(most_records=7).map(plain), st.integers(1, 3))
+def test_small_kernels_and_batches_change_nothing(case: PatternCase, size: int) -> None:
+    """Kernels that begin with a few pairs grow until nothing better can be left out."""
+    best = case.optimum()
+    if best is None:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_parts, "_DIRECT", size)
+        patch.setattr(pattern_parts, "_FIRST", size)
+        patch.setattr(pattern_parts, "_BATCH", 1)
+        found = prove(case.problem())
+    assert found.objective == best
+    assert found.is_optimal
+
+
+def test_one_outlier_needs_companions_under_stars_only() -> None:
+    """Parts leave one record alone; a row with a record to spare gives it away."""
+    problem = Problem(
+        lettered(["xx"] * 3 + ["yy"] * 2 + ["uv"]),
+        2,
+        PatternGuided(Mask(suppress_at_most=0, allow_all_stars=True)),
+    )
+    found = prove(problem)
+    assert found.objective == 4
+    assert found.is_optimal
+    assert any("stars only" in remark for remark in found.trace)
+
+
+def test_companions_come_from_where_they_cost_least() -> None:
+    """Two of a row of four cells under one star, not the whole of another row."""
+    problem = Problem(
+        lettered(["xxa", "xxb", "xxc", "yya", "yyb", "uvw"]),
+        2,
+        PatternGuided(Mask(patterns=(("c",),), allow_all_stars=True)),
+    )
+    parts = parts_of(price_patterns(program := pattern_program(problem), program.cheapest))
+    before = sum(part.upper for part in parts)
+    enough_lone(parts, 2)
+    taken = [part.amounts for part in parts if part.amounts is not None]
+    assert problem.n - sum(int(own.sum()) for own in taken) == 2
+    assert sum(part.upper for part in parts) == before + 2
+    assert prove(problem).objective == before + 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(pattern_cases(most_records=6))
+def test_greedy_and_its_repair_obey_the_rules(case: PatternCase) -> None:
+    """Every row has none or k records, no kind more than there are, and k are under stars only."""
+    case = replace(case, mask=replace(case.mask, allow_all_stars=True))
+    program = pattern_program(case.problem())
+    prices = price_patterns(program, program.cheapest)
+    parts = parts_of(prices)
+    amounts = greedy_amounts(prices)
+    assert amounts is not None
+    assert sum(part.upper for part in parts) <= loss_of(prices, amounts)
+    enough_lone(parts, case.k)
+    left = program.records
+    for part in parts:
+        own = part.amounts
+        assert own is not None
+        held = np.bincount(part.prices.pair_rows, weights=own, minlength=1)
+        assert ((held == 0) | (held >= case.k)).all()
+        given_ = np.bincount(part.prices.pair_kinds, weights=own, minlength=len(part.kinds))
+        assert (own >= 0).all()
+        assert (given_ <= part.prices.program.counts).all()
+        left -= int(own.sum())
+    assert left >= case.k
+
+
+def test_a_start_that_the_row_bound_proves_is_kept() -> None:
+    """Nothing is solved."""
+    problem = Problem(
+        lettered(["xx", "xy", "yx", "yy"]), 2, PatternGuided(Mask(suppress_at_most=1))
+    )
+    column = problem.recoding.stars(problem).tolist().index([True, False])  # type: ignore[attr-defined]
+    start = Solution.of(problem, Patterns(np.full(4, column)), method="given")
+    found = prove(problem, start=start)
+    assert found.is_optimal
+    assert found.objective == 4
+    assert found.solver is None
+    assert found.bound is not None
+    assert found.bound.method == "pattern rows"
+
+
+def test_without_time_the_start_and_an_argument_are_returned() -> None:
+    """The bound is that of the row bound at least; nothing is called optimal."""
+    problem = hard_pattern_problem()
+    stars = problem.recoding.stars(problem)  # type: ignore[attr-defined]
+    start = Solution.of(problem, Patterns(np.full(problem.n, len(stars) - 1)), method="given")
+    budget = Budget()
+    budget.interrupt()
+    found = prove(problem, start=start, budget=budget)
+    assert found.objective <= start.objective
+    assert not found.is_optimal
+    assert found.bound is not None
+    assert found.bound.proof == "argument"
+
+
+def test_prices_solve_no_hard_problem_alone_but_the_kernel_does() -> None:
+    """Random records under all patterns; the proof is the solver's."""
+    found = prove(hard_pattern_problem())
+    assert found.is_optimal
+    assert found.bound is not None
+    assert found.bound.proof == "solver"
+    assert found.solver is not None
+    assert (found.sizes >= 2).all()
+
+
+def test_weights_of_columns_are_paid() -> None:
+    """Fractions of decimals: bounds are raised to the next possible loss."""
+    costs = {"a": 0.3, "b": 1.7, "c": 0.6, "d": 1.0, "e": 0.2, "f": 0.8}
+    problem = hard_pattern_problem().replace(objective=Suppressions(costs))
+    found = prove(problem)
+    assert found.is_optimal
+    tenfold = prove(
+        hard_pattern_problem().replace(
+            objective=Suppressions({name: 10 * c for name, c in costs.items()})
+        )
+    )
+    assert found.objective == pytest.approx(tenfold.objective / 10)
+
+
+@pytest.mark.parametrize("solver", ["cbc", "scip"])
+def test_other_solvers_prove_the_same(solver: str) -> None:
+    """CBC always, SCIP where it is installed."""
+    if solver == "scip" and not availability(solver).installed:
+        pytest.skip("scip is not installed")
+    assert (
+        prove(hard_pattern_problem(), solver=solver).objective
+        == prove(hard_pattern_problem()).objective
+    )
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_no_release_is_not_a_matter_of_time(k: int) -> None:
+    """Every record has companions, but not all of them at once."""
+    rows = ["aa", "ab", "ba"] if k == 2 else ["aa", "ab", "ac", "ba", "ca"]
+    with pytest.raises(NoSolution, match="no release keeps the mask"):
+        prove(Problem(lettered(rows), k, PatternGuided(Mask(suppress_at_most=1))))
+
+
+def test_a_start_contradicts_that_no_release_exists() -> None:
+    """The solver errs."""
+    problem = hard_pattern_problem()
+    stars = problem.recoding.stars(problem)  # type: ignore[attr-defined]
+    start = Solution.of(problem, Patterns(np.full(problem.n, len(stars) - 1)), method="given")
+
+    def infeasible(part: pattern_parts.PatternPart, *_: object) -> str:
+        part.lower = np.inf
+        return "liar 1"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_parts.PatternPart, "solve", infeasible)
+        with pytest.raises(SolverError, match="liar 1 calls"):
+            prove(problem, start=start)
+
+
+def test_records_without_companions_are_proven_whatever_they_cost() -> None:
+    """A third is no whole number of any unit of prices."""
+    problem = Problem(
+        lettered(["x", "y", "z", "u", "v"]),
+        2,
+        PatternGuided(),
+        objective=Suppressions({"a": 1 / 3}),
+    )
+    found = prove(problem)
+    assert found.is_optimal
+    assert found.objective == pytest.approx(5 / 3)
+    assert found.solver is None
+    assert found.bound is not None
+    assert found.bound.proof == "argument"
+
+
+def test_a_bound_by_triples_says_so() -> None:
+    """Without time for a MIP on groups."""
+
+    def without_mips(*_: object) -> tuple[None, int]:
+        return None, -1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_parts, "_DIRECT", 0)
+        patch.setattr(pattern_parts, "cheapest_groups", without_mips)
+        patch.setattr(pattern_parts, "solve_kernel", lambda *_: KernelAnswer(None, None, "none"))
+        patch.setattr(pattern_parts, "improve_nearby", lambda _, amounts, *__: amounts)
+        found = prove(hard_pattern_problem())
+    assert found.bound is not None
+    assert found.bound.method == "pattern prices with triples"
+    assert found.bound.proof == "argument"
+
+
+def test_rules_that_parts_do_not_know_are_refused() -> None:
+    """Single use links all rows of a pattern."""
+    problem = hard_pattern_problem().replace(recoding=PatternGuided(single_use=True))
+    with pytest.raises(InputError, match="single use"):
+        prove(problem)

@@ -1,0 +1,119 @@
+"""The batch engine grows the classes of the kernels, and keeps rules that these do not know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import SSE, Attribute, Cap, Diversity, InputError, Microdata, Problem, census
+from anonymip.heuristics.classes.greedy_search import greedy_search
+from anonymip.heuristics.classes.k_member import k_member
+from anonymip.heuristics.growing import batch_growth as module
+from anonymip.heuristics.growing.batch_growth import (
+    engine_remarks,
+    grow_classes_in_batches,
+    uses_batches,
+)
+from anonymip.heuristics.growing.growth import grow_classes
+from anonymip.orders.arrangement import arrange
+from anonymip.orders.orders import variance_order
+from anonymip.runtime.budget import Budget
+from tests.brute_force import Column
+from tests.heuristics.growing.test_growth import exact_tables
+from tests.random_problems import PRODUCT, microdata
+
+
+@settings(max_examples=150)
+@given(exact_tables(), st.integers(2, 4), st.booleans(), st.integers(0, 9))
+def test_same_labels_as_the_kernels(
+    columns: tuple[Column, ...], k: int, farthest: bool, seed: int
+) -> None:
+    """Where ties are ties in any arithmetic, both engines make the same classes."""
+    problem = Problem(microdata(columns), k)
+    order = variance_order(problem, Budget())
+    arranged = arrange(problem, order)
+    drawn = int(np.random.default_rng(seed).integers(arranged.types)) if farthest else None
+    kernels, _ = grow_classes(
+        problem, arranged, Budget(), search="scan", farthest_from=drawn, by_increase=farthest
+    )
+    batches, stopped = grow_classes_in_batches(
+        problem,
+        order,
+        Budget(),
+        search="scan",
+        drawn=np.random.default_rng(seed) if farthest else None,
+        by_increase=farthest,
+    )
+    assert stopped is None
+    assert batches.tolist() == kernels.tolist()
+
+
+def test_close_records_share_a_class_under_squared_errors() -> None:
+    """Two heaps of points are two classes, whatever the order they come in."""
+    frame = pd.DataFrame({"a": [0.0, 9.0, 0.2, 9.1, 0.1, 9.3], "b": [1.0, 5.0, 1.1, 5.2, 0.9, 5.1]})
+    data = Microdata(frame, (Attribute("a", "numeric"), Attribute("b", "numeric")))
+    for heuristic in (greedy_search, k_member):
+        labels = heuristic(Problem(data, 3, objective=SSE())).assignment.labels
+        assert labels.tolist() == [0, 1, 0, 1, 0, 1]
+
+
+def test_diverse_classes_grow_beyond_k_only_if_they_must() -> None:
+    """Half of the values are x: pairs of x and another one, each with its nearest partner."""
+    frame = pd.DataFrame({"a": [0, 0, 5, 5, 9, 9], "s": list("xyxzxy")})
+    data = Microdata(frame, (Attribute("a", "numeric"),), sensitive=("s",))
+    solution = greedy_search(Problem(data, 2, diversity=Diversity(l=2)))
+    assert solution.assignment.labels.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_what_is_left_stays_diverse() -> None:
+    """The nearest partner y of the first z is needed by an x: the farther x is taken."""
+    frame = pd.DataFrame({"a": [0, 1, 2, 3], "s": list("zyxx")})
+    data = Microdata(frame, (Attribute("a", "numeric"),), sensitive=("s",))
+    solution = greedy_search(Problem(data, 2, diversity=Diversity(l=2)))
+    assert sorted(solution.assignment.sizes.tolist()) == [2, 2]
+    assert solution.assignment.labels[2] != solution.assignment.labels[3]
+
+
+def test_capped_classes_leave_out_what_is_too_far() -> None:
+    """The first record's nearest neighbours break the cap only together."""
+    frame = pd.DataFrame({"a": [0, 3, 4, 7], "b": [0, 0, 0, 0]})
+    data = Microdata(frame, (Attribute("a", "numeric"), Attribute("b", "numeric")))
+    solution = greedy_search(Problem(data, 2, limits=(Cap("a", 3),)))
+    assert solution.assignment.labels.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("heuristic", [greedy_search, k_member])
+def test_window_of_candidates(heuristic: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer candidates than records the classes are still valid, and the solution says so."""
+    monkeypatch.setattr(module, "CANDIDATES", 15)
+    data = census(90, 4, seed=2)
+    problem = Problem(data, 4, objective=PRODUCT.objective)
+    solution = heuristic(problem)  # type: ignore[operator]
+    assert solution.assignment.sizes.min() >= 4
+    assert "the 15 that were nearest" in solution.trace[0]
+
+
+def test_large_tables_with_rules_are_left_to_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes are repaired afterwards, and the solution says so."""
+    monkeypatch.setattr(module, "LARGEST_BATCH", 50)
+    data = census(90, 4, seed=2)
+    name = next(a.name for a in data.attributes if a.is_numeric)
+    values = data.frame[name].astype(float)
+    problem = Problem(data, 3, limits=(Cap(name, 0.5 * float(values.max() - values.min())),))
+    assert not uses_batches(problem)
+    solution = greedy_search(problem)
+    assert "repaired" in solution.trace[0]
+    assert engine_remarks(problem) == solution.trace
+    assert uses_batches(problem.replace(objective=PRODUCT.objective))
+
+
+@pytest.mark.parametrize("search", ["tree", "hash"])
+def test_tree_does_not_know_rules(search: str) -> None:
+    """A search that cannot keep the rules is refused."""
+    data = census(20, 3, seed=0)
+    problem = Problem(data, 2, objective=PRODUCT.objective)
+    with pytest.raises(InputError, match="auto or scan"):
+        greedy_search(problem, search=search)

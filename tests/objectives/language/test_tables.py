@@ -1,0 +1,200 @@
+"""Tests of loss tables: their proof of monotonicity, their limits, and huge numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonymip import GCP, Attribute, LiangGCP, Microdata, objective
+from anonymip.objectives import CellBatch, CompiledObjective, LossTables
+from anonymip.objectives.kernels.class_loss import (
+    join_class,
+    joined_loss,
+    kernel_rows,
+    new_state,
+    open_class,
+    record_loss,
+)
+from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE
+
+Function = Callable[[Any], Any]
+
+AGES = (1, 2, 5)
+JOBS = ("a", "b", "c")
+DATA = Microdata(
+    pd.DataFrame({"age": AGES, "job": JOBS}),
+    (Attribute("age", integer=True), Attribute("job", "categorical")),
+)
+
+
+def subsets(values: Sequence[Any]) -> list[frozenset[Any]]:
+    """Return all non-empty subsets."""
+    sizes = range(1, len(values) + 1)
+    return list(map(frozenset, chain.from_iterable(combinations(values, s) for s in sizes)))
+
+
+COVERED = [(ages, jobs) for ages in subsets(AGES) for jobs in subsets(JOBS)]
+CELLS = CellBatch(
+    np.array([[min(ages), np.nan] for ages, _ in COVERED]),
+    np.array([[max(ages), np.nan] for ages, _ in COVERED]),
+    np.array([[len(ages), len(jobs)] for ages, jobs in COVERED]),
+    np.zeros((len(COVERED), 2), np.bool_),
+)
+NESTED = np.array([[a <= c and b <= d for c, d in COVERED] for a, b in COVERED])
+SAME_AGES = np.array([[a == c for c, _ in COVERED] for a, _ in COVERED])
+SAME_JOBS = np.array([[b == d for _, d in COVERED] for _, b in COVERED])
+
+
+def decreases(compiled: CompiledObjective) -> np.ndarray[Any, Any]:
+    """Return, for all pairs of nested sets of values, whether the larger one loses less."""
+    losses = compiled.record_losses(CELLS)
+    return NESTED & (losses[None, :] < losses[:, None])
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> Function:
+    """Draw an objective with whole numbers, on which arithmetic is exact.
+
+    Linear in ends and count, plus terms looked up by the ends and by the count.
+    """
+    number = st.integers(-2, 2)
+    low, high, slope = draw(number), draw(number), draw(number)
+    ends = [(p, q) for p in AGES for q in AGES if p <= q]
+    by_ends = draw(st.dictionaries(st.sampled_from(ends), number, max_size=4))
+    by_count = draw(st.dictionaries(st.sampled_from([1, 2, 3]), number, max_size=2))
+
+    def loss(record: Any) -> Any:
+        lower, upper, count = record.lower["age"], record.upper["age"], record.distinct["job"]
+        total = low * lower + high * upper + slope * count
+        for (p, q), value in by_ends.items():
+            total = total + np.where((lower == p) & (upper == q), float(value), 0.0)
+        for c, value in by_count.items():
+            total = total + np.where(count == c, float(value), 0.0)
+        return total
+
+    return loss
+
+
+@given(functions())
+def test_the_proof_of_monotonicity_is_right_both_ways(function: Function) -> None:
+    """An objective is proven monotone exactly if no larger one of all nested sets loses less."""
+    compiled = objective(function).compile(DATA)
+    falls = decreases(compiled)
+    assert compiled.monotone == (not falls.any())
+    if compiled.decreasing == "age":
+        assert (falls & SAME_JOBS).any()
+    if compiled.decreasing == "job":
+        assert (falls & SAME_AGES).any()
+
+
+@pytest.mark.parametrize("built_in", [GCP(), LiangGCP()])
+def test_certainty_penalties_are_monotone(built_in: GCP | LiangGCP) -> None:
+    """The penalties of the literature are proven monotone, as full enumeration confirms."""
+    compiled = built_in.compile(DATA)
+    assert compiled.monotone
+    assert not decreases(compiled).any()
+
+
+def test_constant_columns_cannot_decrease() -> None:
+    """Where a column has one value there is nothing to cover more of."""
+    data = Microdata(pd.DataFrame({"age": [7, 7], "job": ["a", "a"]}), DATA.attributes)
+    compiled = objective(lambda r: -3 * r.upper["age"] - r.distinct["job"]).compile(data)
+    assert compiled.monotone
+    assert record_losses(data, compiled, [[0, 1]]) == [-22.0]
+
+
+def record_losses(
+    data: Microdata, compiled: CompiledObjective, groups: Sequence[Sequence[int]]
+) -> list[float]:
+    """Return the record loss of each group by the kernels."""
+    rows = kernel_rows(data, compiled.tables, np.arange(data.n))
+    state = new_state(compiled.tables, 4)
+    losses = []
+    for first, *others in groups:
+        open_class(rows, state, first)
+        for row in others:
+            join_class(rows, state, row)
+        losses.append(float(record_loss(compiled.tables, state)))
+    return losses
+
+
+@given(
+    st.sampled_from([0, 1, -1, 10**6, -(10**9), 10**12, -(10**12), 10**15]),
+    st.lists(st.integers(0, 40), min_size=4, max_size=4),
+)
+def test_small_ranges_of_huge_numbers_keep_all_digits(base: int, offsets: list[int]) -> None:
+    """Losses do not depend on where on the line the values lie, neither affine nor curved."""
+    span = max(offsets) - min(offsets)
+    data = Microdata(pd.DataFrame({"x": [base + offset for offset in offsets]}), (Attribute("x"),))
+    expected = (max(offsets[:3]) - min(offsets[:3])) / span if span else 0.0
+    (affine,) = record_losses(data, GCP().compile(data), [[0, 1, 2]])
+    assert affine == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    root = objective(lambda record: np.sqrt(record.width["x"])).compile(data)
+    (curved,) = record_losses(data, root, [[0, 1, 2]])
+    assert curved == pytest.approx(expected**0.5, rel=1e-12, abs=1e-15)
+    assert root.monotone
+
+
+@given(
+    st.sampled_from([1e-250, 1e-9, 1.0, 1e100, 1e290]),
+    st.lists(st.integers(-9, 9), min_size=3, max_size=3),
+)
+def test_tiny_and_huge_units_do_not_matter(unit: float, multiples: list[int]) -> None:
+    """Losses do not depend on the unit of a column."""
+    data = Microdata(pd.DataFrame({"x": [unit * i for i in multiples]}), (Attribute("x"),))
+    span = max(multiples) - min(multiples)
+    expected = abs(multiples[0] - multiples[1]) / span if span else 0.0
+    (loss,) = record_losses(data, GCP().compile(data), [[0, 1]])
+    assert loss == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_joining_and_having_joined_lose_the_same_bits() -> None:
+    """The cost of joining is computed exactly as the cost of the joined class."""
+    data = Microdata(pd.DataFrame({"x": [0.1, 0.2, 0.7, 1.3]}), (Attribute("x"),))
+    tables = GCP().compile(data).tables
+    rows, state = kernel_rows(data, tables, np.arange(4)), new_state(tables, 4)
+    open_class(rows, state, 2)
+    for row in (1, 3, 0):
+        announced = joined_loss(tables, rows, state, row)
+        join_class(rows, state, row)
+        assert record_loss(tables, state) == announced
+
+
+def test_tables_are_frozen() -> None:
+    """No kernel can change the losses."""
+    tables = objective(lambda r: r.width["age"] ** 2 + r.distinct["job"]).compile(DATA).tables
+    assert all(not array.flags.writeable for array in tables[1:])
+
+
+def test_linear_losses_have_one_coefficient_an_end() -> None:
+    """Of a width ends are taken as they are; counts are looked up."""
+    tables: LossTables = GCP().compile(DATA).tables
+    assert tables.range_origin.tolist() == [0.0]
+    assert tables.range_high.tolist() == [0.25]
+    assert tables.range_low.tolist() == [-0.25]
+    assert tables.constant + tables.set_losses[1:] == pytest.approx([0.0, 0.5, 1.0])
+    assert len(tables.pair_columns) == 0
+
+
+def test_ranges_with_too_many_values_have_no_tables() -> None:
+    """A curved loss of a range needs a table of all pairs of values, which has a limit."""
+    size = int(LARGEST_PAIR_TABLE**0.5) + 1
+    data = Microdata(pd.DataFrame({"x": np.arange(size)}), (Attribute("x"),))
+    assert objective(lambda record: record.width["x"] ** 2).compile(data).tier == "general"
+    assert GCP().compile(data).tier == "affine"
+
+
+def test_range_and_count_of_one_attribute_in_one_term_have_no_table() -> None:
+    """For a numeric attribute published as a set, ends and count are no function of each other."""
+    data = Microdata(DATA.frame[["age"]], (Attribute("age", publish="set"),))
+    product = objective(lambda r: r.width["age"] * r.distinct["age"]).compile(data)
+    assert product.tier == "general"
+    summed = objective(lambda r: r.width["age"] + r.distinct["age"]).compile(data)
+    assert summed.monotone

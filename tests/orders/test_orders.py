@@ -1,0 +1,124 @@
+"""Orders are permutations with the properties they promise."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from anonymip import Problem
+from anonymip.orders.orders import (
+    ORDERS,
+    cardinality_ranks,
+    find_order,
+    two_opt,
+    variance_ranks,
+)
+from anonymip.runtime.budget import Budget
+from tests.brute_force import Column, record_loss
+from tests.random_problems import Case, cases, larger_microdata, microdata
+
+
+@settings(max_examples=40)
+@given(cases(largest=9))
+def test_every_order_is_a_permutation(case: Case) -> None:
+    """Each record occurs once, with and without 2-opt, and twice the same."""
+    problem = case.problem()
+    for name in [*ORDERS, *(f"{name}+2opt" for name in ORDERS)]:
+        note(name)
+        order = find_order(problem, name, Budget())
+        assert sorted(order.tolist()) == list(range(case.n))
+        assert order.tolist() == find_order(problem, name, Budget()).tolist()
+
+
+def test_variance_is_raw_and_divided_by_the_squared_weight() -> None:
+    """Eq. (36) of Liang & Samavi: raw variances 0.25, 4, 100 with weights 0.1, 2, 1."""
+    columns = (
+        Column((0.0, 1.0, 0.0, 1.0), weight=0.1),  # 0.25 / 0.01 = 25
+        Column((0.0, 4.0, 0.0, 4.0), weight=2.0),  # 4 / 4 = 1
+        Column((0.0, 20.0, 0.0, 20.0)),  # 100
+        Column(("p", "p", "q", "q"), False, as_set=True),  # codes 0, 1: 0.25
+        Column((0.0, 0.0, 0.0, 1.0), weight=0.0),  # read by no loss: last
+    )
+    assert variance_ranks(Problem(microdata(columns), 2)).tolist() == [3, 1, 0, 2, 4]
+
+
+def test_cardinality_counts_observed_values() -> None:
+    """Attributes with 3, 1 and 2 values; a declared domain does not matter."""
+    columns = (
+        Column((0.0, 1.0, 2.0, 2.0)),
+        Column((5.0,) * 4, domain=(0.0, 9.0)),
+        Column(("q", "p", "p", "q"), False, tuple("pqrst"), as_set=True),
+    )
+    assert cardinality_ranks(Problem(microdata(columns), 2)).tolist() == [1, 2, 0]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(5, 80))
+def test_variance_and_cardinality_sort_rows(seed: int, n: int) -> None:
+    """Rows ascend lexicographically in the ranked attributes; equal rows keep their order."""
+    problem = Problem(larger_microdata(seed, n), 2)
+    for name, ranks in (("variance", variance_ranks), ("cardinality", cardinality_ranks)):
+        order = find_order(problem, name, Budget())
+        rows = problem.microdata.codes[:, ranks(problem)].tolist()
+        assert order.tolist() == sorted(range(n), key=rows.__getitem__)
+
+
+def test_snake_turns_at_each_change() -> None:
+    """Two attributes of 3 values: up, down, up, each step changes one attribute by one."""
+    first = np.repeat([0.0, 1.0, 2.0], 3)
+    second = np.tile([0.0, 10.0, 20.0], 3)
+    columns = (Column(tuple(first.tolist())), Column(tuple(second.tolist())))
+    order = find_order(Problem(microdata(columns), 2), "snake", Budget())
+    assert second[order].tolist() == [0, 10, 20, 20, 10, 0, 0, 10, 20]
+    assert first[order].tolist() == sorted(first.tolist())
+
+
+@settings(max_examples=60)
+@given(cases(largest=12))
+def test_neighbour_chain_takes_the_cheapest_record_left(case: Case) -> None:
+    """Each record of the chain is as near to the one before as any that is left."""
+    problem = case.problem()
+    chain = find_order(problem, "neighbour", Budget()).tolist()
+    assert chain[0] == find_order(problem, "variance", Budget())[0]
+    for at in range(1, case.n):
+        losses = [
+            record_loss(case.columns, case.loss.naive, (chain[at - 1], later))
+            for later in chain[at:]
+        ]
+        assert losses[0] <= min(losses) + case.slack(losses[0])
+
+
+@settings(max_examples=40)
+@given(cases(largest=12))
+def test_two_opt_never_lengthens_the_path(case: Case) -> None:
+    """The losses between neighbours sum to no more than before."""
+    problem = case.problem()
+
+    def length(order: list[int]) -> float:
+        return sum(record_loss(case.columns, case.loss.naive, pair) for pair in pairwise(order))
+
+    for name in ORDERS:
+        note(name)
+        before = length(find_order(problem, name, Budget()).tolist())
+        after = length(find_order(problem, f"{name}+2opt", Budget()).tolist())
+        assert after <= before + case.slack(before)
+
+
+def test_two_opt_untangles_a_path() -> None:
+    """Whichever way it first runs, a crossed path on a line ends sorted."""
+    column = Column((0.0, 1.0, 2.0, 3.0, 4.0, 5.0))
+    problem = Problem(microdata([column]), 2)
+    crossed = np.array([0, 3, 2, 1, 4, 5], np.int64)
+    assert two_opt(problem, crossed, Budget()).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("name", ["neighbour", "variance+2opt"])
+def test_spent_budget_leaves_a_permutation(name: str) -> None:
+    """What the budget does not reach keeps the variance order."""
+    problem = Problem(larger_microdata(1, 50), 2)
+    order = find_order(problem, name, Budget(deadline=0.0))
+    assert order.tolist() == find_order(problem, "variance", Budget()).tolist()

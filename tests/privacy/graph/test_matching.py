@@ -1,0 +1,157 @@
+"""Tests of the matching of records and published rows, against brute force."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from anonymip.privacy.graph import containment as containment_module
+from anonymip.privacy.graph import matching
+from anonymip.privacy.graph.containment import Containment
+from anonymip.privacy.graph.matching import Shortage, find_shortage
+from anonymip.privacy.reading.cells import SUPPRESSED, Cell
+
+
+def one_to_one(contained: NDArray[np.bool_]) -> bool:
+    """Return by trial of all permutations whether a perfect matching exists."""
+    n = len(contained)
+    return any(all(contained[i, p[i]] for i in range(n)) for p in permutations(range(n)))
+
+
+def exact(value: float) -> Cell:
+    """Return the cell of one number."""
+    return Cell(value, value, (value,))
+
+
+@st.composite
+def small_problems(
+    draw: st.DrawFn,
+) -> tuple[list[list[float]], list[int], list[list[Cell]], list[int]]:
+    """Draw up to six records and as many published rows, in up to two groups."""
+    n = draw(st.integers(1, 6))
+    m = draw(st.integers(1, 3))
+    numbers = st.integers(0, 4).map(float)
+
+    def cell() -> Cell:
+        low, high = sorted((draw(numbers), draw(numbers)))
+        if draw(st.booleans()) and low < high:
+            return Cell(low, high, (low, high))
+        return Cell(low, high) if low < high else draw(st.sampled_from([exact(low), SUPPRESSED]))
+
+    records = [[draw(numbers) for _ in range(m)] for _ in range(n)]
+    rows = [[cell() for _ in range(m)] for _ in range(n)]
+    groups = [draw(st.integers(0, 1)) for _ in range(n)]
+    return records, groups, rows, draw(st.permutations(groups))
+
+
+def coded(
+    records: list[list[float]], rows: list[list[Cell]]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], list[Containment]]:
+    """Return codes of records, codes of rows, and what contains what."""
+    n, m = len(records), len(records[0])
+    record_codes, row_codes = np.empty((n, m), np.int32), np.empty((n, m), np.int32)
+    containments = []
+    for attribute in range(m):
+        levels, record_codes[:, attribute] = np.unique(
+            [record[attribute] for record in records], return_inverse=True
+        )
+        cells = list(dict.fromkeys(row[attribute] for row in rows if not row[attribute].suppressed))
+        row_codes[:, attribute] = [
+            len(cells) if row[attribute].suppressed else cells.index(row[attribute]) for row in rows
+        ]
+        containments.append(Containment([*cells, SUPPRESSED], levels))
+    return record_codes, row_codes, containments
+
+
+def contains(cell: Cell, value: float) -> bool:
+    """Return whether a cell contains a value."""
+    if cell.suppressed:
+        return True
+    return value in cell.members if cell.members else cell.lower <= value <= cell.upper
+
+
+def allowed(
+    records: list[list[float]], groups: list[int], rows: list[list[Cell]], row_groups: list[int]
+) -> NDArray[np.bool_]:
+    """Return (n, n), which record may go to which row."""
+    return np.array(
+        [
+            [
+                group == other and all(map(contains, row, record))
+                for row, other in zip(rows, row_groups, strict=True)
+            ]
+            for record, group in zip(records, groups, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("edges", [0, 1, 12])
+@pytest.mark.parametrize("buckets", [2, 1024])
+@pytest.mark.parametrize("small", [0, 4096])
+def test_matching_agrees_with_brute_force(
+    monkeypatch: pytest.MonkeyPatch, edges: int, buckets: int, small: int
+) -> None:
+    """A matching is found exactly where one exists, along every path of the algorithm."""
+    monkeypatch.setattr(matching, "_FIRST_EDGES", edges)
+    monkeypatch.setattr(matching, "_SMALL_GROUP", small)
+    monkeypatch.setattr(containment_module, "_BUCKETS", buckets)
+
+    @settings(max_examples=150)
+    @given(small_problems())
+    def agree(
+        problem: tuple[list[list[float]], list[int], list[list[Cell]], list[int]],
+    ) -> None:
+        records, groups, rows, row_groups = problem
+        record_codes, row_codes, containments = coded(records, rows)
+        # Groups are numbered without gaps.
+        numbers = {group: place for place, group in enumerate(sorted(set(groups)))}
+        shortage = find_shortage(
+            record_codes,
+            np.array([numbers[group] for group in groups]),
+            row_codes,
+            np.array([numbers[group] for group in row_groups]),
+            containments,
+        )
+        table = allowed(records, groups, rows, row_groups)
+        assert (shortage is None) == one_to_one(table)
+        if shortage is not None:
+            assert shortage.records > shortage.rows
+
+    agree()
+
+
+def test_shortage_counts_records_and_rows() -> None:
+    """Three equal records with two rows to fit into are named as such."""
+    records = [[1.0], [1.0], [1.0], [2.0]]
+    rows = [[exact(1.0)], [exact(1.0)], [exact(2.0)], [exact(2.0)]]
+    record_codes, row_codes, containments = coded(records, rows)
+    one_group = np.zeros(4, np.int64)
+    shortage = find_shortage(record_codes, one_group, row_codes, one_group, containments)
+    assert shortage == Shortage(records=3, rows=2, example=0)
+
+
+@pytest.mark.parametrize("edges", [1, 12])
+def test_long_chains_of_moves_are_found(monkeypatch: pytest.MonkeyPatch, edges: int) -> None:
+    """Record i fits rows i and i + 1, the last only row 0: every other record has to move."""
+    monkeypatch.setattr(matching, "_FIRST_EDGES", edges)
+    monkeypatch.setattr(matching, "_SMALL_GROUP", 0)
+    n = 300
+    levels = np.arange(n, dtype=float)
+    cells = [
+        exact(0.0) if i == 0 else Cell(float(i - 1), float(i), (float(i - 1), float(i)))
+        for i in range(n)
+    ]
+    codes = np.arange(n, dtype=np.int32)[:, None]
+    group = np.zeros(n, np.int64)
+    containment = Containment(cells, levels)
+    assert find_shortage(codes, group, codes[::-1].copy(), group, [containment]) is None
+    broken = codes.copy()
+    broken[0] = n - 1
+    shortage = find_shortage(broken, group, codes, group, [containment])
+    assert shortage is not None
+    assert shortage.records == shortage.rows + 1

@@ -1,0 +1,195 @@
+"""Tests of disjoint assignments and effective matches, against brute force."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip.errors import InputError
+from anonymip.privacy.graph import regularity
+from anonymip.privacy.graph.consistency import MatchGraph
+from anonymip.privacy.graph.regularity import GraphPart, disjoint_assignments
+
+Edges = frozenset[tuple[int, int]]
+
+
+def edges_of(rows: list[list[int]]) -> Edges:
+    """Return the matches (record, row) of a graph."""
+    return frozenset((record, row) for row, records in enumerate(rows) for record in records)
+
+
+def assignments_of(rows: list[list[int]]) -> list[Edges]:
+    """Return all assignments, by trial of all permutations."""
+    edges = edges_of(rows)
+    everyone = (frozenset(enumerate(one)) for one in permutations(range(len(rows))))
+    return [assignment for assignment in everyone if assignment <= edges]
+
+
+def most_disjoint(rows: list[list[int]]) -> int:
+    """Return the largest number of disjoint assignments, by trial."""
+
+    def most(left: list[Edges]) -> int:
+        if not left:
+            return 0
+        first = left[0]
+        without = most(left[1:])
+        return max(without, 1 + most([one for one in left[1:] if not one & first]))
+
+    return most(assignments_of(rows))
+
+
+@st.composite
+def graphs(draw: st.DrawFn, largest: int = 5) -> list[list[int]]:
+    """Draw the records that each of up to five rows can be."""
+    n = draw(st.integers(1, largest))
+    density = draw(st.integers(0, 3))
+    cells = st.integers(0, 3).map(lambda roll: roll >= density)
+    return [[record for record in range(n) if draw(cells)] for _ in range(n)]
+
+
+@settings(max_examples=300)
+@given(graphs(), st.integers(1, 4), st.booleans())
+def test_disjoint_assignments_are_those_of_brute_force(
+    rows: list[list[int]], claimed: int, narrow: bool
+) -> None:
+    """The number is right, and a set that is named as deficient is so, whatever part is first."""
+    graph = MatchGraph.of(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        if narrow:
+            patch.setattr(regularity, "_FEWEST_MATCHES", 1)
+            patch.setattr(regularity, "_FIRST_MATCHES", 0)
+            patch.setattr(regularity, "_WIDER", 2)
+        reached, deficiency = disjoint_assignments(graph, claimed)
+    assert reached == min(claimed, most_disjoint(rows))
+    assert (deficiency is None) == (reached == claimed)
+    if deficiency is not None:
+        assert deficiency.needed == claimed * deficiency.size > deficiency.available
+        assert is_deficient(rows, deficiency, claimed)
+
+
+def is_deficient(rows: list[list[int]], found: regularity.Deficiency, k: int) -> bool:
+    """Return whether some set of the named size holds the example and has too few matches."""
+    edges = edges_of(rows)
+    here = 0 if found.side == "records" else 1
+    for chosen in product([False, True], repeat=len(rows)):
+        if sum(chosen) != found.size or not chosen[found.example]:
+            continue
+        leaving = [edge[1 - here] for edge in edges if chosen[edge[here]]]
+        room = sum(min(k, leaving.count(partner)) for partner in set(leaving))
+        if room < found.needed:
+            return True
+    return False
+
+
+@settings(max_examples=300)
+@given(graphs(), st.integers(1, 4) | st.none(), st.booleans())
+def test_effective_matches_are_those_of_brute_force(
+    rows: list[list[int]], least: int | None, narrow: bool
+) -> None:
+    """Exact numbers, or exact below what was asked for and never too large above."""
+    graph = MatchGraph.of(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        if narrow:
+            patch.setattr(regularity, "_FEWEST_MATCHES", 1)
+            patch.setattr(regularity, "_FIRST_MATCHES", 0)
+        found = GraphPart(graph).effective(least)
+    assignments = assignments_of(rows)
+    if not assignments:
+        assert found is None
+        return
+    assert found is not None
+    effective = frozenset().union(*assignments)
+    for place, side in enumerate((found.of_records, found.of_rows)):
+        for node, number in enumerate(side.tolist()):
+            exact = sum(edge[place] == node for edge in effective)
+            bar = exact if least is None else min(exact, least)
+            assert bar <= number <= exact
+
+
+@settings(max_examples=200)
+@given(graphs(), st.integers(1, 4), st.booleans())
+def test_degrees_are_exact_below_k(rows: list[list[int]], k: int, narrow: bool) -> None:
+    """Numbers of matches below k are the true ones, those above are never too large."""
+    with pytest.MonkeyPatch.context() as patch:
+        if narrow:
+            patch.setattr(regularity, "_FEWEST_MATCHES", 1)
+            patch.setattr(regularity, "_FIRST_MATCHES", 0)
+        found = GraphPart(MatchGraph.of(rows)).degrees(k)
+    edges = edges_of(rows)
+    for place, side in enumerate(found):
+        for node, number in enumerate(side.tolist()):
+            exact = sum(edge[place] == node for edge in edges)
+            assert min(exact, k) <= number <= exact
+
+
+def test_two_matches_each_are_not_two_anonymous() -> None:
+    """Wong Table 4: every record and every row has two matches, but records 2 to 4 are known."""
+    rows = [[0, 1, 2, 3, 4], [1, 2], [2, 3], [2, 3], [0, 1, 2, 3, 4]]
+    graph = MatchGraph.of(rows)
+    records, of_rows = GraphPart(graph).degrees(2)
+    assert records.min() >= 2
+    assert of_rows.min() >= 2
+    reached, deficiency = disjoint_assignments(graph, 2)
+    assert reached == 1
+    assert deficiency is not None
+    found = GraphPart(graph).effective()
+    assert found is not None
+    assert found.of_records.tolist() == [2, 1, 2, 2, 2]
+    assert found.of_rows.tolist() == [2, 1, 2, 2, 2]
+
+
+def test_three_effective_matches_are_not_three_anonymous() -> None:
+    """Wong Fig. 4: three effective matches each, and every assignment has one of two matches."""
+    rows = wong_figure_4()
+    assert all(edge & {(0, 0), (4, 5)} for edge in assignments_of(rows))
+    found = GraphPart(MatchGraph.of(rows)).effective()
+    assert found is not None
+    assert min(found.of_records.min(), found.of_rows.min()) >= 3
+    assert disjoint_assignments(MatchGraph.of(rows), 3)[0] == 2
+
+
+def wong_figure_4() -> list[list[int]]:
+    """Return the graph as the text describes it: an arrow from i to j if row j can be record i."""
+    # Complete graphs on records 2 to 4 and 6 to 8, counted from 1. Record 1 leads to the first
+    # only, which leads on to record 5; from there one arrow leads to the second, and that to 1.
+    arrows = {
+        0: [1, 2],
+        1: [2, 3],
+        2: [1, 3, 4],
+        3: [1, 2, 4],
+        4: [3, 5],
+        5: [6, 7],
+        6: [5, 7, 0],
+        7: [5, 6, 0],
+    }
+    rows: list[list[int]] = [[row] for row in range(8)]
+    for record, targets in arrows.items():
+        for row in targets:
+            rows[row].append(record)
+    return rows
+
+
+def test_broken_graphs_are_refused() -> None:
+    """A graph names every match once, and only records that there are."""
+    for rows in ([[0, 0], [1]], [[2], [0]], [[-1], [0]]):
+        with pytest.raises(InputError):
+            MatchGraph.of(rows)
+    with pytest.raises(InputError):
+        MatchGraph(np.array([0, 2]), np.array([0]))
+
+
+def test_long_chain_needs_every_match() -> None:
+    """Two records short of a row at far ends of a chain are found through its whole length."""
+    n = 3000
+    rows = [[row, (row + 1) % n] for row in range(n)]
+    assert disjoint_assignments(MatchGraph.of(rows), 2) == (2, None)
+    rows[n // 2] = [n // 2]
+    reached, deficiency = disjoint_assignments(MatchGraph.of(rows), 2)
+    assert reached == 1
+    assert deficiency is not None
+    assert deficiency.size == 1
+    assert deficiency.example in (n // 2, n // 2 + 1)

@@ -1,0 +1,198 @@
+"""Tests of reading manifests and schemas."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonymip.errors import InputError
+from anonymip.privacy.reading.manifests.manifest import read_manifest
+from anonymip.privacy.reading.schemas import read_schema
+
+
+def test_manifest_is_found_beside_the_release(patients: Any, tmp_path: Path) -> None:
+    """The manifest's name is the release's with an ending."""
+    _, release = patients.save(tmp_path)
+    manifest = read_manifest(None, release)
+    assert (manifest.k, manifest.n, manifest.m) == (3, 7, 3)
+    assert manifest.header == ("age", "sex", "zip", "disease")
+
+
+def test_layout_columns_splits_numeric_ranges_only(patients: Any) -> None:
+    """Lower and upper columns stand in the place of a numeric range column."""
+    patients.manifest["table"]["layout"] = "columns"
+    manifest = read_manifest(patients.manifest, patients.release)
+    assert manifest.header == (
+        "age_lower",
+        "age_upper",
+        "sex",
+        "zip_lower",
+        "zip_upper",
+        "disease",
+    )
+
+
+def test_no_manifest_is_an_input_error(patients: Any, tmp_path: Path) -> None:
+    """Without a manifest there is nothing to verify against."""
+    _, release = patients.save(tmp_path)
+    (tmp_path / "release.csv.manifest.json").unlink()
+    with pytest.raises(InputError, match="no manifest"):
+        read_manifest(None, release)
+    with pytest.raises(InputError, match="data frame"):
+        read_manifest(None, pd.DataFrame())
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "\xff", '{"ncp": NaN}', "3"])
+def test_unreadable_manifests_are_input_errors(tmp_path: Path, text: str) -> None:
+    """What is no JSON object is refused, NaN included."""
+    path = tmp_path / "m.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match="JSON"):
+        read_manifest(path, "release.csv")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["format", "recoding", "k", "n", "objective", "ncp", "bound", "gap", "status", "columns"],
+)
+def test_missing_keys_are_named(patients: Any, key: str) -> None:
+    """A manifest without one of its keys is refused, and the key is named."""
+    del patients.manifest[key]
+    with pytest.raises(InputError, match=key):
+        read_manifest(patients.manifest, patients.release)
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "value"),
+    [
+        ((), "format", "anonymip-release/9"),
+        ((), "recoding", "pattern"),
+        ((), "k", True),
+        ((), "k", "3"),
+        ((), "ncp", float("inf")),
+        ((), "ncp", None),
+        ((), "gap", "none"),
+        ((), "bound", 3.0),
+        ((), "bound", {"value": 3.0}),
+        ((), "order", "random"),
+        ((), "columns", []),
+        (("objective",), "value", None),
+        (("table",), "layout", "rows"),
+        (("table",), "separator", ", "),
+        (("table", "missing"), "tokens", [1]),
+        (("columns", 0), "role", "drop"),
+        (("columns", 0), "kind", "hierarchical"),
+        (("columns", 0), "name", "sex"),
+        (("columns", 0), "domain", [3, 1]),
+        (("columns", 0), "domain", ["a", "b"]),
+        (("columns", 1), "publish", "range"),
+        (("columns", 1), "domain", []),
+        (("columns", 1), "publish", "node"),
+        ((), "diversity", 2),
+        ((), "diversity", {"l": 0.5, "distinct": 1}),
+        ((), "diversity", {"l": 2, "distinct": 1.5}),
+        ((), "ncp", 10**400),
+        ((), "diversity", {"l": 10**400, "distinct": 1}),
+        ((), "checked", 5),
+        ((), "assumed", "Ann is row 1"),
+        ((), "assumed", [["Ann"]]),
+        ((), "versions", {"python": ["Ann"]}),
+        ((), "limits", {}),
+        ((), "limits", [{"attribute": "disease", "rule": "apart"}]),
+        ((), "limits", [{"attribute": "age", "rule": "cap"}]),
+        ((), "limits", [{"attribute": "age", "rule": "floor", "most": 3}]),
+    ],
+)
+def test_misused_keys_are_input_errors(
+    patients: Any, where: tuple[str | int, ...], key: str, value: object
+) -> None:
+    """A key with a value of the wrong form is refused, with a remedy."""
+    place: Any = patients.manifest
+    for step in where:
+        place = place[step]
+    place[key] = value
+    with pytest.raises(InputError) as caught:
+        read_manifest(json.loads(json.dumps(patients.manifest)), patients.release)
+    assert caught.value.remedy
+
+
+def test_schema_gives_roles_domains_and_the_format_of_the_original(tmp_path: Path) -> None:
+    """What the verifier needs is taken from the schema, the rest is left alone."""
+    path = tmp_path / "schema.toml"
+    path.write_text(
+        """
+        [attributes.AGE]
+        kind = "numeric"
+        domain = [1, 100]
+        weight = 2.0
+        [attributes.SEX]
+        [table]
+        separator = ", "
+        columns = ["AGE", "SEX", "NAME"]
+        missing = "?"
+        drop = ["NAME"]
+        """,
+        encoding="utf-8",
+    )
+    schema = read_schema(path)
+    assert schema is not None
+    assert schema.role_of("AGE") == schema.role_of("SEX") == "quasi-identifier"
+    assert schema.role_of("NAME") == "drop"
+    assert schema.role_of("other") is None
+    assert schema.domains == {"AGE": [1, 100]}
+    assert schema.columns == ("AGE", "SEX", "NAME")
+    assert (schema.separator, schema.tokens) == (", ", ("?",))
+    assert read_schema(None) is None
+
+
+def test_names_in_a_schema_are_ignored_where_the_file_has_a_header(tmp_path: Path) -> None:
+    """A schema may name columns although the file has a header."""
+    path = tmp_path / "schema.toml"
+    path.write_text('[table]\nheader = true\ncolumns = ["a"]\n', encoding="utf-8")
+    schema = read_schema(path)
+    assert schema is not None
+    assert schema.columns is None
+
+
+@pytest.mark.parametrize("text", ["[table", "attributes = 3", "[table]\nkeep = [1]", "table = 1"])
+def test_broken_schemas_are_input_errors(tmp_path: Path, text: str) -> None:
+    """What is no schema is refused."""
+    path = tmp_path / "schema.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError):
+        read_schema(path)
+    with pytest.raises(InputError):
+        read_schema(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize(
+    ("once", "twice", "key"),
+    [
+        ('"k": 3', '"k": 3, "k": 2', "k"),
+        ('"k": 3', '"k": 3, "k": 3', "k"),
+        ('"policy"', '"policy": "drop", "policy"', "policy"),
+    ],
+)
+def test_repeated_keys_are_refused(
+    patients: Any, tmp_path: Path, once: str, twice: str, key: str
+) -> None:
+    """An object with a key twice means one thing to one reader and another to the next."""
+    _, release = patients.save(tmp_path)
+    path = tmp_path / "release.csv.manifest.json"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(once) == 1
+    path.write_text(text.replace(once, twice), encoding="utf-8")
+    with pytest.raises(InputError, match=f"manifest's {key} stands there twice"):
+        read_manifest(None, release)
+
+
+@pytest.mark.parametrize("digest", ["", "A" * 64, "a" * 63, 5, ["a" * 64]])
+def test_digests_have_one_form(patients: Any, digest: object) -> None:
+    """What is no SHA-256 in small hexadecimal digits is refused."""
+    patients.manifest["table"]["sha256"] = digest
+    with pytest.raises(InputError, match=r"table\.sha256 is not 64"):
+        read_manifest(patients.manifest, patients.release)

@@ -1,0 +1,68 @@
+"""Tasks for worker processes, in a module that they can import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from anonymip.runtime.budget import Budget
+
+
+def process_number(budget: Budget) -> int:
+    """Return the number of the process that runs this."""
+    return os.getpid()
+
+
+def number_after_a_while(budget: Budget) -> int:
+    """Return the number of the process, late enough to run beside another task."""
+    time.sleep(0.5)
+    return os.getpid()
+
+
+def loaded(budget: Budget) -> list[str]:
+    """Return the names of the modules that are loaded."""
+    return sorted(sys.modules)
+
+
+def search_path(budget: Budget) -> list[str]:
+    """Return where modules are looked for."""
+    return sys.path
+
+
+def shout(budget: Budget) -> str:
+    """Write to standard output in all ways there are, and read what there is to read."""
+    print("by Python", flush=True)
+    os.write(1, b"by native code\n")
+    subprocess.run([sys.executable, "-c", "print('by a child')"], check=True)
+    return sys.stdin.read()
+
+
+def wait_for_interrupt(budget: Budget) -> str:
+    """Return when the budget is interrupted."""
+    budget.report("waiting", done=1, total=2, incumbent=4.0, bound=3.0)
+    while budget.stop_reason() is None:
+        time.sleep(0.01)
+    return str(budget.stop_reason())
+
+
+def remaining(budget: Budget) -> float | None:
+    """Return the seconds left."""
+    return budget.remaining()
+
+
+def litter(budget: Budget) -> str:
+    """Leave a temporary file behind and return its path."""
+    handle, path = tempfile.mkstemp()
+    os.close(handle)
+    Path(path).write_text("left")
+    return path
+
+
+def unsendable(budget: Budget) -> object:
+    """Return what cannot be sent."""
+    return threading.Lock()

@@ -1,0 +1,142 @@
+"""Tests of the budget: deadline, interrupt and progress in one object."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from anonymip import Budget, InputError, Progress, Stopped
+from anonymip.runtime.budget import add_compilation
+
+
+@pytest.fixture
+def python_handler() -> Iterator[None]:
+    """Let Ctrl-C mean what it means in Python, whatever the test runner set."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_without_a_limit_there_is_no_end() -> None:
+    """No deadline: nothing remains to be counted, nothing stops."""
+    budget = Budget.of()
+    assert budget.deadline is None
+    assert budget.remaining() is None
+    assert budget.stop_reason() is None
+
+
+def test_a_deadline_stops() -> None:
+    """A deadline that has passed is a reason to stop, and leaves 0 seconds, never less."""
+    budget = Budget(deadline=time.monotonic() - 5)
+    assert budget.stop_reason() is Stopped.TIME
+    assert budget.remaining() == 0.0
+
+
+def test_a_time_limit_counts_from_now() -> None:
+    """What remains is at most the limit and more than nothing."""
+    remaining = Budget.of(1000).remaining()
+    assert remaining is not None
+    assert 0 < remaining <= 1000
+
+
+@pytest.mark.parametrize("limit", [0, -1, math.nan, -math.inf, math.inf])
+def test_limits_that_are_not_positive_are_refused(limit: float) -> None:
+    """The message says what was given and what is accepted."""
+    with pytest.raises(InputError, match="time_limit is") as caught:
+        Budget.of(limit)
+    assert caught.value.remedy == "Give a positive number of seconds"
+
+
+def test_an_interrupt_goes_before_the_deadline() -> None:
+    """Who interrupts wants to read that, even if the time was up as well."""
+    budget = Budget(deadline=time.monotonic() - 5)
+    budget.interrupt()
+    assert budget.stop_reason() is Stopped.INTERRUPT
+
+
+def test_an_interrupt_may_come_from_another_thread() -> None:
+    """A notebook's stop button runs elsewhere."""
+    budget = Budget.of()
+    thread = threading.Thread(target=budget.interrupt)
+    thread.start()
+    thread.join()
+    assert budget.stop_reason() is Stopped.INTERRUPT
+
+
+def test_progress_reaches_the_listener() -> None:
+    """Reports arrive as they are; without a listener nothing happens."""
+    heard: list[Progress] = []
+    Budget.of(progress=heard.append).report("cut", done=1, total=3, incumbent=2.0, bound=1.0)
+    Budget.of().report("cut")
+    assert heard == [Progress("cut", 1, 3, 2.0, 1.0)]
+
+
+@pytest.mark.usefixtures("python_handler")
+def test_the_first_interrupt_asks_the_second_insists() -> None:
+    """The first Ctrl-C is a request to stop, the second raises KeyboardInterrupt."""
+    budget = Budget.of()
+    with budget.catching_interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert budget.stop_reason() is Stopped.INTERRUPT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.usefixtures("python_handler")
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_former_handler_comes_back(fails: bool) -> None:
+    """After the block, an exception in it or not, Ctrl-C means what it meant before."""
+    try:
+        with Budget.of().catching_interrupts():
+            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+            if fails:
+                raise ValueError
+    except ValueError:
+        assert fails
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_threads_catch_nothing() -> None:
+    """Signals reach the main thread only; elsewhere the block just runs."""
+    before = signal.getsignal(signal.SIGINT)
+    seen: list[object] = []
+
+    def run() -> None:
+        with Budget.of().catching_interrupts():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+def test_reports_tell_the_time_left() -> None:
+    """With a deadline a listener learns how much time is left; without one, nothing."""
+    told: list[Progress] = []
+    Budget.of(100, told.append).report("working")
+    Budget.of(None, told.append).report("working")
+    assert told[0].remaining is not None
+    assert 0 < told[0].remaining <= 100
+    assert told[1].remaining is None
+
+
+def test_compilation_is_on_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds of the compiler are added to the deadline of every budget that waits for them."""
+    monkeypatch.setattr("anonymip.runtime.budget._compilation", 0.0)
+    early, expired = Budget.of(100.0), Budget(deadline=time.monotonic() - 1.0)
+    assert expired.stop_reason() is Stopped.TIME
+    add_compilation(50.0)
+    left = early.remaining()
+    assert left is not None
+    assert 140.0 < left <= 150.0
+    assert expired.stop_reason() is None
+    fresh = Budget.of(100.0).remaining()
+    assert fresh is not None
+    assert fresh <= 100.0

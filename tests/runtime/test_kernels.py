@@ -1,0 +1,103 @@
+"""Tests of the decorator of all kernels, and of the clock that leaves compilation out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from anonymip.runtime.budget import compilation_seconds
+from anonymip.runtime.kernels import Stopwatch, announcing_compilation, kernel
+
+_SERIAL = itertools.count()
+
+
+def fresh() -> Callable[[float], float]:
+    """Return a kernel that no cache holds, not yet compiled."""
+    constant = float(next(_SERIAL))
+    return numba.njit(lambda x: x + constant)  # type: ignore[no-any-return]
+
+
+@kernel
+def halves(values: Any) -> Any:
+    """Return the sum of the halves: a kernel of the usual sort."""
+    total = 0.0
+    for value in values:
+        total += value / 2
+    return total
+
+
+def test_kernels_take_read_only_arrays() -> None:
+    """Instances are frozen; a kernel reads them without a copy."""
+    values = np.array([1.0, 2.0, 5.0])
+    values.setflags(write=False)
+    assert halves(values) == 4.0
+
+
+def test_kernels_are_compiled() -> None:
+    """A kernel is a numba function, and keeps its name and docstring."""
+    assert isinstance(halves, numba.core.registry.CPUDispatcher)
+    assert halves.__name__ == "halves"
+    assert (halves.__doc__ or "").startswith("Return the sum")
+
+
+def test_kernels_let_other_threads_go_on() -> None:
+    """They do not hold the interpreter's lock."""
+    assert halves.targetoptions["nogil"]  # type: ignore[attr-defined]
+
+
+def test_the_clock_counts_compilation() -> None:
+    """A first call compiles and adds to the clock, a second one does not."""
+    function = fresh()
+    before = compilation_seconds()
+    function(1.0)
+    compiled = compilation_seconds()
+    assert compiled > before
+    function(2.0)
+    assert compilation_seconds() == compiled
+
+
+def test_the_stopwatch_leaves_compilation_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reported seconds are those of the work: elapsed ones less those of the compiler."""
+    now = iter([100.0, 110.0, 110.0])
+    compiled = iter([5.0, 11.5, 20.0])
+    monkeypatch.setattr("anonymip.runtime.kernels.time.perf_counter", lambda: next(now))
+    monkeypatch.setattr("anonymip.runtime.kernels.compilation_seconds", lambda: next(compiled))
+    watch = Stopwatch()
+    assert watch.seconds == 3.5
+    assert watch.seconds == 0.0
+
+
+def test_compilation_is_announced_within_the_block_only() -> None:
+    """The listener hears of each compilation, is silent afterwards, and blocks may nest."""
+    heard: list[str] = []
+    with announcing_compilation(lambda: heard.append("outer")):
+        fresh()(1.0)
+        with announcing_compilation(lambda: heard.append("inner")):
+            fresh()(1.0)
+        fresh()(1.0)
+    fresh()(1.0)
+    assert heard == ["outer", "inner", "outer"]
+
+
+def test_a_block_that_fails_ends_the_announcements() -> None:
+    """An exception in the block does not leave the listener behind."""
+    heard: list[str] = []
+    with (
+        pytest.raises(ValueError, match="stop"),
+        announcing_compilation(lambda: heard.append("outer")),
+    ):
+        raise ValueError("stop")
+    fresh()(1.0)
+    assert heard == []
+
+
+def test_the_compiled_and_the_plain_function_agree() -> None:
+    """No fast-math: the kernel computes the bits that Python computes."""
+    values = np.random.default_rng(0).normal(size=1000) * 10.0 ** np.arange(1000).clip(0, 200)
+    plain: Callable[[Any], float] = halves.py_func  # type: ignore[attr-defined]
+    assert halves(values) == plain(values)

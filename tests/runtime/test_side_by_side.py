@@ -1,0 +1,114 @@
+"""Tests of computations that run at the same time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pytest
+
+from anonymip import Budget, InputError, NoSolution, Progress, Stopped
+from anonymip.runtime.side_by_side import run_side_by_side, workers_of
+from tests.runtime import side_tasks
+
+
+def run(
+    tasks: Sequence[Callable[[Budget], object]],
+    budget: Budget | None = None,
+    jobs: int = 2,
+    apart: bool = False,
+) -> list[object]:
+    """Run tasks on an ample budget."""
+    return run_side_by_side(tasks, budget or Budget(), jobs=jobs, apart=apart, phase="testing")
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_results_come_in_the_order_of_the_tasks(apart: bool, jobs: int) -> None:
+    """Whatever ends first."""
+    tasks = [partial(side_tasks.squared, number=number) for number in range(4)]
+    assert run(tasks, jobs=jobs, apart=apart) == [0, 1, 4, 9]
+
+
+def test_apart_means_another_process() -> None:
+    """Unless one task runs at a time, or a task cannot be sent."""
+    here = os.getpid()
+    tasks: list[Callable[[Budget], object]] = [side_tasks.process] * 2
+    assert here not in run(tasks, apart=True)
+    assert run(tasks, apart=False) == [here, here]
+    assert run(tasks, apart=True, jobs=1) == [here, here]
+    assert run([*tasks, lambda budget: os.getpid()], apart=True) == [here, here, here]
+
+
+def test_tasks_run_at_the_same_time() -> None:
+    """Two that wait for each other both end."""
+    meeting = threading.Barrier(2, timeout=60)
+    assert run([lambda budget: meeting.wait() >= 0] * 2) == [True, True]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_an_interrupt_reaches_all(apart: bool) -> None:
+    """Tasks that run stop, and those that wait begin interrupted."""
+    budget = Budget()
+    threading.Timer(0.3, budget.interrupt).start()
+    found = run([side_tasks.until_stopped] * 3, budget, apart=apart)
+    assert found == [Stopped.INTERRUPT.name] * 3
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_time_is_shared_where_tasks_wait(apart: bool) -> None:
+    """All of four tasks, two at a time, get some of it, and none more than is left."""
+    budget = Budget.of(60.0)
+    found = run([side_tasks.seconds_left] * 4, budget, apart=apart)
+    assert all(isinstance(left, float) for left in found)
+    first, second, third, last = (float(str(left)) for left in found)
+    assert 0 < first <= 30
+    assert 0 < second <= 40
+    assert 0 < third <= 60
+    assert 0 < last <= 60
+
+
+def test_the_first_failure_ends_all() -> None:
+    """Its error is raised, and the others are stopped, not waited for."""
+    with pytest.raises(NoSolution, match="as told"):
+        run([side_tasks.failing, side_tasks.until_stopped, side_tasks.until_stopped])
+
+
+def test_a_process_that_does_not_end_in_time_is_replaced() -> None:
+    """Its task is done here without time: whoever asks gets an answer."""
+    found = run([side_tasks.deaf_elsewhere] * 2, Budget.of(0.5), apart=True)
+    assert found == [Stopped.TIME.name] * 2
+
+
+def test_reports_are_summed_and_heard_in_the_callers_thread() -> None:
+    """Work done, work in all and losses of all tasks."""
+    heard: list[tuple[Progress, int]] = []
+    budget = Budget.of(60.0, lambda message: heard.append((message, threading.get_ident())))
+    done = threading.Event()
+
+    def task(own: Budget) -> None:
+        own.report("inner", done=2, total=5, incumbent=1.5)
+        assert done.wait(60)
+
+    def ender(own: Budget) -> None:
+        while not heard or heard[-1][0].done != 4:
+            time.sleep(0.01)
+        done.set()
+
+    run([task, task, ender], budget, jobs=3)
+    message, thread = heard[-1]
+    assert thread == threading.get_ident()
+    assert (message.phase, message.done, message.total) == ("testing", 4, 10)
+    assert message.incumbent == 3.0
+    assert message.remaining is not None
+
+
+def test_how_many_run_at_a_time() -> None:
+    """As asked; by default two where there are two cores."""
+    assert workers_of(3) == 3
+    assert workers_of(0) == min(2, os.cpu_count() or 1)
+    with pytest.raises(InputError, match="jobs is -1"):
+        workers_of(-1)

@@ -1,0 +1,199 @@
+"""Tests of what is particular to the CBC adapter: processes that do not behave."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyomo.environ as pyo
+import pytest
+
+from anonymip.errors import SolverError, SolverUnavailable
+from anonymip.runtime.budget import Budget
+from anonymip.solvers import SolverOptions, get_solver, solve_model
+from anonymip.solvers.adapters import cbc as adapter
+from anonymip.solvers.adapters.cbc import CbcSolver, _Run
+from anonymip.status import Stopped
+
+
+def one_variable() -> pyo.ConcreteModel:
+    """Return the smallest model that a solver is asked for."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(domain=pyo.Integers, bounds=(0, 3))
+    model.row = pyo.Constraint(expr=model.x >= 0.5)
+    model.cost = pyo.Objective(expr=model.x)
+    return model
+
+
+def impostor(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put a shell script in the place of CBC, which tells a version when asked nothing."""
+    program = folder / "impostor"
+    program.write_text(f'#!/bin/sh\n[ "$1" = -quit ] && echo "Version: 0" && exit\n{script}\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(adapter, "_program", lambda: str(program))
+
+
+def test_process_that_ignores_its_limit_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that neither ends nor obeys is killed; time is up, and no file is left."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    impostor(tmp_path, monkeypatch, "trap '' INT\necho $$ > process.txt\nexec sleep 60")
+    result = solve_model(one_variable(), "cbc", SolverOptions(time_limit=0.2))
+    assert (result.stopped, result.values, result.bound) == (Stopped.TIME, None, None)
+    assert result.seconds < 30
+    assert list(scratch.iterdir()) == []
+
+
+def test_cbc_does_not_outlive_its_parent(tmp_path: Path) -> None:
+    """Whoever kills the parent ends CBC too, and the model's file goes with it."""
+    script = tmp_path / "orphan.py"
+    script.write_text(
+        "import sys, tempfile\n"
+        "from pathlib import Path\n"
+        "sys.path[:0] = [sys.argv[1]]\n"
+        "tempfile.tempdir = sys.argv[2]\n"
+        "from anonymip.solvers import cbc, solve_model\n"
+        "from tests.solvers.adapters.test_cbc import impostor, one_variable\n"
+        "cbc._program = lambda: sys.argv[3]\n"
+        "solve_model(one_variable(), 'cbc')\n",
+        encoding="utf-8",
+    )
+    program, scratch, told = tmp_path / "impostor", tmp_path / "scratch", tmp_path / "process"
+    scratch.mkdir()
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = -quit ] && echo "Version: 0" && exit\necho $$ > {told}.new\n'
+        f"mv {told}.new {told}\nexec sleep 600\n"
+    )
+    program.chmod(0o755)
+    root = str(Path(__file__).parents[2])
+    parent = subprocess.Popen([sys.executable, str(script), root, str(scratch), str(program)])
+    try:
+        wait_until(told.exists)
+        process = int(told.read_text())
+        assert is_running(process)
+        assert list(scratch.iterdir()) != []
+    finally:
+        parent.kill()
+        parent.wait()
+    wait_until(lambda: not is_running(process))
+    wait_until(lambda: list(scratch.iterdir()) == [])
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that must happen soon."""
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not happen")
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process exists and is no zombie."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_killed_cbc_is_reported_with_its_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error names the signal that ended it."""
+    impostor(tmp_path, monkeypatch, "kill -9 $$")
+    with pytest.raises(SolverError, match="by SIGKILL"):
+        solve_model(one_variable(), "cbc")
+
+
+def test_late_process_is_asked_before_it_is_killed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hard_knapsack: Callable[..., pyo.ConcreteModel],
+) -> None:
+    """A process that overruns its limit and obeys the signal still delivers its point."""
+    program = adapter._program()
+    # CBC itself, told nothing of the limit, on a model that it does not finish.
+    impostor(tmp_path, monkeypatch, f'shift 5\nexec "{program}" model.lp "$@"')
+    model = hard_knapsack()
+    result = solve_model(model, "cbc", SolverOptions(time_limit=0.5))
+    assert result.stopped is Stopped.TIME
+    assert result.values is not None
+    assert result.bound is not None
+
+
+def test_process_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that ends without a solution file raises with the last line it printed."""
+    impostor(tmp_path, monkeypatch, "echo out of memory\nexit 1")
+    with pytest.raises(SolverError, match="out of memory"):
+        solve_model(one_variable(), "cbc")
+
+
+def test_interrupt_before_cbc_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that the signal ends at once leaves no point, and that is no error."""
+    impostor(tmp_path, monkeypatch, "exec sleep 60")
+    budget = Budget(progress=lambda progress: budget.interrupt())
+    result = solve_model(one_variable(), "cbc", budget=budget)
+    assert (result.stopped, result.values) == (Stopped.INTERRUPT, None)
+
+
+def test_missing_program_says_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a CBC program the error tells how to get one."""
+    monkeypatch.setattr(adapter, "_program", lambda: None)
+    assert not CbcSolver().availability().installed
+    with pytest.raises(SolverUnavailable, match="pip install"):
+        get_solver("cbc")
+
+
+def test_program_that_does_not_run_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program for another machine counts as absent."""
+    program = tmp_path / "cbc"
+    program.write_bytes(b"\x7fELF of another machine")
+    program.chmod(0o755)
+    monkeypatch.setattr(adapter, "_program", lambda: str(program))
+    assert not CbcSolver().availability().installed
+
+
+@pytest.mark.parametrize(
+    ("status", "run", "stopped"),
+    [
+        ("Optimal", _Run(None, False, False, 0), Stopped.OPTIMAL),
+        ("Optimal (within gap tolerance)", _Run(None, False, False, 0), Stopped.GAP),
+        ("Integer infeasible", _Run(None, False, False, 0), Stopped.INFEASIBLE),
+        ("Stopped on time", _Run(None, False, True, 0), Stopped.TIME),
+        ("Stopped on iterations", _Run(Stopped.INTERRUPT, False, False, 0), Stopped.INTERRUPT),
+        ("Stopped on iterations", _Run(Stopped.TIME, False, True, 0), Stopped.TIME),
+        ("Stopped on iterations", _Run(None, False, True, 0), Stopped.TIME),
+        ("Stopped on iterations", _Run(None, False, False, 0), Stopped.NODES),
+        ("Stopped on nodes", _Run(None, False, False, 0), Stopped.NODES),
+        ("Stopped on difficulties", _Run(None, False, False, 0), Stopped.ERROR),
+    ],
+)
+def test_status_lines(status: str, run: _Run, stopped: Stopped) -> None:
+    """Each first line of a solution file has its meaning."""
+    assert adapter._stopped(status, run, "") is stopped
+
+
+@pytest.mark.parametrize("status", ["", "Stopped on a whim", "Perfect", "Unbounded"])
+def test_unmapped_status_lines_are_errors(status: str) -> None:
+    """A line that the map does not know raises."""
+    with pytest.raises(SolverError):
+        adapter._stopped(status, _Run(None, False, False, 0), "last words")
+
+
+def test_node_limit_of_the_caller_is_reported(
+    hard_knapsack: Callable[..., pyo.ConcreteModel],
+) -> None:
+    """A node limit in CBC's own words ends in the status for nodes."""
+    model = hard_knapsack(items=40, capacities=5)
+    result = solve_model(model, "cbc", SolverOptions(solver_options={"maxNodes": 3}))
+    assert result.stopped is Stopped.NODES

@@ -1,0 +1,99 @@
+"""Tests of what is known of solvers that are packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from anonymip.runtime.budget import Budget
+from anonymip.solvers.adapters import packages
+from anonymip.solvers.adapters.packages import installed_version, package_availability
+
+
+def limited(budget: Budget) -> str | None:
+    """Stand for a licence for small models."""
+    return "limited"
+
+
+def full(budget: Budget) -> str | None:
+    """Stand for a full licence."""
+    return None
+
+
+def expired(budget: Budget) -> str | None:
+    """Stand for no licence."""
+    return "expired in May"
+
+
+def broken(budget: Budget) -> str | None:
+    """Stand for a library that does not load."""
+    raise OSError("no such library")
+
+
+def silent(budget: Budget) -> str | None:
+    """Stand for a licence server that does not answer."""
+    while True:
+        budget.remaining()
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """Ask anew in each test."""
+    packages._asked.cache_clear()
+    yield
+    packages._asked.cache_clear()
+
+
+def test_absent_package() -> None:
+    """What is not installed has no version, no licence, and the way to get it."""
+    found = package_availability("no_such_package", "nobody", limited, (5, 6))
+    assert (found.installed, found.version, found.licence) == (False, None, None)
+    assert "pip install no_such_package" in str(found.reason)
+    assert "anonymip[nobody]" in str(found.reason)
+
+
+def test_version_is_read_without_importing() -> None:
+    """The version comes from the package's metadata."""
+    assert installed_version("pytest") == pytest.__version__
+    assert installed_version("no_such_package") is None
+
+
+def test_licences() -> None:
+    """Each answer of the licence is told, with the limits where there are some."""
+    free = package_availability("pytest", "x")
+    assert (free.licensed, free.licence, free.reason) == (True, "full", None)
+    bought = package_availability("pytest", "x", full, (5, 6), "Buy it")
+    assert (bought.licensed, bought.licence, bought.max_rows) == (True, "full", None)
+    small = package_availability("pytest", "x", limited, (5, 6), "Buy it")
+    assert (small.licensed, small.licence) == (False, "size-limited")
+    assert (small.max_variables, small.max_rows) == (5, 6)
+    assert small.reason == "The licence allows 5 variables and 6 rows. Buy it"
+    assert small.allows(5, 6)
+    assert not small.allows(6, 6)
+    assert not small.allows(5, 7)
+    none = package_availability("pytest", "x", expired, (5, 6), "Buy it")
+    assert (none.licensed, none.licence, none.reason) == (False, "none", "expired in May. Buy it")
+
+
+def test_probe_that_fails_or_hangs_is_no_licence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that does not load and a server that does not answer end in a reason."""
+    failed = package_availability("pytest", "x", broken)
+    assert failed.licence == "none"
+    assert "no such library" in str(failed.reason)
+    monkeypatch.setattr(packages, "_PATIENCE", 0.1)
+    assert package_availability("pytest", "x", silent).licence == "none"
+
+
+def test_licence_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is kept for the process."""
+    asked: list[object] = []
+
+    def answer(probe: object, limit: float, budget: Budget) -> str:
+        asked.append(probe)
+        return "limited"
+
+    monkeypatch.setattr(packages, "run_isolated", answer)
+    for _ in range(3):
+        package_availability("pytest", "x", limited, (5, 6))
+    assert asked == [limited]
