@@ -42,31 +42,21 @@ HEAVY = {
 
 # From the ground up; the modules of one entry may import each other.
 ROOMS = (
-    (
-        "_version",
-        "errors",
-        "tolerances",
-        "status",
-        "budget",
-        "kernel_cache",
-        "kernels",
-        "stepping",
-        "files",
-        "extensions",
-    ),
+    ("_version", "errors", "tolerances", "status", "files", "extensions", "runtime"),
     ("instances",),
     ("assignments",),
     ("graphs",),
     ("objectives",),
     ("recodings",),
-    ("problem",),
+    ("problem", "problem_rules"),
     ("optimality",),
     ("solution",),
+    ("orders",),
+    ("enumeration",),
+    ("solvers",),
     ("bounds",),
     ("heuristics",),
-    ("enumeration",),
     ("models",),
-    ("solvers",),
     ("exact",),
     ("methods",),
     ("privacy",),
@@ -77,6 +67,20 @@ ROOMS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
+
+# The wings of a room from the ground up. Wings that are not named lie on the top floor; no wing
+# imports another of its own floor.
+WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "exact": (("classes", "freeform", "patterns", "full_domain"), ("split_carry",)),
+    "heuristics": (("growing",),),
+    "heuristics.freeform": (("exchanges", "rings"), ("rounds",)),
+    "instances": (("hierarchies",),),
+    "models": (("parts",),),
+    "objectives": (("language",), ("losses", "kernels")),
+    "privacy": (("reading",), ("graph",), ("checks", "attacks")),
+    "recodings": (("rules",),),
+    "solvers": (("modelling",),),
+}
 
 MACHINE_PATH = re.compile(rb"(?<![\w.:-])/(?:root/|(?:home|Users|mnt)/\w)|[A-Z]:\\Users\\")
 MEGABYTE = 1_000_000
@@ -130,6 +134,63 @@ def upward_imports(path: Path, source: str) -> list[str]:
     ]
 
 
+def module_of(path: Path) -> tuple[str, ...]:
+    """Return the names that lead to a file from the package's top."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+MODULES = {module_of(path): path for path in INSIDE}
+
+
+def modules_imported(path: Path, source: str) -> Iterator[tuple[str, ...]]:
+    """Yield the modules of the package that a file imports."""
+    for _, name in imported_modules(path, source):
+        parts = tuple(name.split("."))
+        if parts[0] == "anonymip":
+            inner = parts[1:]
+            found = inner if inner in MODULES else inner[:-1]
+            if found in MODULES:
+                yield found
+
+
+def is_wing(module: tuple[str, ...]) -> bool:
+    """Return whether a module is a folder."""
+    return module in MODULES and MODULES[module].name == "__init__.py"
+
+
+def wing_floor(room: tuple[str, ...], wing: str) -> int:
+    """Return the floor of a wing in its room."""
+    floors = WINGS.get(".".join(room), ())
+    return next((floor for floor, names in enumerate(floors) if wing in names), len(floors))
+
+
+def imports_of_sisters(path: Path, source: str) -> list[str]:
+    """Return the imports of one file from wings beside its own that are not below it."""
+    own, offences = module_of(path), []
+    for other in modules_imported(path, source):
+        shared = 0
+        while shared < min(len(own), len(other)) and own[shared] == other[shared]:
+            shared += 1
+        room, mine, theirs = own[:shared], own[: shared + 1], other[: shared + 1]
+        if not room or mine == room or theirs == room or not (is_wing(mine) and is_wing(theirs)):
+            continue
+        if wing_floor(room, theirs[-1]) >= wing_floor(room, mine[-1]):
+            offences.append(f"{label(path)} imports {'.'.join(other)}")
+    return offences
+
+
+def circles(imports: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[str]:
+    """Return the modules that are left when those that import none that is left are taken out."""
+    left = dict(imports)
+    while True:
+        ends = [module for module, others in left.items() if not others & left.keys()]
+        if not ends:
+            return sorted(".".join(module) for module in left)
+        for module in ends:
+            del left[module]
+
+
 def project_files() -> list[Path]:
     """Return the files under version control and those about to be."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -180,7 +241,7 @@ def test_imports_run_downwards(path: Path) -> None:
 )
 def test_upward_imports_are_seen(source: str) -> None:
     """The walk over the imports sees every way to import a room above."""
-    assert len(upward_imports(PACKAGE / "models" / "equivalence.py", source)) == 1
+    assert len(upward_imports(PACKAGE / "orders" / "surrogate.py", source)) == 1
 
 
 @pytest.mark.parametrize(
@@ -197,6 +258,64 @@ def test_upward_imports_are_seen(source: str) -> None:
 def test_downward_imports_pass(source: str) -> None:
     """Imports from the same room and those below, and lazy strings, are no offence."""
     assert upward_imports(PACKAGE / "models" / "equivalence.py", source) == []
+
+
+@pytest.mark.parametrize("path", INSIDE, ids=label)
+def test_wings_import_no_sister(path: Path) -> None:
+    """A file imports from its own wing and those below it, from no wing beside its own."""
+    assert imports_of_sisters(path, path.read_text(encoding="utf-8")) == []
+
+
+def test_imports_of_sisters_are_seen() -> None:
+    """The walk sees a wing that imports one beside or above it, and lets those below pass."""
+    source = "from anonymip.heuristics.freeform.nh import nh"
+    path = PACKAGE / "heuristics" / "classes" / "hp.py"
+    assert len(imports_of_sisters(path, source)) == 1
+    upwards = "from anonymip.privacy.checks import truth"
+    assert len(imports_of_sisters(PACKAGE / "privacy" / "reading" / "cells.py", upwards)) == 1
+    downwards = "from anonymip.heuristics.growing.finish import finish"
+    assert imports_of_sisters(path, downwards) == []
+
+
+def test_wings_of_the_plan_exist() -> None:
+    """Every wing that has a floor is a folder of its room."""
+    for room, floors in WINGS.items():
+        for wing in (name for floor in floors for name in floor):
+            assert is_wing((*room.split("."), wing)), f"{room}.{wing}"
+
+
+def test_no_circle() -> None:
+    """No file imports itself by way of others; what a folder offers counts as its files."""
+    imports = {
+        module: {
+            other
+            for other in modules_imported(path, path.read_text(encoding="utf-8"))
+            if not is_wing(other) and other != module
+        }
+        for module, path in MODULES.items()
+        if not is_wing(module)
+    }
+    assert circles(imports) == []
+
+
+def test_circles_are_seen() -> None:
+    """The search finds files that import each other, and what hangs on them."""
+    one, two, three = ("one",), ("two",), ("three",)
+    assert circles({one: {two}, two: {three}, three: set()}) == []
+    assert circles({one: {two}, two: {one}, three: set()}) == ["one", "two"]
+
+
+def test_models_are_built_and_not_solved() -> None:
+    """No formulation imports a solver, ours or another's: `build` never solves."""
+    solvers = {"highspy", "pulp", "scipy.optimize"}
+    offenders = [
+        f"{label(path)}:{line} imports {name}"
+        for path in INSIDE
+        if room_of(path) == "models"
+        for line, name in imported_modules(path, path.read_text(encoding="utf-8"))
+        if name.startswith("anonymip.solvers") or any(name.startswith(one) for one in solvers)
+    ]
+    assert offenders == []
 
 
 def test_verification_shares_nothing_with_what_it_verifies() -> None:

@@ -47,7 +47,7 @@ class Formulation:
 
 def _of_pairs(name: str, set_start: str = "equivalence_start:set_start_equivalence") -> Formulation:
     """Return a formulation by pairs of records, which has a module of its own."""
-    here = "anonymip.models."
+    here = "anonymip.models.classes."
     return Formulation(
         name,
         "classes",

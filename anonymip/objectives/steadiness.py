@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Description
 from anonymip.errors import UnsupportedObjective
-from anonymip.instances.domains import Domains
 from anonymip.objectives.kernels.effects import effects_of_cells, size_of_exact
-from anonymip.objectives.language.expression import Expression
+from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.language.repeated import expression_losses, refuse_other_answer
 from anonymip.tolerances import LOSS_RELATIVE
 
-if TYPE_CHECKING:
-    from anonymip.objectives.language.compiled import CompiledObjective
-
-#: Element-wise functions may differ in their last digits with the place in a batch.
-_LAST_DIGITS = 1e-12
 #: Roundings of an end of a domain that a traced loss may suffer.
 _ROUNDINGS = 64
-
-
-def refuse_other_answer(name: str, losses: NDArray[np.float64], again: NDArray[np.float64]) -> None:
-    """Refuse losses that differ from those of the same records asked again.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If they differ by more than their last digits.
-    """
-    largest = float(np.abs(losses).max(initial=0.0))
-    if not np.allclose(losses, again, rtol=0.0, atol=_LAST_DIGITS * largest):
-        raise UnsupportedObjective(
-            f"objective {name!r} gives another loss when it is asked again",
-            remedy="Keep it free of state and of chance",
-        )
-
-
-def told_by_expression(
-    expression: Expression, domains: Domains, cells: CellBatch
-) -> NDArray[np.float64]:
-    """Return the (B,) losses of unsuppressed records that a traced loss gives."""
-    values = {}
-    for a, tree in enumerate(domains.trees):
-        values[a, "lower"] = cells.lowers[:, a] - domains.low[a]
-        values[a, "upper"] = cells.uppers[:, a] - domains.low[a]
-        values[a, "count"] = cells.count(a)
-        if tree is not None:
-            values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)
-    return np.broadcast_to(expression.evaluate(values), len(cells.lowers)).astype(np.float64)
 
 
 def refuse_unsteady(
@@ -100,8 +63,8 @@ def refuse_unsteady(
     if compiled.expression is None:
         return
     shown = np.flatnonzero(~description.suppressed.any(axis=1))
-    told = told_by_expression(compiled.expression, compiled.domains, cells.taken(shown))
-    if np.abs(told - losses[shown]).max(initial=0.0) > _tolerance(compiled, losses):
+    traced = expression_losses(compiled.expression, compiled.domains, cells.taken(shown))
+    if np.abs(traced - losses[shown]).max(initial=0.0) > _tolerance(compiled, losses):
         raise UnsupportedObjective(
             f"objective {compiled.name!r} gives another loss of a release than it was traced with",
             remedy="Keep it free of state and of chance",

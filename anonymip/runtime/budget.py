@@ -14,6 +14,9 @@ from types import FrameType
 from anonymip.errors import InputError
 from anonymip.status import Stopped
 
+#: Seconds that a process has beyond its time limit, or after an interrupt, before it is killed.
+GRACE = 2.0
+
 
 @dataclass(frozen=True)
 class Progress:

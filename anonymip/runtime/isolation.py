@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
 from anonymip.errors import SolverError
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import GRACE, Budget
 from anonymip.runtime.messages import (
     Interrupt,
     Paths,
@@ -38,7 +38,6 @@ from anonymip.runtime.messages import (
     read_message,
     write_message,
 )
-from anonymip.solvers.interface import GRACE
 from anonymip.status import Stopped
 
 T = TypeVar("T")

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 #: Solvers stop at this absolute gap: small enough to mean "proven" for losses of order 1e-3.
 ABSOLUTE_GAP = 1e-9
 
-#: Seconds that a solver has beyond its time limit, or after an interrupt, before it is killed.
-GRACE = 2.0
-
 #: Tolerance of rows, integrality and reduced costs, where a solver's own default is coarser.
 TOLERANCE = 1e-7
 

@@ -8,6 +8,7 @@ from anonymip.heuristics.freeform.rounds.greedy_by_originals import let_original
 from anonymip.heuristics.freeform.rounds.greedy_by_sets import let_sets_choose
 from anonymip.heuristics.freeform.rounds.reciprocal_rounds import grow_pairs
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
+from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -74,7 +75,9 @@ def greedy(
     """
     if chooser not in _CHOOSERS:
         raise InputError(f"unknown chooser {chooser!r}", remedy=f"Use {' or '.join(_CHOOSERS)}")
-    rounds = Rounds.of(problem, "greedy", budget or Budget(), reciprocal=reciprocal)
+    rounds = Rounds.of(
+        problem, "greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
+    )
     budget = rounds.budget
     options = {"chooser": chooser, "reciprocal": rounds.reciprocal}
     if rounds.reciprocal:

@@ -12,6 +12,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, add
 from anonymip.heuristics.freeform.rounds.reciprocal_assignment import assign_pairs
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.rounds.weight_matrix import fill_costs, new_costs
+from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
@@ -66,7 +67,9 @@ def hungarian(
     NoSolution
         If no cover is found that keeps the limits.
     """
-    rounds = Rounds.of(problem, "hungarian", budget or Budget(), reciprocal=reciprocal)
+    rounds = Rounds.of(
+        problem, "hungarian", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
+    )
     budget = rounds.budget
     _refuse_degrees(rounds)
     run = assign_pairs if rounds.reciprocal else _assign_rounds

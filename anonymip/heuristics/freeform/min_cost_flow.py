@@ -9,6 +9,7 @@ from anonymip.graphs.weighted.degree_flow import cheapest_degrees
 from anonymip.heuristics.freeform.rounds.growing_cover import add
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.rounds.weight_matrix import fill_costs, new_costs
+from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -50,7 +51,9 @@ def min_cost_flow(problem: Problem, *, budget: Budget | None = None, seed: int =
     NoSolution
         If no cover has the degrees, or none is found that keeps the limits.
     """
-    rounds = Rounds.of(problem, "min-cost-flow", budget or Budget(), reciprocal=False)
+    rounds = Rounds.of(
+        problem, "min-cost-flow", budget or Budget(), reciprocal=False, sort_greedy=sort_greedy
+    )
     budget = rounds.budget
     if rounds.reciprocal:
         raise InputError(

@@ -22,9 +22,9 @@ def ring(
 
     Over the whole table, as Xue et al. do [2]_, where the paper takes partitions; for those see
     :func:`~anonymip.heuristics.freeform.nh.nh`. Where reciprocal sets are asked for, the k - 1
-    others lie on both sides; of an odd number of records and an even k the sets have k + 1 records then.
-    Under a diversity records move in the order until any k that follow each other are diverse, with
-    more than k where the values leave no other way (Section 6 of [1]_).
+    others lie on both sides; of an odd number of records and an even k the sets have k + 1 records
+    then. Under a diversity records move in the order until any k that follow each other are
+    diverse, with more than k where the values leave no other way (Section 6 of [1]_).
 
     Parameters
     ----------

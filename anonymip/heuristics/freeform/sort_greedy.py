@@ -102,7 +102,9 @@ def sort_greedy(
         raise InputError(f"unknown weight {weight!r}", remedy=f"Use {' or '.join(_WEIGHTS)}")
     if repair not in _REPAIRS:
         raise InputError(f"unknown repair {repair!r}", remedy=f"Use {' or '.join(_REPAIRS)}")
-    rounds = Rounds.of(problem, "sort-greedy", budget or Budget(), reciprocal=reciprocal)
+    rounds = Rounds.of(
+        problem, "sort-greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
+    )
     budget = rounds.budget
     options = {"weight": weight, "repair": repair, "reciprocal": rounds.reciprocal}
     if rounds.reciprocal:

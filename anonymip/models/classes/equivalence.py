@@ -51,12 +51,10 @@ from anonymip.models.parts.class_rules import add_class_rules, class_rules_size
 from anonymip.models.parts.equivalence_context import Context, linear
 from anonymip.models.parts.equivalence_loss import add_loss, loss_size
 from anonymip.models.parts.fitting import refuse_unfit_objective
+from anonymip.models.parts.model_size import refuse_large
 from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
-
-#: Constraints beyond which building takes minutes and solving does not end.
-LARGEST_MODEL = 3_000_000
 
 
 def fitting_context(problem: Problem, integer_ends: bool = True) -> Context:
@@ -102,12 +100,7 @@ def checked_size(context: Context, name: str, rows: int) -> int:
         If the model would be too large.
     """
     size = 3 * context.pairs + rows + loss_size(context) + class_rules_size(context)
-    if size > LARGEST_MODEL:
-        raise InputError(
-            f"the {name} model of {context.problem.n} records has about {size:,} constraints and "
-            f"choices; the limit is {LARGEST_MODEL:,}",
-            remedy="Use a heuristic (greedy-search, ordered-cut) with its bound, or fewer records",
-        )
+    refuse_large(name, context.problem.n, size, "a heuristic (greedy-search, ordered-cut)")
     return size
 
 

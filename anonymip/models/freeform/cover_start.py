@@ -8,9 +8,9 @@ import pyomo.environ as pyo
 from anonymip.assignments import Cover
 from anonymip.errors import InputError
 from anonymip.graphs import perfect_matching, regular_subgraph
-from anonymip.models.classes.equivalence_start import set_cells
 from anonymip.models.freeform.cover_context import CoverContext
 from anonymip.models.freeform.effective_flow import set_start_effective
+from anonymip.models.parts.cells_start import set_cells
 from anonymip.problem import Problem
 
 

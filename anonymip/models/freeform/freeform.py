@@ -29,7 +29,8 @@ over once, so that (10) still holds; and a set S costs c(S), where in the free m
 loss of S together with another record, which is no less for a monotone loss. Conversely, a solution
 with x(i, i) = 1 is one of the free model. Diversity speaks of S alone, and what limits forbid for a
 set they forbid for a larger one. :func:`~anonymip.models.freeform.cover_start.read_freeform` makes
-this exchange. It needs sets of one size that need not be reciprocal: else only ``"fixed"`` is modelled.
+this exchange. It needs sets of one size that need not be reciprocal: else only ``"fixed"`` is
+modelled.
 
 Beyond the paper:
 
@@ -50,14 +51,13 @@ from __future__ import annotations
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from anonymip.errors import InputError
-from anonymip.models.classes.equivalence import LARGEST_MODEL
 from anonymip.models.freeform.cover_context import CoverContext
 from anonymip.models.freeform.cover_matches import add_matches, matches_size
 from anonymip.models.freeform.cover_neighbours import add_neighbour_losses, neighbours_size
 from anonymip.models.freeform.cover_rules import add_cover_rules, cover_rules_size
 from anonymip.models.freeform.covering_rows import add_covering_rows, covering_size
 from anonymip.models.parts.equivalence_loss import add_loss, loss_size
+from anonymip.models.parts.model_size import LARGEST_MODEL, refuse_large
 from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables
 from anonymip.problem import Problem
 
@@ -137,10 +137,5 @@ def _size(context: CoverContext, strengthened: bool) -> int:
     size += neighbours_size(context) if strengthened else 0
     if size <= LARGEST_MODEL:
         size += cover_rules_size(context)
-    if size > LARGEST_MODEL:
-        raise InputError(
-            f"the freeform model of {context.problem.n} records has about {size:,} constraints and "
-            f"choices; the limit is {LARGEST_MODEL:,}",
-            remedy="Use a heuristic with its bound, or fewer records",
-        )
+    refuse_large("freeform", context.problem.n, size)
     return size

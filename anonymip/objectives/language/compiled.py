@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,11 @@ from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.objectives.language.expression import Expression, SymbolicCells
 from anonymip.objectives.language.members import Members
 from anonymip.objectives.language.record import CellBatch, Record
+from anonymip.objectives.language.repeated import expression_losses, refuse_other_answer
 from anonymip.objectives.language.sampling import refuse_falling, refuse_subadditive, sampled_cells
+from anonymip.objectives.language.signatures import ClassLoss, RecordLoss
 from anonymip.objectives.language.tables import LossTables, NotSeparable, first_decrease, tabulate
-from anonymip.objectives.steadiness import refuse_other_answer, told_by_expression
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
-
-if TYPE_CHECKING:
-    from anonymip.objectives.language.protocol import MembersObjective, Objective
 
 #: Sets of records described at a time.
 _BATCH = 20_000
@@ -63,7 +61,7 @@ class CompiledObjective:
         ``"sum"`` over the records, or ``"max"``.
     """
 
-    objective: Objective | MembersObjective
+    objective: RecordLoss | ClassLoss
     microdata: Microdata
     domains: Domains
     tier: str
@@ -217,7 +215,7 @@ def cells_of(description: Description) -> CellBatch:
     )
 
 
-def compile_record_loss(objective: Objective, microdata: Microdata) -> CompiledObjective:
+def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> CompiledObjective:
     """Bind a loss of published records to a table; see :meth:`Objective.compile`."""
     domains = Domains.of(microdata)
     expression, tables = _traced(objective, domains, microdata)
@@ -261,7 +259,7 @@ def compile_record_loss(objective: Objective, microdata: Microdata) -> CompiledO
     )
 
 
-def compile_members(objective: MembersObjective, microdata: Microdata) -> CompiledObjective:
+def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjective:
     """Bind a loss of classes to a table; see :meth:`MembersObjective.compile`."""
 
     def cost(rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -286,7 +284,7 @@ def compile_members(objective: MembersObjective, microdata: Microdata) -> Compil
 
 
 def _traced(
-    objective: Objective, domains: Domains, microdata: Microdata
+    objective: RecordLoss, domains: Domains, microdata: Microdata
 ) -> tuple[Expression | None, LossTables | None]:
     """Return expression and tables of a separable loss, or twice None for a general one."""
     try:
@@ -309,7 +307,7 @@ def _traced(
     return expression, tables
 
 
-def _price_of_stars(objective: Objective, domains: Domains) -> float:
+def _price_of_stars(objective: RecordLoss, domains: Domains) -> float:
     star = np.ones((2, domains.m))
     roots = np.array([-1 if tree is None else tree.root for tree in domains.trees], np.int32)
     cells = CellBatch(
@@ -366,7 +364,7 @@ def _checked(name: str, losses: NDArray[np.float64], batch: int, unit: str) -> N
     return losses
 
 
-def _call(objective: Objective, record: Record) -> Any:
+def _call(objective: RecordLoss, record: Record) -> Any:
     """Call the objective's function; whatever it raises is its author's to mend."""
     try:
         return objective.loss(record)
@@ -399,7 +397,7 @@ def _raised(error: BaseException) -> str:
     return f"{type(error).__name__}{line}"
 
 
-def _constant(objective: Objective, traced: object) -> Expression:
+def _constant(objective: RecordLoss, traced: object) -> Expression:
     if isinstance(traced, bool) or not isinstance(traced, int | float | np.number):
         raise UnsupportedObjective(
             f"objective {objective.name!r} returns a {type(traced).__name__}",
@@ -409,7 +407,7 @@ def _constant(objective: Objective, traced: object) -> Expression:
 
 
 def _probe_traced(
-    objective: Objective, expression: Expression, domains: Domains, microdata: Microdata
+    objective: RecordLoss, expression: Expression, domains: Domains, microdata: Microdata
 ) -> None:
     """Compare the traced loss with the function on a few possible records.
 
@@ -418,18 +416,18 @@ def _probe_traced(
     """
     cells = sampled_cells(domains, microdata)
     called = _evaluate(objective, domains, cells)
-    traced = told_by_expression(expression, domains, cells)
+    traced = expression_losses(expression, domains, cells)
     _refuse_difference(objective.name, called, traced)
     backwards = _evaluate(objective, domains, cells.taken(slice(None, None, -1)))
     refuse_other_answer(objective.name, called, backwards[::-1])
     again = _call(objective, Record(domains, SymbolicCells(domains.low)))
     if not isinstance(again, Expression):
         again = _constant(objective, again)
-    refuse_other_answer(objective.name, traced, told_by_expression(again, domains, cells))
+    refuse_other_answer(objective.name, traced, expression_losses(again, domains, cells))
 
 
 def _probe_general(
-    objective: Objective, domains: Domains, microdata: Microdata, refusal: UnsupportedObjective
+    objective: RecordLoss, domains: Domains, microdata: Microdata, refusal: UnsupportedObjective
 ) -> None:
     """Compare a batch with its records one by one; what cannot be called is refused as before."""
     cells = sampled_cells(domains, microdata)
@@ -444,7 +442,7 @@ def _probe_general(
         raise (failure if own_fault else refusal) from None
 
 
-def _probe_members(objective: MembersObjective, microdata: Microdata) -> None:
+def _probe_members(objective: ClassLoss, microdata: Microdata) -> None:
     rng = np.random.default_rng(0)
     size = min(3, microdata.n)
     rows = np.array([rng.permutation(microdata.n)[:size] for _ in range(4)], np.int64)

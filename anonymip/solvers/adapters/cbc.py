@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.runtime.budget import GRACE
 from anonymip.solvers.adapters.cbc_files import (
     lower_bound,
     progress,
@@ -32,7 +33,6 @@ from anonymip.solvers.adapters.cbc_files import (
 )
 from anonymip.solvers.interface import (
     ABSOLUTE_GAP,
-    GRACE,
     Availability,
     SolverOptions,
     SolverResult,

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from anonymip.errors import SolverError
-from anonymip.runtime.budget import Budget
-from anonymip.solvers.interface import GRACE
+from anonymip.runtime.budget import GRACE, Budget
 from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, InvalidAssignment, NoSolution
-from anonymip.heuristics.cheap_starts import StartingBudget, cheapest_start
+from anonymip.heuristics.freeform.rounds.cheap_starts import StartingBudget, cheapest_start
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
     PairWeights,
@@ -71,6 +71,8 @@ class Rounds:
     budget
         Of the rounds. When a third of its time is spent a cheap start is found: a method that is
         cut off returns nothing worse.
+    sort_greedy
+        The method of that name, one of the cheap starts.
     starts
         The cheap start, its loss, and what it is, once it is found.
     """
@@ -84,11 +86,29 @@ class Rounds:
     search: PathSearch
     watch: Stopwatch
     budget: Budget
+    sort_greedy: Callable[..., Solution]
     starts: list[tuple[Assignment, float, str]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, problem: Problem, method: str, budget: Budget, *, reciprocal: bool) -> Rounds:
+    def of(
+        cls,
+        problem: Problem,
+        method: str,
+        budget: Budget,
+        *,
+        reciprocal: bool,
+        sort_greedy: Callable[..., Solution],
+    ) -> Rounds:
         """Return the rounds of a problem, every record in its own set.
+
+        Parameters
+        ----------
+        problem, method, budget
+            As the fields.
+        reciprocal
+            Whether the cover is to be reciprocal, if the problem does not ask for it.
+        sort_greedy
+            The method of that name, for the cheap start.
 
         Raises
         ------
@@ -125,6 +145,7 @@ class Rounds:
             new_search(problem.n),
             watch,
             StartingBudget.around(budget, lambda: rounds._begin()),
+            sort_greedy,
         )
         rounds._fill_matrix()
         return rounds
@@ -236,7 +257,9 @@ class Rounds:
 
     def _begin(self) -> None:
         """Find a cheap start, to be returned if the rounds are cut off and lose more."""
-        start = cheapest_start(self.problem, self.method, self.reciprocal, self.budget)
+        start = cheapest_start(
+            self.problem, self.method, self.reciprocal, self.budget, self.sort_greedy
+        )
         if start is not None:
             self.starts.append(start)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, NoSolution
+from anonymip.heuristics.freeform.nh import nh
+from anonymip.heuristics.freeform.ring import ring
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
@@ -62,7 +64,11 @@ class StartingBudget(Budget):
 
 
 def cheapest_start(
-    problem: Problem, method: str, reciprocal: bool, budget: Budget
+    problem: Problem,
+    method: str,
+    reciprocal: bool,
+    budget: Budget,
+    sort_greedy: Callable[..., Solution],
 ) -> tuple[Assignment, float, str] | None:
     """Return the best of some covers that take little time, its loss, and where it is from.
 
@@ -79,15 +85,13 @@ def cheapest_start(
         Whether the covers are to be reciprocal.
     budget
         What is left of the time.
+    sort_greedy
+        The method of that name; it makes its rounds here too, and so it is handed in.
 
     Notes
     -----
     Complexity: O(n log n + n k) and what the budget allows beyond.
     """
-    from anonymip.heuristics.freeform.nh import nh
-    from anonymip.heuristics.freeform.ring import ring
-    from anonymip.heuristics.freeform.sort_greedy import sort_greedy
-
     recoding = problem.recoding
     assert isinstance(recoding, Freeform)
     asked = problem.replace(recoding=Freeform(reciprocal, recoding.degrees))
