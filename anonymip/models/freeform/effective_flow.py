@@ -22,13 +22,11 @@ enters, and at most :math:`|X| (n - |X|) \le n^2 / 4` leave.
 
 from __future__ import annotations
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from anonymip.assignments import Cover
 from anonymip.graphs import effective_matches
+from anonymip.graphs.circulation import circulation
 from anonymip.models.parts.equivalence_context import linear
 
 
@@ -107,30 +105,9 @@ def set_start_effective(model: pyo.ConcreteModel, cover: Cover) -> None:
     """Give the flow values that show which matches of a cover are effective."""
     counted = effective_matches(cover) & (cover.members != cover.owners)
     originals, published = cover.members[counted], cover.owners[counted]
-    flow = _circulation(cover.n, originals, published)
+    flow = circulation(cover.n, originals, published, int(largest_flow(cover.n))).tolist()
     for variable in (*model.effective.values(), *model.flow.values()):
         variable.set_value(0.0)
     for l, i, amount in zip(originals.tolist(), published.tolist(), flow, strict=True):  # noqa: E741
         model.effective[l, i].set_value(1.0)
-        model.flow[l, i].set_value(amount)
-
-
-def _circulation(
-    n: int, originals: NDArray[np.integer], published: NDArray[np.integer]
-) -> list[float]:
-    """Return a circulation of 1 to M on effective matches."""
-    edges = np.arange(len(originals))
-    if not len(edges):
-        return []
-    balance = np.zeros((n, len(edges)))
-    balance[originals, edges] += 1.0
-    balance[published, edges] -= 1.0
-    found = linprog(
-        np.ones(len(edges)),
-        A_eq=balance,
-        b_eq=np.zeros(n),
-        bounds=(1.0, largest_flow(n)),
-    )
-    # The balance of a graph is totally unimodular: a basic solution is integral.
-    amounts: list[float] = np.rint(np.asarray(found.x, np.float64)).tolist()
-    return amounts
+        model.flow[l, i].set_value(float(amount))

@@ -8,7 +8,7 @@ import pyomo.environ as pyo
 import pytest
 
 from anonymip import InputError, Problem, build, load_instance
-from anonymip.models.classes import equivalence
+from anonymip.models.parts import model_size as limits
 from tests.brute_force import Column
 from tests.random_problems import LOSSES, Case
 
@@ -47,8 +47,8 @@ def test_size_of_the_model() -> None:
 def test_size_limit_counts_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The estimate counts the rows of eqs. (22)-(25) and of the sets."""
     problem = Problem(load_instance("health-records"), 3)
-    monkeypatch.setattr(equivalence, "LARGEST_MODEL", 21 * (4 * 2 + 2 * 2 + 3))
+    monkeypatch.setattr(limits, "LARGEST_MODEL", 21 * (4 * 2 + 2 * 2 + 3))
     build(problem)
-    monkeypatch.setattr(equivalence, "LARGEST_MODEL", 21 * (4 * 2 + 2 * 2 + 3) - 1)
+    monkeypatch.setattr(limits, "LARGEST_MODEL", 21 * (4 * 2 + 2 * 2 + 3) - 1)
     with pytest.raises(InputError, match="has about 315 constraints"):
         build(problem)

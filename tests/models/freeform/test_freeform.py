@@ -16,7 +16,7 @@ from anonymip.assignments import Cover
 from anonymip.models import model_size
 from anonymip.models.export import export_model
 from anonymip.models.freeform.effective_flow import largest_flow
-from anonymip.models.freeform.freeform import freeform
+from anonymip.models.parts import model_size as limits
 from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
 from tests.brute_force import Column
 from tests.cover_brute_force import effective_pairs, reciprocal_covers, regular_optimum
@@ -66,7 +66,7 @@ def test_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = sum(len(c) for c in build(problem).component_objects(pyo.Constraint))
     size = model_size(problem)
     assert rows <= size <= 2 * rows
-    monkeypatch.setattr(freeform, "LARGEST_MODEL", size - 1)
+    monkeypatch.setattr(limits, "LARGEST_MODEL", size - 1)
     with pytest.raises(InputError, match=rf"has about {size} constraints.*limit is {size - 1}"):
         build(problem)
 

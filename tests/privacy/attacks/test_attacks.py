@@ -19,7 +19,7 @@ from anonymip.privacy import (
     match_probabilities,
     measure_corruption,
 )
-from anonymip.privacy.attacks.attacks import probabilities
+from anonymip.privacy.attacks import probabilities
 from anonymip.privacy.graph.regularity import GraphPart
 from tests.privacy.checks.test_covers import KINDS, regular_sets, ring, rows_of, tables
 from tests.privacy.graph.test_regularity import assignments_of, graphs, wong_figure_4
