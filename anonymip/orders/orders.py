@@ -28,7 +28,7 @@ from anonymip.objectives.kernels.class_loss import (
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import arrange
 from anonymip.orders.hilbert_curve import hilbert_keys
-from anonymip.orders.surrogate import with_tables
+from anonymip.orders.surrogate import with_surrogate_loss
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
@@ -117,7 +117,7 @@ def neighbour_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
     It starts at the first record of the variance order. If the budget ends, the records left keep
     that order. For an objective without tables neighbours are those under GCP.
     """
-    problem = with_tables(problem)
+    problem = with_surrogate_loss(problem)
     start = variance_order(problem, budget)
     arranged = arrange(problem, start)
     tables, rows = problem.compiled.tables, arranged.rows
@@ -204,7 +204,7 @@ def two_opt(problem: Problem, order: NDArray[np.int64], budget: Budget) -> NDArr
     Stretches of up to 50 records are tried, in up to 10 passes. For an objective without tables
     the losses are those of GCP.
     """
-    tables = with_tables(problem).compiled.tables
+    tables = with_surrogate_loss(problem).compiled.tables
     rows = kernel_rows(problem.microdata, tables, order)
     path = np.arange(len(order))
     cursor = np.zeros(2, np.int64)

@@ -6,7 +6,7 @@ from anonymip.objectives import GCP
 from anonymip.problem import Problem
 
 
-def with_tables(problem: Problem) -> Problem:
+def with_surrogate_loss(problem: Problem) -> Problem:
     """Return the problem, with GCP as its objective if its own has no tables.
 
     Raises

@@ -78,7 +78,7 @@ def no_triples() -> TriplePrices:
     return TriplePrices(np.empty((0, 3), np.int64), np.empty(0, np.int64))
 
 
-def groups_within(
+def record_groups_within(
     prices: PatternPrices, triples: TriplePrices, most: int, limit: int
 ) -> RecordGroups | None:
     """Return the groups that cost so much beyond prices at most; None if they are too many.

@@ -137,7 +137,7 @@ def price_pairs(problem: Problem, budget: Budget) -> tuple[PricedPairs, Stopped 
     return found, stopped
 
 
-def groups_within(pairs: PricedPairs, excess: float, most: int) -> SmallGroups | None:
+def small_groups_within(pairs: PricedPairs, excess: float, most: int) -> SmallGroups | None:
     """Return the groups whose cost exceeds the prices of their members by so much at most.
 
     Parameters

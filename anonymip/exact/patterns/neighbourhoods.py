@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
 from anonymip.bounds.patterns.pattern_groups import RecordGroups
 from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
-from anonymip.exact.patterns.restricted_master.kernel_search import solve_kernel
+from anonymip.exact.patterns.restricted_master.restricted_mip import solve_restricted
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 from anonymip.tolerances import same_loss
@@ -67,7 +67,9 @@ def improve_nearby(
         kept[np.argsort(prices.excess[place], kind="stable")[:_PAIRS]] = True
         left = budget.remaining()
         seconds = _SECONDS if left is None else min(_SECONDS, max(left, 1e-3))
-        found = solve_kernel(part, kept, before, solver, options, budget.renewed(seconds)).amounts
+        found = solve_restricted(
+            part, kept, before, solver, options, budget.renewed(seconds)
+        ).amounts
         failed += 1
         if found is None:
             continue

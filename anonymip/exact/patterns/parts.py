@@ -1,4 +1,4 @@
-"""One part of a pattern problem, solved apart: prices, a release, a kernel that grows."""
+"""One part of a pattern problem, solved apart: prices, a release, a restricted MIP that grows."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from anonymip.exact.patterns.neighbourhoods import (
     places_of,
 )
 from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
-from anonymip.exact.patterns.restricted_master.kernel_search import solve_kernel
 from anonymip.exact.patterns.restricted_master.master import (
     TriplePricing,
     cheapest_groups,
     price_triples,
 )
 from anonymip.exact.patterns.restricted_master.priced_greedy import priced_amounts
+from anonymip.exact.patterns.restricted_master.restricted_mip import solve_restricted
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
-#: Pairs that a kernel may have to be solved to the end at once.
+#: Pairs that a restricted MIP may have to be solved to the end at once.
 _DIRECT = 40_000
-#: Pairs of the first kernel otherwise; each next one has twice as many, up to the largest.
+#: Pairs of the first restricted MIP otherwise; each next one has twice as many, up to the largest.
 _FIRST, _LARGEST = 6_000, 150_000
-#: Seconds that a kernel gets at most before the last.
+#: Seconds that a restricted MIP gets at most before the last.
 _SECONDS = 20.0
 #: Share of the time of a part with many pairs in which its release is improved piece by piece.
 _NEARBY = 0.6
@@ -94,7 +94,7 @@ class PatternPart:
 
         Notes
         -----
-        A pair that no better release can hold is left out for good. Where many are left, a kernel
+        A pair that no better release can hold is left out for good. Where many are left, the MIP
         of those that cost least beyond the prices is solved first, for a better release, by which
         more can be left out. Its optimum is a bound too, up to what the next pair would add.
         """
@@ -120,7 +120,7 @@ class PatternPart:
                     )
             if self.amounts is not None:
                 kept |= self.amounts > 0
-            answer = solve_kernel(self.prices, kept, self.amounts, solver, options, own)
+            answer = solve_restricted(self.prices, kept, self.amounts, solver, options, own)
             named = answer.solver
             before = self.upper
             if answer.amounts is not None and loss_of(self.prices, answer.amounts) < before:
@@ -216,7 +216,7 @@ class PatternPart:
         return kept & (excess <= threshold), beyond
 
     def _raise(self, bound: float | None, beyond: float, before: float) -> None:
-        """Take the bound of a kernel: of what uses others `beyond` is known, or `before`."""
+        """Take the bound of a restricted MIP; others cost at least `beyond`, or `before`."""
         if bound is None:
             return
         grid = self.prices.program.grid

@@ -63,9 +63,10 @@ def pattern_ilp(
     formulation
         ``"pattern"``: the ILP of the paper; ``"pattern-strong"``: with the same optimum and a much
         better relaxation, and without the output rows that prices of records rule out; ``"parts"``:
-        prices, parts that share no output row, and small kernels, for large tables without single
-        use and diversity; where k is 2 or 3, with prices of triples of records too; ``"auto"``:
-        parts where they are possible and the table is not tiny, else the strong model.
+        prices, parts that share no output row, and small restricted MIPs, for large tables
+        without single use and diversity; where k is 2 or 3, with prices of triples of records
+        too; ``"auto"``: parts where they are possible and the table is not tiny, else the strong
+        model.
     second_goal
         ``"rows"``: once the least loss is proven, the most output rows among releases of this loss
         are asked for in a second solve, since many small classes tell more than few large ones;

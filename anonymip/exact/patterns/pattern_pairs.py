@@ -14,7 +14,12 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILURES, told
-from anonymip.exact.patterns.groups import PricedPairs, SmallGroups, groups_within, price_pairs
+from anonymip.exact.patterns.groups import (
+    PricedPairs,
+    SmallGroups,
+    price_pairs,
+    small_groups_within,
+)
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
@@ -209,7 +214,7 @@ class _Search:
             if best is not None:
                 excess = min(excess, max(0.0, best.objective - pairs.bound))
             excess = min(excess, everything)
-            groups = groups_within(pairs, self._slackened(excess), _MOST_GROUPS)
+            groups = small_groups_within(pairs, self._slackened(excess), _MOST_GROUPS)
             if groups is None:
                 self._trace.append(
                     f"more than {_MOST_GROUPS:,} groups may matter: not all looked at"

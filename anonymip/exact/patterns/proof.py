@@ -46,7 +46,7 @@ def prove(
 
     The pattern of stars only is set aside, as if it needed no k records; what is left falls into
     parts that share no output row. The Lagrangian bound gives prices, which prove many parts
-    optimal at once and rule out most rows of others; kernels of what is left are solved as MIPs.
+    optimal at once and rule out most rows of others; restricted MIPs solve what is left.
     For k of 2 and 3 a part with many pairs first gets prices of triples of records too (subset-row
     inequalities [1]_), and MIPs on groups of k to 2k - 1 records.
 

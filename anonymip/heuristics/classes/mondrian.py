@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives.language.tables import LossTables
-from anonymip.orders.surrogate import with_tables
+from anonymip.orders.surrogate import with_surrogate_loss
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -140,7 +140,7 @@ def _sensitive_rule(problem: Problem) -> SensitiveRule:
 
 def _prices(problem: Problem) -> NDArray[np.float64]:
     """Return (m,) what a unit of width costs: ranges per value, sets per further value."""
-    tables: LossTables = with_tables(problem).compiled.tables
+    tables: LossTables = with_surrogate_loss(problem).compiled.tables
     domains = problem.compiled.domains
     spans = np.where(
         [kind == "numeric" for kind in domains.kinds],

@@ -12,8 +12,8 @@ from anonymip.heuristics.freeform.finish_cover import finish_cover
 from anonymip.heuristics.freeform.published_cells import (
     PublishedCells,
     covered_by,
-    covers,
     exact_cells,
+    is_consistent,
     widen,
 )
 from anonymip.heuristics.freeform.set_growth import (
@@ -258,7 +258,7 @@ def _hide_step(
     for original in range(cursor[0], min(cursor[0] + amount, n)):
         missing = k
         for i in range(n):
-            if covers(cells, i, original):
+            if is_consistent(cells, i, original):
                 missing -= 1
                 weights[i] = np.inf
             elif missing > 0:
@@ -284,7 +284,7 @@ def _holders(cells: PublishedCells, original: int) -> NDArray[np.int64]:
     found = np.empty(n, np.int64)
     count = 0
     for i in range(n):
-        if covers(cells, i, original):
+        if is_consistent(cells, i, original):
             found[count] = i
             count += 1
     return found[:count]

@@ -94,7 +94,7 @@ def exact_cells(microdata: Microdata) -> PublishedCells:
 
 
 @kernel
-def covers(cells: PublishedCells, i: int, record: int) -> bool:
+def is_consistent(cells: PublishedCells, i: int, record: int) -> bool:
     """Return whether published record i is consistent with an original record."""
     for a in range(len(cells.sizes)):
         code = cells.codes[record, a]
@@ -126,7 +126,7 @@ def covered_by(cells: PublishedCells, i: int, found: NDArray[np.int32]) -> int:
     """Write the originals that published record i is consistent with; return how many."""
     count = 0
     for record in range(len(cells.codes)):
-        if covers(cells, i, record):
+        if is_consistent(cells, i, record):
             found[count] = record
             count += 1
     return count

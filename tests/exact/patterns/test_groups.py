@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import anonymip.exact.patterns.neighbourhoods as neighbourhoods
 import anonymip.exact.patterns.restricted_master.group_mip as group_mip
-import anonymip.exact.patterns.restricted_master.kernel_search as kernel
+import anonymip.exact.patterns.restricted_master.restricted_mip as restricted
 import anonymip.exact.patterns.restricted_master.triples as triples_module
 from anonymip import SolverError, Stopped
 from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
 from anonymip.bounds.patterns.pattern_groups import (
     TriplePrices,
-    groups_within,
     no_triples,
+    record_groups_within,
     value_of,
 )
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
@@ -27,7 +27,6 @@ from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.neighbourhoods import improve_by_groups
 from anonymip.exact.patterns.parts import greedy_amounts
 from anonymip.exact.patterns.proof import prove
-from anonymip.exact.patterns.restricted_master.kernel_search import KernelAnswer
 from anonymip.exact.patterns.restricted_master.master import (
     amounts_of,
     cheapest_groups,
@@ -35,6 +34,7 @@ from anonymip.exact.patterns.restricted_master.master import (
     lowered,
     price_triples,
 )
+from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
 from anonymip.exact.patterns.restricted_master.triples import violated_triples
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, SolverResult
@@ -83,7 +83,7 @@ def test_all_groups_are_found(case: PatternCase, seed: int, stars: int) -> None:
         return
     prices, triples = priced(case, seed)
     most = stars * prices.unit
-    found = groups_within(prices, triples, most, 100_000)
+    found = record_groups_within(prices, triples, most, 100_000)
     assert found is not None
     told = {
         tuple(kind for kind in members if kind >= 0): beyond
@@ -92,7 +92,7 @@ def test_all_groups_are_found(case: PatternCase, seed: int, stars: int) -> None:
     assert len(told) == len(found)
     assert told == {own: beyond for own, beyond in naive(prices, triples).items() if beyond <= most}
     if len(found):
-        assert groups_within(prices, triples, most, len(found) - 1) is None
+        assert record_groups_within(prices, triples, most, len(found) - 1) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -104,7 +104,7 @@ def test_any_prices_of_triples_bound_the_optimum(case: PatternCase) -> None:
         return
     for seed in range(4):
         prices, triples = priced(case, seed)
-        cheaper = groups_within(prices, triples, -1, 100_000)
+        cheaper = record_groups_within(prices, triples, -1, 100_000)
         assert cheaper is not None
         new = lowered(prices, cheaper)
         assert min(naive(new, triples).values(), default=0) >= 0
@@ -154,7 +154,7 @@ def test_groups_are_listed_as_far_as_time_goes() -> None:
     groups, reached = cheapest_groups(prices, no_triples(), most, 5_000, Budget())
     assert groups is not None
     assert reached == most
-    assert len(groups) == len(groups_within(prices, no_triples(), most, 20_000) or ())
+    assert len(groups) == len(record_groups_within(prices, no_triples(), most, 20_000) or ())
     spent = Budget()
     spent.interrupt()
     assert cheapest_groups(prices, no_triples(), most, 5_000, spent) == (None, -1)
@@ -168,14 +168,14 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
     answer = SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "liar 1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(group_mip, "solve_form", lambda *_, **__: answer)
-        patch.setattr(kernel, "solve_form", lambda *_, **__: answer)
+        patch.setattr(restricted, "solve_form", lambda *_, **__: answer)
         own, triples = groups_of(prices, amounts), np.empty((0, 3), np.int64)
         given_ = "highs", SolverOptions(), Budget()
         with pytest.raises(SolverError, match="liar 1 calls"):
             group_mip.solve_groups(prices, amounts, own, triples, *given_)
         with pytest.raises(SolverError, match="liar 1 calls"):
-            kernel.solve_kernel(prices, amounts > 0, amounts, *given_)
-        assert kernel.solve_kernel(prices, amounts > 0, None, *given_).bound == np.inf
+            restricted.solve_restricted(prices, amounts > 0, amounts, *given_)
+        assert restricted.solve_restricted(prices, amounts > 0, None, *given_).bound == np.inf
 
 
 def test_rounding_is_no_success() -> None:
@@ -186,7 +186,7 @@ def test_rounding_is_no_success() -> None:
     losses = (300.0 - 1e-12 * step for step in count())
 
     def as_it_was(_: PatternPrices, amounts: np.ndarray, *__: object, **___: object) -> object:
-        return KernelAnswer(amounts, None, "none")
+        return RestrictedAnswer(amounts, None, "none")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbourhoods, "_MANY", neighbourhoods._FEW)

@@ -22,7 +22,7 @@ from anonymip import (
     Suppressions,
     solve,
 )
-from anonymip.exact.patterns.groups import groups_within, price_pairs
+from anonymip.exact.patterns.groups import price_pairs, small_groups_within
 from anonymip.exact.patterns.pattern_pairs import pattern_pairs
 from tests.random_patterns import PatternCase, pattern_cases
 
@@ -57,7 +57,7 @@ def test_prices_of_records_are_a_bound_and_no_group_is_cheaper(data: st.DataObje
     pairs, _ = price_pairs(case.problem(), Budget())
     assert optimum is not None
     assert pairs.bound <= optimum + 1e-9
-    groups = groups_within(pairs, 1e6, 10_000)
+    groups = small_groups_within(pairs, 1e6, 10_000)
     assert groups is not None
     assert len(groups.costs)
     for members, cost in zip(groups.members.tolist(), groups.costs.tolist(), strict=True):
@@ -72,10 +72,10 @@ def test_groups_that_exceed_their_prices_by_more_are_left_out_and_no_others(
     case = _pair_case(data)
     assume(case.optimum() is not None)
     pairs, _ = price_pairs(case.problem(), Budget())
-    everything = groups_within(pairs, 1e6, 10_000)
+    everything = small_groups_within(pairs, 1e6, 10_000)
     assert everything is not None
     excess = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.5, 4.0])) + 1e-7
-    few = groups_within(pairs, excess, 10_000)
+    few = small_groups_within(pairs, excess, 10_000)
     assert few is not None
 
     def named(groups: object, most: float) -> list[tuple[int, ...]]:
@@ -91,7 +91,7 @@ def test_groups_that_exceed_their_prices_by_more_are_left_out_and_no_others(
 
     assert named(few, excess) == named(everything, excess) == named(few, 1e9)
     if len(few.costs) > 1:
-        assert groups_within(pairs, excess, 0) is None or (few.members[:, 1] < 0).all()
+        assert small_groups_within(pairs, excess, 0) is None or (few.members[:, 1] < 0).all()
 
 
 def test_what_it_cannot_solve_is_refused() -> None:

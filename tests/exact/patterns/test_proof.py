@@ -25,7 +25,7 @@ from anonymip.bounds.patterns.pattern_duals import loss_of, price_patterns
 from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.parts import greedy_amounts, parts_of
 from anonymip.exact.patterns.proof import prove
-from anonymip.exact.patterns.restricted_master.kernel_search import KernelAnswer
+from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
 from anonymip.exact.patterns.unassigned import enough_lone
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import availability
@@ -57,7 +57,7 @@ def test_proves_what_brute_force_finds(case: PatternCase) -> None:
 @settings(max_examples=25, deadline=None)
 @given(pattern_cases(most_records=7).map(plain), st.integers(1, 3))
 def test_small_kernels_and_batches_change_nothing(case: PatternCase, size: int) -> None:
-    """Kernels that begin with a few pairs grow until nothing better can be left out."""
+    """Restricted MIPs that begin with a few pairs grow until nothing better can be left out."""
     best = case.optimum()
     if best is None:
         return
@@ -153,7 +153,7 @@ def test_without_time_the_start_and_an_argument_are_returned() -> None:
     assert found.bound.proof == "argument"
 
 
-def test_prices_solve_no_hard_problem_alone_but_the_kernel_does() -> None:
+def test_prices_solve_no_hard_problem_alone_but_the_restricted_mip_does() -> None:
     """Random records under all patterns; the proof is the solver's."""
     found = prove(hard_pattern_problem())
     assert found.is_optimal
@@ -237,7 +237,9 @@ def test_a_bound_by_triples_says_so() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pattern_parts, "_DIRECT", 0)
         patch.setattr(pattern_parts, "cheapest_groups", without_mips)
-        patch.setattr(pattern_parts, "solve_kernel", lambda *_: KernelAnswer(None, None, "none"))
+        patch.setattr(
+            pattern_parts, "solve_restricted", lambda *_: RestrictedAnswer(None, None, "none")
+        )
         patch.setattr(pattern_parts, "improve_nearby", lambda _, amounts, *__: amounts)
         found = prove(hard_pattern_problem())
     assert found.bound is not None

@@ -21,7 +21,7 @@ from anonymip import (
 from anonymip.graphs import components
 from anonymip.heuristics.freeform.k_concealment import k_concealment
 from anonymip.heuristics.freeform.nh import nh
-from anonymip.heuristics.freeform.published_cells import covers, exact_cells, widen
+from anonymip.heuristics.freeform.published_cells import exact_cells, is_consistent, widen
 from anonymip.recodings import Cap, Freeform, KConcealment
 from anonymip.recodings.rows.describing import describe_sets
 from tests.brute_force import Column
@@ -86,7 +86,7 @@ def test_cells_grow_as_they_are_published(case: Case) -> None:
     published = describe_sets(problem.microdata, np.array([0, case.k]), np.arange(case.k))
     for record in range(case.n):
         wanted = consistent(problem.microdata, published, 0, record)
-        assert covers(cells, 0, record) == wanted
+        assert is_consistent(cells, 0, record) == wanted
 
 
 def test_three_phases_by_hand() -> None:

@@ -11,17 +11,17 @@ from scipy.sparse import vstack
 from anonymip.bounds.patterns.pattern_duals import PatternPrices
 from anonymip.bounds.patterns.pattern_groups import RecordGroups
 from anonymip.bounds.patterns.pattern_program import PatternProgram
-from anonymip.exact.patterns.restricted_master.kernel_search import (
-    KernelAnswer,
-    Named,
-    refuse_infeasible,
-)
 from anonymip.exact.patterns.restricted_master.master import (
     amounts_of,
     groups_of,
     joined,
 )
 from anonymip.exact.patterns.restricted_master.relaxation import held_by, incidence, losses
+from anonymip.exact.patterns.restricted_master.restricted_mip import (
+    Named,
+    RestrictedAnswer,
+    refuse_infeasible,
+)
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, StandardForm, solve_form
 from anonymip.status import Stopped
@@ -37,7 +37,7 @@ def solve_groups(
     budget: Budget,
     *,
     counts: NDArray[np.int64] | None = None,
-) -> KernelAnswer:
+) -> RestrictedAnswer:
     """Return the best release that consists of some groups, or of those of a known one.
 
     Parameters
@@ -74,9 +74,9 @@ def solve_groups(
     if result.stopped is Stopped.INFEASIBLE:
         refuse_infeasible(result)
     if result.values is None:
-        return KernelAnswer(None, result.bound, result.solver)
+        return RestrictedAnswer(None, result.bound, result.solver)
     times = np.rint(result.values).astype(np.int64)
-    return KernelAnswer(amounts_of(prices, groups, times), result.bound, result.solver)
+    return RestrictedAnswer(amounts_of(prices, groups, times), result.bound, result.solver)
 
 
 def _form(

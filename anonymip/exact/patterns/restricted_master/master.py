@@ -12,8 +12,8 @@ from anonymip.bounds.patterns.pattern_groups import (
     RecordGroups,
     TriplePrices,
     cheapest_of,
-    groups_within,
     no_triples,
+    record_groups_within,
     value_of,
 )
 from anonymip.bounds.patterns.pattern_program import PatternProgram
@@ -95,7 +95,7 @@ def price_triples(
             ahead = _between(centre, target, step)
             new = price_patterns(program, ahead[0])
             own = TriplePrices(triples, np.rint(ahead[1] * new.unit).astype(np.int64))
-            cheaper = groups_within(new, own, -1, _NEW)
+            cheaper = record_groups_within(new, own, -1, _NEW)
             if cheaper is not None:
                 break
         if cheaper is None:
@@ -187,7 +187,7 @@ def cheapest_groups(
         if budget.stop_reason() is not None:
             break
         step = min(most, int(star * 2.0 ** (power / 2)))
-        more = groups_within(prices, triples, step, 4 * size)
+        more = record_groups_within(prices, triples, step, 4 * size)
         if more is None or len(more) > size:
             break
         found, reached = more, step

@@ -19,7 +19,7 @@ from anonymip.tolerances import INTEGRALITY
 
 
 @dataclass(frozen=True, eq=False)
-class KernelAnswer:
+class RestrictedAnswer:
     """What a solver found.
 
     Parameters
@@ -46,14 +46,14 @@ class Named:
     value: float | None = None
 
 
-def solve_kernel(
+def solve_restricted(
     prices: PatternPrices,
     kept: NDArray[np.bool_],
     amounts: NDArray[np.int64] | None,
     solver: str,
     options: SolverOptions,
     budget: Budget,
-) -> KernelAnswer:
+) -> RestrictedAnswer:
     """Return the best way to use some of the pairs.
 
     Parameters
@@ -97,10 +97,10 @@ def solve_kernel(
             refuse_infeasible(result)
         bound = np.inf
     if result.values is None:
-        return KernelAnswer(None, bound, result.solver)
+        return RestrictedAnswer(None, bound, result.solver)
     found = np.zeros(len(prices.pair_rows), np.int64)
     found[pairs] = _whole(form, result.values, len(pairs), result.solver)
-    return KernelAnswer(found, bound, result.solver)
+    return RestrictedAnswer(found, bound, result.solver)
 
 
 def refuse_infeasible(result: SolverResult) -> NoReturn:
