@@ -41,9 +41,6 @@ _DEFAULTS: dict[str, object] = {
 #: Up to so many sets ``auto`` takes the model by sets.
 _FEW_SETS = 200_000
 
-#: An assignment of n records takes about so many seconds for each n^3, and cannot be stopped.
-_SECONDS_OF_ASSIGNMENT = 1e-10
-
 
 def freeform_mip(
     problem: Problem,
@@ -141,7 +138,7 @@ def freeform_mip(
             solution = _assigned(problem, start, budget, watch)
             if solution is not None:
                 return solution
-            trace.append("there was no time for the assignment")
+            trace.append("the assignment of pairs was cut off")
         elif formulation == "assignment":
             raise InputError(
                 f"the problem is no assignment of pairs: {obstacle}",
@@ -223,23 +220,21 @@ def _priced(problem: Problem, begun: Solution | None, budget: Budget) -> PricedS
 def _assigned(
     problem: Problem, start: Assignment | None, budget: Budget, watch: Stopwatch
 ) -> Solution | None:
-    """Return the solution by an assignment of pairs; None if there is no time for it."""
+    """Return the solution by an assignment of pairs; None if it was cut off."""
     if start is not None:
         problem.recoding.check(problem, start)
-    remaining = budget.remaining()
-    if remaining is not None and remaining < _SECONDS_OF_ASSIGNMENT * problem.n**3:
-        return None
     costs = pair_losses_within_limits(problem, budget)
-    if costs is None:
+    found = None if costs is None else best_partners(costs, budget)
+    if costs is None or found is None:
         return None
+    partners, duals = found
     trace = ["k = 2: solved as an assignment problem, without a solver"]
-    partners = best_partners(costs)
     bound = None
     if problem.compiled.monotone:
         method = "assignment"
         if assumed := problem.compiled.assumed:
             method += f" (assuming that {' and '.join(assumed)})"
-        bound = Bound(dual_bound(costs, partners, budget), method, "argument", watch.seconds)
+        bound = Bound(dual_bound(costs, partners, duals), method, "argument", watch.seconds)
     else:
         trace.append(
             "best among sets of two records; larger ones are allowed, and may lose less since the "

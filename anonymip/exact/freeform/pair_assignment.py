@@ -5,11 +5,9 @@ one record: a permutation :math:`\sigma` without fixed points of least
 :math:`\sum_i c(\{i, \sigma(i)\})`. (That own records lie inside loses nothing: see
 :mod:`anonymip.models.freeform.freeform`.)
 
-For any prices v, :math:`u_i = \min_l (c_{il} - v_l)` makes u, v feasible for the dual, so that
-:math:`\sum_i u_i + \sum_l v_l` is a bound. At the optimum there are prices for which the two are
-equal: the lengths of shortest paths in the residual graph, in which taking l instead of
-:math:`\sigma(i)` costs :math:`c_{il} - c_{i \sigma(i)}`. They are computed here, by the algorithm
-of Bellman and Ford, so that nothing rests on the word of the solver of the assignment.
+For any duals v of the columns, :math:`u_i = \min_l (c_{il} - v_l)` makes u, v feasible for the
+dual, so that :math:`\sum_i u_i + \sum_l v_l` is a bound. Those that the algorithm of the assignment
+ends with make the two equal but for rounding; that the bound holds does not rest on them.
 
 If limits leave no such permutation they leave no release: a regular cover by larger sets contains
 one by pairs, which keep what their supersets keep.
@@ -21,10 +19,10 @@ from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from anonymip.assignments import Cover
 from anonymip.errors import NoSolution
+from anonymip.graphs.weighted.assignment import assign
 from anonymip.problem import Problem
 from anonymip.problem_rules import losses_within_limits
 from anonymip.recodings import Freeform
@@ -74,63 +72,71 @@ def pair_losses_within_limits(problem: Problem, budget: Budget) -> NDArray[np.fl
     return costs
 
 
-def best_partners(costs: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return (n,) the partner of each record in an assignment of least cost.
-
-    Raises
-    ------
-    NoSolution
-        If limits leave none.
-
-    Notes
-    -----
-    Complexity: O(n^3) at worst; it cannot be interrupted.
-    """
-    try:
-        _, partners = linear_sum_assignment(costs)
-    except ValueError as error:
-        raise NoSolution(
-            "no release obeys the limits: the records cannot be covered in pairs",
-            remedy="Loosen a limit",
-        ) from error
-    return np.asarray(partners, np.int64)
-
-
-def dual_bound(costs: NDArray[np.float64], partners: NDArray[np.int64], budget: Budget) -> float:
-    """Return a lower bound on the cost of every assignment, the cost of an optimal one if given.
+def best_partners(
+    costs: NDArray[np.float64], budget: Budget
+) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+    """Return the partners of an assignment of least cost and the duals of the columns.
 
     Parameters
     ----------
     costs
-        (n, n), infinite on the diagonal.
-    partners
-        (n,) a permutation, best an optimal one.
+        (n, n), infinite where no pair is allowed.
     budget
-        When it ends, the prices found so far give a lower bound.
+        When it ends before the assignment is complete, there is no answer.
+
+    Returns
+    -------
+    tuple of arrays or None
+        (n,) the partner of each record and (n,) duals; None if the budget ended before.
+
+    Raises
+    ------
+    NoSolution
+        If limits leave no assignment.
 
     Notes
     -----
-    Lowered by the rounding of the costs and of this arithmetic. Complexity: O(n^2) for each round
-    of Bellman and Ford's algorithm, n of them at worst.
+    Complexity: O(n^3) at worst.
+    """
+    partners, duals, _ = assign(costs, budget, phase="assignment of pairs")
+    if (partners >= 0).all():
+        return partners, duals
+    if budget.stop_reason() is not None:
+        return None
+    raise NoSolution(
+        "no release obeys the limits: the records cannot be covered in pairs",
+        remedy="Loosen a limit",
+    )
+
+
+def dual_bound(
+    costs: NDArray[np.float64], partners: NDArray[np.int64], duals: NDArray[np.float64]
+) -> float:
+    """Return a lower bound on the cost of every assignment, near the least for optimal duals.
+
+    Parameters
+    ----------
+    costs
+        (n, n), infinite where no pair is allowed.
+    partners
+        (n,) an assignment; what it costs tells how large the rounding may be.
+    duals
+        (n,) of the columns; any give a bound.
+
+    Notes
+    -----
+    Lowered by the rounding of the costs and of this arithmetic. Complexity: O(n^2).
     """
     n = len(costs)
     own = costs[np.arange(n), partners]
     largest = float(np.abs(costs[np.isfinite(costs)]).max())
-    prices = np.zeros(n)
-    for _ in range(n):
-        ways = (prices[partners] - own)[:, None] + costs
-        shorter = np.minimum(prices, ways.min(axis=0))
-        # Paths around a circle of length 0 get shorter by their rounding for ever.
-        settled = prices - shorter <= 4.0 * np.finfo(float).eps * largest
-        if settled.all() or budget.stop_reason() is not None:
-            break
-        prices = shorter
-    lowest = (costs - prices).min(axis=1)
+    # Row by row, since the difference of the whole would be a second matrix.
+    lowest = [float((row - duals).min()) for row in costs]
     # An optimal assignment costs no less than the bound if no cost is negative.
     magnitude = fsum(own) if (costs >= 0).all() else n * largest
     rounding = LOSS_RELATIVE * magnitude
-    rounding += 4.0 * n * np.finfo(float).eps * (largest + float(np.abs(prices).max()))
-    return float(fsum(lowest) + fsum(prices) - rounding)
+    rounding += 4.0 * n * np.finfo(float).eps * (largest + float(np.abs(duals).max()))
+    return float(fsum(lowest) + fsum(duals) - rounding)
 
 
 def cover_of_pairs(partners: NDArray[np.int64]) -> Cover:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from anonymip import SSE, Budget, InputError, NoSolution
+from anonymip import SSE, Budget, InputError, NoSolution, Problem, Progress, Stopped
 from anonymip.exact.freeform.freeform_mip import freeform_mip
 from anonymip.exact.freeform.pair_assignment import (
     best_partners,
@@ -107,13 +107,44 @@ def test_duals_prove_assignments(seed: int, n: int, whole: bool) -> None:
     rng = np.random.default_rng(seed)
     costs = rng.integers(-3, 9, (n, n)).astype(float) if whole else rng.normal(size=(n, n)) * 1e6
     np.fill_diagonal(costs, np.inf)
-    partners = best_partners(costs)
+    answer = best_partners(costs, Budget())
+    assert answer is not None
+    partners, duals = answer
     best = costs[linear_sum_assignment(costs)].sum()
-    found = dual_bound(costs, partners, Budget())
+    assert costs[np.arange(n), partners].sum() == pytest.approx(best, rel=1e-12)
+    found = dual_bound(costs, partners, duals)
     largest = np.abs(costs[np.isfinite(costs)]).max()
     assert best - 2e-9 * n * largest - 1e-12 <= found <= best
     other = np.roll(np.arange(n), 1)
-    assert dual_bound(costs, other, Budget()) <= best
+    assert dual_bound(costs, other, duals) <= best
+    assert dual_bound(costs, other, rng.normal(size=n) * largest) <= best
+
+
+def interrupted_in(phase: str) -> Budget:
+    """Return a budget that is interrupted when it hears of a phase."""
+
+    def listen(message: Progress) -> None:
+        if message.phase == phase:
+            budget.interrupt()
+
+    budget = Budget(progress=listen)
+    return budget
+
+
+def test_an_assignment_that_is_cut_off_is_none() -> None:
+    """Records without a partner are neither an answer nor a proof that there is none."""
+    costs = np.random.default_rng(1).random((400, 400))
+    np.fill_diagonal(costs, np.inf)
+    assert best_partners(costs, interrupted_in("assignment of pairs")) is None
+
+
+def test_a_cut_off_assignment_leaves_the_start() -> None:
+    """The method goes on as it does without an assignment: a start, nothing proven of it."""
+    problem = Problem(larger_microdata(5, 60), 2, Freeform())
+    solution = freeform_mip(problem, budget=interrupted_in("assignment of pairs"))
+    assert "the assignment of pairs was cut off" in solution.trace
+    assert solution.status.stopped is Stopped.INTERRUPT
+    assert solution.options["formulation"] != "assignment"
 
 
 def test_losses_of_pairs_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
