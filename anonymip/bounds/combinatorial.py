@@ -20,7 +20,7 @@ def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound |
     """Return a lower bound on the loss of any release, by whichever argument holds.
 
     Monotone record losses are bounded by nearest neighbours, or by what the weaker notions leave of
-    that; squared errors by nearest squared distances; releases by patterns by prices of records.
+    that; squared errors by nearest squared distances; releases by patterns by duals of records.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound |
         None if no argument holds.
     """
     if isinstance(problem.recoding, PatternGuided):
-        by_prices = pattern_bound(problem, budget=budget)
-        if by_prices is not None:
-            return by_prices
+        by_duals = pattern_bound(problem, budget=budget)
+        if by_duals is not None:
+            return by_duals
     if isinstance(problem.objective, SSE):
         return squared_error_bound(problem, budget=budget)
     found = nearest_neighbour_bound(problem, budget=budget)

@@ -81,7 +81,7 @@ def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> N
     """Return (n,) what each record pays at least, each lowered by its rounding error.
 
     The terms of the members of a class of k or more add up to no more than the class's loss, so
-    they are feasible prices of the dual of the covering of records by classes.
+    they are feasible duals of the covering of records by classes.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices
+from anonymip.bounds.patterns.pattern_duals import PatternDuals
 from anonymip.runtime.kernels import kernel
 
 #: Steps of the search for groups, for each group that is allowed.
@@ -79,7 +79,7 @@ def no_triples() -> TriplePrices:
 
 
 def record_groups_within(
-    prices: PatternPrices, triples: TriplePrices, most: int, limit: int
+    prices: PatternDuals, triples: TriplePrices, most: int, limit: int
 ) -> RecordGroups | None:
     """Return the groups that cost so much beyond prices at most; None if they are too many.
 
@@ -104,7 +104,7 @@ def record_groups_within(
     """
     program = prices.program
     scaled = np.floor(program.costs * prices.unit).astype(np.int64)
-    beyond = scaled[prices.pair_patterns] - prices.prices[prices.pair_kinds]
+    beyond = scaled[prices.pair_patterns] - prices.duals[prices.pair_types]
     # Rows that are no cheaper as a whole have no such group.
     near = np.flatnonzero(prices.row_losses[prices.pair_rows] <= most)
     near = near[np.lexsort((beyond[near], prices.pair_rows[near]))]
@@ -117,7 +117,7 @@ def record_groups_within(
     found = _list_groups(
         program.k,
         begin,
-        prices.pair_kinds[near],
+        prices.pair_types[near],
         beyond[near],
         program.counts,
         ahead,
@@ -145,7 +145,7 @@ def cheapest_of(groups: RecordGroups) -> RecordGroups:
     return groups.only(np.concatenate([np.ones(min(1, len(groups)), np.bool_), new]))
 
 
-def value_of(prices: PatternPrices, triples: TriplePrices) -> int:
+def value_of(prices: PatternDuals, triples: TriplePrices) -> int:
     """Return the bound in parts of a unit of the loss, if no group costs less than its prices.
 
     Notes
@@ -155,7 +155,7 @@ def value_of(prices: PatternPrices, triples: TriplePrices) -> int:
     triples that they pay, each at most once. Records without companions cost no less than their
     prices.
     """
-    return int((prices.program.counts * prices.prices).sum()) - int(triples.prices.sum())
+    return int((prices.program.counts * prices.duals).sum()) - int(triples.prices.sum())
 
 
 @kernel

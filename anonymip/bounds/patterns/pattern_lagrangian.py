@@ -1,4 +1,4 @@
-"""The Lagrangian bound of pattern problems: the best prices of records, found by ascent."""
+"""The Lagrangian bound of pattern problems: the best dual values of records, found by ascent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, pattern_duals
 from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, UnsupportedObjective
@@ -29,16 +29,16 @@ def pattern_lagrangian_bound(
     problem: Problem,
     *,
     rounds: Sequence[tuple[int, float, float]] | None = None,
-    aside: bool = True,
+    relaxed: bool = True,
     budget: Budget | None = None,
 ) -> Bound:
     """Return a lower bound on the loss of any release by patterns.
 
-    The rows that give every record a pattern are relaxed: every record has a price, and each output
-    row decides by itself whether it is used and by whom. The best prices give the value of the
-    linear relaxation with links of single records to rows. They are approached from those of the
-    row bound by steps along the averaged subgradient; the best prices seen are evaluated anew, in
-    whole numbers.
+    The constraints that give every record a pattern are relaxed: every record has a dual value, and
+    each output row decides by itself whether it is used and by whom. The best duals give the value
+    of the linear relaxation with links of single records to rows. They are approached from those of
+    the row bound by steps along the averaged subgradient; the best duals seen are evaluated again,
+    in whole numbers.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def pattern_lagrangian_bound(
     rounds
         Iterations, first and last step of each round; None for as many as usually come within a few
         thousandths of the best.
-    aside
+    relaxed
         Whether the pattern of stars only is taken to need no k records, which is faster and
         usually loses nothing.
     budget
@@ -55,8 +55,8 @@ def pattern_lagrangian_bound(
 
     Notes
     -----
-    Complexity: O(t p) in an iteration for t row types and p patterns; patterns dearer than a
-    record's price do not look at it.
+    Complexity: O(t p) in an iteration for t row types and p patterns; patterns that cost
+    more than a record's dual do not look at it.
 
     Raises
     ------
@@ -64,9 +64,9 @@ def pattern_lagrangian_bound(
         If a record shares no output row with k - 1 others.
     """
     watch = Stopwatch()
-    program = pattern_program(problem, aside=aside)
-    prices = ascend(program, rounds, budget or Budget())
-    return Bound(prices.bound, "pattern Lagrangian", "argument", watch.seconds)
+    program = pattern_program(problem, relaxed=relaxed)
+    duals = ascend(program, rounds, budget or Budget())
+    return Bound(duals.bound, "pattern Lagrangian", "argument", watch.seconds)
 
 
 def pattern_bound(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
@@ -109,8 +109,8 @@ def ascend(
     budget: Budget,
     *,
     enough: float = np.inf,
-) -> PatternPrices:
-    """Return the best prices that are found, never worse than those of the row bound.
+) -> PatternDuals:
+    """Return the best duals that are found, never worse than those of the row bound.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def ascend(
     budget
         Ends the ascent.
     enough
-        Value at which no better prices are needed.
+        Value at which no better duals are needed.
     """
     if rounds is None:
         rounds = ROUNDS if program.pairs <= _MANY_PAIRS else _SHORT
@@ -130,11 +130,11 @@ def ascend(
         if climb.value >= enough:
             break
         climb.round(iterations, first, last, budget, enough)
-    return price_patterns(program, climb.best)
+    return pattern_duals(program, climb.best)
 
 
 class _Climb:
-    """The best prices so far, and what an iteration works with."""
+    """The best duals so far, and what an iteration works with."""
 
     def __init__(self, program: PatternProgram) -> None:
         self.program = program
@@ -149,39 +149,39 @@ class _Climb:
     def round(
         self, iterations: int, first: float, last: float, budget: Budget, enough: float
     ) -> None:
-        """Climb from the best prices with steps that shrink from `first` to `last`."""
+        """Climb from the best duals with steps that shrink from `first` to `last`."""
         program = self.program
-        prices, direction = self.best.copy(), np.zeros(program.kinds)
+        duals, direction = self.best.copy(), np.zeros(program.kinds)
         at = 0
 
         def step(amount: int) -> int:
-            nonlocal at, prices, direction
+            nonlocal at, duals, direction
             for _ in range(min(amount, iterations - at)):
-                value = self._evaluate(prices)
+                value = self._evaluate(duals)
                 if value > self.value:
-                    self.value, self.best = value, prices
+                    self.value, self.best = value, duals
                     if value >= enough:
                         at = iterations
                         break
                 share = self._uncovered / program.counts
                 direction = _MOMENTUM * direction + (1 - _MOMENTUM) * np.clip(share, -1.0, 1.0)
                 length = program.star_cost * first * (last / first) ** (at / iterations)
-                prices = np.minimum(prices + length * direction, program.price)
+                duals = np.minimum(duals + length * direction, program.price)
                 at += 1
             return at
 
         run_in_steps(step, iterations, budget, "Lagrangian bound")
 
-    def _evaluate(self, prices: NDArray[np.float64]) -> float:
+    def _evaluate(self, duals: NDArray[np.float64]) -> float:
         program = self.program
-        order = np.argsort(-prices, kind="stable")
+        order = np.argsort(-duals, kind="stable")
         return float(
             _lagrangian(
                 program.k,
                 program.counts,
                 program.costs,
                 program.row_of,
-                prices,
+                duals,
                 order,
                 self._held,
                 self._losses,
@@ -198,7 +198,7 @@ def _lagrangian(
     counts: NDArray[np.int64],
     costs: NDArray[np.float64],
     row_of: NDArray[np.int32],
-    prices: NDArray[np.float64],
+    duals: NDArray[np.float64],
     order: NDArray[np.int64],
     held: NDArray[np.int64],
     losses: NDArray[np.float64],
@@ -206,53 +206,57 @@ def _lagrangian(
     added: NDArray[np.int64],
     uncovered: NDArray[np.int64],
 ) -> float:
-    """Return the value at some prices; write how many records of each kind no row takes.
+    """Return the value at some duals; write how many records of each row type no output row takes.
 
-    `order` has the kinds by descending price. `held` and `losses` are zero before and after.
+    `order` has the row types by descending dual. `held` and `losses` are zero before and after.
     """
     total = 0.0
-    for kind in range(len(counts)):
-        uncovered[kind] = counts[kind]
-        total += counts[kind] * prices[kind]
+    for row_type in range(len(counts)):
+        uncovered[row_type] = counts[row_type]
+        total += counts[row_type] * duals[row_type]
     for pattern in range(len(costs)):
         cost = costs[pattern]
         rows, short, end = 0, 0, 0
-        # Rows take all records that are paid more than they cost.
+        # An output row takes all records that cost less than their duals, which come first; `short`
+        # counts the rows in use that still hold fewer than k.
         while end < len(order):
-            kind = order[end]
-            if prices[kind] <= cost:
+            row_type = order[end]
+            if duals[row_type] <= cost:
                 break
-            row = row_of[pattern, kind]
+            row = row_of[pattern, row_type]
             if row >= 0:
                 if held[row] == 0:
                     touched[rows] = row
                     rows += 1
-                    if counts[kind] < k:
+                    if counts[row_type] < k:
                         short += 1
-                elif held[row] < k <= held[row] + counts[kind]:
+                elif held[row] < k <= held[row] + counts[row_type]:
                     short -= 1
-                held[row] += counts[kind]
-                losses[row] += counts[kind] * (cost - prices[kind])
+                held[row] += counts[row_type]
+                losses[row] += counts[row_type] * (cost - duals[row_type])
             end += 1
-        # Those with fewer than k fill up; a row that none of these want stays unused.
+        # Rows with fewer than k fill up with those that cost least above their duals; a row that
+        # none of the first records wants stays unused.
         stop = end
         while short > 0 and stop < len(order):
-            kind = order[stop]
-            row = row_of[pattern, kind]
+            row_type = order[stop]
+            row = row_of[pattern, row_type]
             added[stop] = 0
             if row >= 0 and 0 < held[row] < k:
-                amount = min(counts[kind], k - held[row])
+                amount = min(counts[row_type], k - held[row])
                 added[stop] = amount
                 held[row] += amount
-                losses[row] += amount * (cost - prices[kind])
+                losses[row] += amount * (cost - duals[row_type])
                 if held[row] == k:
                     short -= 1
             stop += 1
+        # Rows with a negative loss are used and cover what they took; the others take none.
         for at in range(stop):
-            kind = order[at]
-            row = row_of[pattern, kind]
+            row_type = order[at]
+            row = row_of[pattern, row_type]
             if row >= 0 and losses[row] < 0.0:
-                uncovered[kind] -= counts[kind] if at < end else added[at]
+                uncovered[row_type] -= counts[row_type] if at < end else added[at]
+        # Add the losses of the used rows and clear the buffers for the next pattern.
         for at in range(rows):
             row = touched[at]
             total += min(losses[row], 0.0)

@@ -41,7 +41,7 @@ class PatternProgram:
         Cost of a record that needs no companions; infinite if there is no such.
     lone
         Pattern of these records: -1 if they are suppressed as a whole. A pattern means that it is
-        set aside: the program forgets that it too needs k records.
+        relaxed: the program forgets that it too needs k records.
     star_cost
         What a star costs on average in the dearest pattern; 1 if all are free.
     """
@@ -109,7 +109,7 @@ class PatternProgram:
 
 
 def pattern_program(
-    problem: Problem, rows: OutputRows | None = None, *, aside: bool = True
+    problem: Problem, rows: OutputRows | None = None, *, relaxed: bool = True
 ) -> PatternProgram:
     """Return the program of a problem; single use and diversity, which only raise the optimum, out.
 
@@ -119,7 +119,7 @@ def pattern_program(
         With patterns as its recoding.
     rows
         Its output rows, if they are known.
-    aside
+    relaxed
         Whether the pattern of stars only, if it is allowed, needs no k records. Every record has
         it as a way out, and without it the rest often falls into parts. A release that uses it for
         none or for at least k records is one of the problem itself.
@@ -144,9 +144,9 @@ def pattern_program(
     row_of = np.ascontiguousarray(rows.row_of.T)
     if len(starred):
         cost = float(rows.costs[starred[0]])
-        if price <= cost or aside:
+        if price <= cost or relaxed:
             row_of[starred[0]] = -1
-        if aside and cost < price:
+        if relaxed and cost < price:
             price, lone = cost, int(starred[0])
     counts = rows.types.counts
     _leave_out_repeated(row_of, rows)

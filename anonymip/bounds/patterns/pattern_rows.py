@@ -30,9 +30,9 @@ def pattern_row_bound(problem: Problem) -> Bound:
 
     Notes
     -----
-    Complexity: O(t p m) for t row types and p patterns; patterns dearer than all that is needed are
-    not looked at. Tight where all records need as many stars, as in tables that hold every
-    combination of values.
+    Complexity: O(t p m) for t row types and p patterns; patterns that cost more than all that
+    is needed are not looked at. Tight where all records need as many stars, as in tables that hold
+    every combination of values.
 
     Raises
     ------

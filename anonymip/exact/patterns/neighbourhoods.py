@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_groups import RecordGroups
 from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
 from anonymip.exact.patterns.restricted_master.restricted_mip import solve_restricted
@@ -27,7 +27,7 @@ _SECONDS, _PATIENCE = 3.0, 25
 
 
 def improve_nearby(
-    prices: PatternPrices,
+    prices: PatternDuals,
     amounts: NDArray[np.int64],
     solver: str,
     options: SolverOptions,
@@ -60,11 +60,11 @@ def improve_nearby(
         freed = _freed(prices, amounts, chosen, moved)
         kinds = np.flatnonzero(freed)
         own = replace(program.part(kinds), counts=freed[kinds])
-        part = price_patterns(own, prices.prices[kinds] / prices.unit)
+        part = pattern_duals(own, prices.duals[kinds] / prices.unit)
         place = places_of(prices, kinds, part)
         before = np.where(moved, amounts, 0)[place]
         kept = before > 0
-        kept[np.argsort(prices.excess[place], kind="stable")[:_PAIRS]] = True
+        kept[np.argsort(prices.reduced_costs[place], kind="stable")[:_PAIRS]] = True
         left = budget.remaining()
         seconds = _SECONDS if left is None else min(_SECONDS, max(left, 1e-3))
         found = solve_restricted(
@@ -82,7 +82,7 @@ def improve_nearby(
 
 
 def improve_by_groups(
-    prices: PatternPrices,
+    prices: PatternDuals,
     amounts: NDArray[np.int64],
     groups: RecordGroups,
     enough: float,
@@ -137,27 +137,27 @@ def improve_by_groups(
 
 
 def _dear_kind(
-    prices: PatternPrices, amounts: NDArray[np.int64], generator: np.random.Generator
+    prices: PatternDuals, amounts: NDArray[np.int64], generator: np.random.Generator
 ) -> int:
     """Return a kind, the likelier the more the rows of its records cost beyond the prices."""
     program = prices.program
-    beyond = program.costs[prices.pair_patterns] - prices.prices[prices.pair_kinds] / prices.unit
+    beyond = program.costs[prices.pair_patterns] - prices.duals[prices.pair_types] / prices.unit
     rows = np.bincount(prices.pair_rows, weights=amounts * beyond, minlength=program.rows)
     weights = np.full(program.kinds, _LEAST * program.star_cost)
     dear = np.maximum(rows, 0.0)[prices.pair_rows] * (amounts > 0)
-    np.maximum.at(weights, prices.pair_kinds, dear)
+    np.maximum.at(weights, prices.pair_types, dear)
     return int(generator.choice(program.kinds, p=weights / weights.sum()))
 
 
-def _cheap(prices: PatternPrices) -> NDArray[np.bool_]:
+def _cheap(prices: PatternDuals) -> NDArray[np.bool_]:
     """Return (pairs,) those by which kinds are near each other."""
-    cheap = np.zeros(len(prices.excess), np.bool_)
-    cheap[np.argsort(prices.excess, kind="stable")[: 4 * prices.program.kinds]] = True
+    cheap = np.zeros(len(prices.reduced_costs), np.bool_)
+    cheap[np.argsort(prices.reduced_costs, kind="stable")[: 4 * prices.program.kinds]] = True
     return cheap
 
 
 def _freed(
-    prices: PatternPrices,
+    prices: PatternDuals,
     amounts: NDArray[np.int64],
     chosen: NDArray[np.bool_],
     moved: NDArray[np.bool_],
@@ -165,13 +165,13 @@ def _freed(
     """Return (t,) records of the pairs that are given up, and those of chosen kinds in none."""
     count = prices.program.kinds
     freed, given = np.zeros((2, count), np.int64)
-    np.add.at(freed, prices.pair_kinds[moved], amounts[moved])
-    np.add.at(given, prices.pair_kinds, amounts)
+    np.add.at(freed, prices.pair_types[moved], amounts[moved])
+    np.add.at(given, prices.pair_types, amounts)
     return freed + np.where(chosen, prices.program.counts - given, 0)
 
 
 def _neighbourhood(
-    prices: PatternPrices,
+    prices: PatternDuals,
     amounts: NDArray[np.int64],
     cheap: NDArray[np.bool_],
     generator: np.random.Generator,
@@ -187,26 +187,26 @@ def _neighbourhood(
     while True:
         before = int(chosen.sum())
         near = np.zeros(program.rows, np.bool_)
-        near[prices.pair_rows[cheap & chosen[prices.pair_kinds]]] = True
-        joining = np.unique(prices.pair_kinds[cheap & near[prices.pair_rows]])
+        near[prices.pair_rows[cheap & chosen[prices.pair_types]]] = True
+        joining = np.unique(prices.pair_types[cheap & near[prices.pair_rows]])
         joining = generator.permutation(joining[~chosen[joining]])[:_JOINING]
         chosen[joining] = True
-        rows[prices.pair_rows[used & chosen[prices.pair_kinds]]] = True
+        rows[prices.pair_rows[used & chosen[prices.pair_types]]] = True
         moved = used & rows[prices.pair_rows]
-        chosen[prices.pair_kinds[moved]] = True
+        chosen[prices.pair_types[moved]] = True
         if int(amounts[moved].sum()) >= records or int(chosen.sum()) == before:
             return chosen, moved
 
 
 def places_of(
-    prices: PatternPrices, kinds: NDArray[np.int64], part: PatternPrices
+    prices: PatternDuals, kinds: NDArray[np.int64], part: PatternDuals
 ) -> NDArray[np.int64]:
     """Return (pairs of the part,) where each pair of a part stands in the whole."""
     wanted = np.zeros(prices.program.kinds, np.bool_)
     wanted[kinds] = True
-    whole = np.flatnonzero(wanted[prices.pair_kinds])
+    whole = np.flatnonzero(wanted[prices.pair_types])
     # Patterns and kinds of a part keep their order.
-    whole = whole[np.lexsort((prices.pair_kinds[whole], prices.pair_patterns[whole]))]
+    whole = whole[np.lexsort((prices.pair_types[whole], prices.pair_patterns[whole]))]
     place = np.empty(len(whole), np.int64)
-    place[np.lexsort((part.pair_kinds, part.pair_patterns))] = whole
+    place[np.lexsort((part.pair_types, part.pair_patterns))] = whole
     return place

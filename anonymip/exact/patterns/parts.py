@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.exact.patterns.neighbourhoods import (
     improve_by_groups,
     improve_nearby,
@@ -68,7 +68,7 @@ class PatternPart:
     """
 
     kinds: NDArray[np.int64]
-    prices: PatternPrices
+    prices: PatternDuals
     amounts: NDArray[np.int64] | None
     lower: float
     by_solver: bool = False
@@ -203,11 +203,11 @@ class PatternPart:
         prices = self.prices
         if np.isinf(self.upper):
             return np.ones(self.pairs, np.bool_)
-        return np.asarray(prices.excess <= self._target() - prices.value)
+        return np.asarray(prices.reduced_costs <= self._target() - prices.value)
 
     def _cheapest(self, kept: NDArray[np.bool_], size: int) -> tuple[NDArray[np.bool_], float]:
         """Return so many pairs that cost least beyond the prices, and what others lead to."""
-        excess = self.prices.excess
+        excess = self.prices.reduced_costs
         threshold = np.partition(excess[kept], size)[size]
         rest = excess[excess > threshold]
         beyond = np.inf
@@ -227,7 +227,7 @@ class PatternPart:
             self.lower, self.by_solver = found, True
 
 
-def parts_of(prices: PatternPrices) -> list[PatternPart]:
+def parts_of(prices: PatternDuals) -> list[PatternPart]:
     """Return the parts of a program that share no output row, small ones together.
 
     What is proven optimal from the start stands first, then the parts with few pairs.
@@ -235,7 +235,7 @@ def parts_of(prices: PatternPrices) -> list[PatternPart]:
     program = prices.program
     count, pairs = program.kinds, len(prices.pair_rows)
     graph = coo_array(
-        (np.ones(pairs), (prices.pair_kinds, count + prices.pair_rows)),
+        (np.ones(pairs), (prices.pair_types, count + prices.pair_rows)),
         shape=(count + program.rows, count + program.rows),
     )
     joined = connected_components(graph, directed=False)[1][:count]
@@ -243,7 +243,7 @@ def parts_of(prices: PatternPrices) -> list[PatternPart]:
     number = int(labels.max(initial=-1)) + 1
     lower = prices.values(labels, number)
     amounts, upper = _best_of(prices, labels, number)
-    held = np.bincount(labels[prices.pair_kinds], minlength=number)
+    held = np.bincount(labels[prices.pair_types], minlength=number)
     closed = np.array([prices.lifted(int(low)) for low in lower]) >= upper
     # What has no pair has one release, whatever its price was rounded to.
     single = held == 0
@@ -269,18 +269,18 @@ def parts_of(prices: PatternPrices) -> list[PatternPart]:
 
 
 def _part(
-    prices: PatternPrices, amounts: NDArray[np.int64] | None, kinds: NDArray[np.int64]
+    prices: PatternDuals, amounts: NDArray[np.int64] | None, kinds: NDArray[np.int64]
 ) -> PatternPart:
     if len(kinds) == prices.program.kinds:
         return PatternPart(kinds, prices, amounts, prices.bound)
     program = prices.program.part(kinds)
-    own = price_patterns(program, prices.prices[kinds] / prices.unit)
+    own = pattern_duals(program, prices.duals[kinds] / prices.unit)
     chosen = None if amounts is None else amounts[places_of(prices, kinds, own)]
     return PatternPart(kinds, own, chosen, own.bound)
 
 
 def _best_of(
-    prices: PatternPrices, labels: NDArray[np.int64], number: int
+    prices: PatternDuals, labels: NDArray[np.int64], number: int
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
     """Return the better release of each part by two heuristics, and its losses."""
     amounts = greedy_amounts(prices)
@@ -293,28 +293,28 @@ def _best_of(
     losses = _losses_by_part(prices, other, labels, number)
     better = (losses < upper)[labels]
     return (
-        np.where(better[prices.pair_kinds], other, amounts),
+        np.where(better[prices.pair_types], other, amounts),
         np.minimum(losses, upper),
     )
 
 
 def _losses_by_part(
-    prices: PatternPrices, amounts: NDArray[np.int64] | None, labels: NDArray[np.int64], number: int
+    prices: PatternDuals, amounts: NDArray[np.int64] | None, labels: NDArray[np.int64], number: int
 ) -> NDArray[np.float64]:
     if amounts is None:
         return np.full(number, np.inf)
     program = prices.program
-    given = np.bincount(prices.pair_kinds, weights=amounts, minlength=program.kinds)
+    given = np.bincount(prices.pair_types, weights=amounts, minlength=program.kinds)
     lone = program.counts - given
     weights = np.where(lone > 0, program.price, 0.0) * lone if lone.any() else lone
     losses = np.zeros(number)
     np.add.at(losses, labels, weights)
     paid = program.costs[prices.pair_patterns] * amounts
-    np.add.at(losses, labels[prices.pair_kinds], paid)
+    np.add.at(losses, labels[prices.pair_types], paid)
     return losses
 
 
-def greedy_amounts(prices: PatternPrices) -> NDArray[np.int64] | None:
+def greedy_amounts(prices: PatternDuals) -> NDArray[np.int64] | None:
     """Return (pairs,) the records of each pair if patterns are used by ascending cost.
 
     None if records are left over that need companions.
@@ -332,7 +332,7 @@ def greedy_amounts(prices: PatternPrices) -> NDArray[np.int64] | None:
         if program.costs[pattern] >= program.price:
             break
         own = slice(begin[pattern], begin[pattern + 1])
-        rows, kinds = prices.pair_rows[own], prices.pair_kinds[own]
+        rows, kinds = prices.pair_rows[own], prices.pair_types[own]
         if not len(rows):
             continue
         held = np.zeros(int(rows.max()) + 1, np.int64)

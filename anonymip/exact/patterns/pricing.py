@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.bounds.patterns.pattern_duals import price_patterns
+from anonymip.bounds.patterns.pattern_duals import pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.bounds.patterns.pattern_program import PatternProgram
 from anonymip.models.patterns.pattern_columns import PatternColumns
@@ -42,15 +42,15 @@ def columns_within(
     """
     watch = Stopwatch()
     program = _program(columns)
-    prices = price_patterns(program, program.cheapest)
+    prices = pattern_duals(program, program.cheapest)
     if prices.bound < loss:
         prices = ascend(program, None, budget, enough=loss)
     bound = Bound(min(prices.bound, loss), "pattern Lagrangian", "argument", watch.seconds)
     # The loss is a sum of floating-point numbers, the prices are whole ones.
     room = np.ceil((loss + LOSS_RELATIVE * abs(loss)) * prices.unit) - prices.value
-    fits = prices.excess <= room
+    fits = prices.reduced_costs <= room
     t = len(columns.counts)
-    wanted = prices.pair_rows[fits].astype(np.int64) * t + prices.pair_kinds[fits]
+    wanted = prices.pair_rows[fits].astype(np.int64) * t + prices.pair_types[fits]
     return _only(columns, np.isin(columns.rows * t + columns.kinds, wanted)), bound
 
 

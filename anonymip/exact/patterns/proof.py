@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Patterns
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
@@ -199,9 +199,9 @@ def _share(budget: Budget, fraction: float) -> Budget:
     return budget.renewed(max(min(left, _SECONDS_A_PART), fraction * left, 1e-3))
 
 
-def _prices(program: PatternProgram, budget: Budget) -> PatternPrices:
+def _prices(program: PatternProgram, budget: Budget) -> PatternDuals:
     """Return good prices; those of the row bound where these are enough."""
-    plain = price_patterns(program, program.cheapest)
+    plain = pattern_duals(program, program.cheapest)
     amounts = greedy_amounts(plain)
     upper = np.inf if amounts is None else loss_of(plain, amounts)
     if plain.bound >= upper:
@@ -221,7 +221,7 @@ def _whole(
 ) -> _Found:
     """Return what solving the problem with its pattern of stars only as any other gives."""
     before.trace.append("the problem is solved with this pattern among the others")
-    program = pattern_program(problem, rows, aside=False)
+    program = pattern_program(problem, rows, relaxed=False)
     found = _solve(program, solver, options, gap, budget)
     found.trace[:0] = before.trace
     best, other = (before, found) if before.upper <= found.upper else (found, before)
@@ -310,7 +310,7 @@ def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:
     for part in found.parts:
         prices, taken = part.prices, _amounts(part)
         used = np.flatnonzero(taken)
-        own = part.kinds[prices.pair_kinds[used]]
+        own = part.kinds[prices.pair_types[used]]
         kinds.append(own)
         patterns.append(prices.program.patterns[prices.pair_patterns[used]])
         amounts.append(taken[used])

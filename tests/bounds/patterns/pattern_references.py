@@ -60,7 +60,7 @@ def row_sum(case: PatternCase) -> float | None:
     return total
 
 
-def relaxation(case: PatternCase, *, aside: bool) -> float:
+def relaxation(case: PatternCase, *, relaxed: bool) -> float:
     """Return the linear relaxation with a link of every record to every row it may be shown as."""
     costs, lone = pattern_losses(case), float(sum(case.costs))
     cells = shown(case)
@@ -68,7 +68,7 @@ def relaxation(case: PatternCase, *, aside: bool) -> float:
     number = {row: at for at, row in enumerate(rows)}
     stars = [j for j, pattern in enumerate(case.patterns) if all(pattern)]
     pairs = [(i, number[j, one]) for i, o in enumerate(cells) for j, one in enumerate(o) if one]
-    free = case.suppression or (aside and bool(stars) and len(case.rows) >= case.k)
+    free = case.suppression or (relaxed and bool(stars) and len(case.rows) >= case.k)
     n, width = len(case.rows), len(pairs) + len(rows) + (len(case.rows) if free else 0)
     cost = np.zeros(width)
     below, equal = [], np.zeros((n, width))

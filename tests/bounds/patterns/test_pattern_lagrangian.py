@@ -1,4 +1,4 @@
-"""The Lagrangian bound equals the linear relaxation, and what prices prove is proven exactly."""
+"""The Lagrangian bound equals the linear relaxation, and what duals prove is proven exactly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anonymip import (
     lower_bound,
     objective,
 )
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import (
     ascend,
     pattern_bound,
@@ -55,95 +55,95 @@ def test_never_above_the_optimum_nor_below_the_row_bound(case: PatternCase) -> N
     """With single use, diversity and suppression too."""
     problem = case.problem()
     best = case.optimum()
-    for aside in (True, False):
-        bound = pattern_lagrangian_bound(problem, aside=aside)
+    for relaxed in (True, False):
+        bound = pattern_lagrangian_bound(problem, relaxed=relaxed)
         assert bound.value >= pattern_row_bound(problem).value
         assert best is None or bound.value <= best
 
 
 @settings(max_examples=60, deadline=None)
 @given(pattern_cases().map(feasible), st.booleans())
-def test_the_best_prices_give_the_linear_relaxation(case: PatternCase, aside: bool) -> None:
+def test_the_best_duals_give_the_linear_relaxation(case: PatternCase, relaxed: bool) -> None:
     """HiGHS solves it with a link for every record and row, nothing merged or left out."""
-    program = pattern_program(case.problem(), aside=aside)
-    prices = ascend(program, LONG, Budget())
-    expected = relaxation(case, aside=aside)
-    assert prices.value / prices.unit <= expected + 1e-6
-    assert prices.value / prices.unit == pytest.approx(expected, abs=0.02)
+    program = pattern_program(case.problem(), relaxed=relaxed)
+    duals = ascend(program, LONG, Budget())
+    expected = relaxation(case, relaxed=relaxed)
+    assert duals.value / duals.unit <= expected + 1e-6
+    assert duals.value / duals.unit == pytest.approx(expected, abs=0.02)
 
 
 @settings(max_examples=80, deadline=None)
 @given(pattern_cases(most_records=5).map(feasible), st.data())
-def test_any_prices_prove_the_least_of_all_choices(case: PatternCase, data: st.DataObject) -> None:
-    """Every set of records in every row is tried, in fractions; prices of any sign are allowed."""
+def test_any_duals_prove_the_least_of_all_choices(case: PatternCase, data: st.DataObject) -> None:
+    """Every set of records in every row is tried, in fractions; duals of any sign are allowed."""
     problem = case.problem()
-    program = pattern_program(problem, aside=False)
+    program = pattern_program(problem, relaxed=False)
     given_ = [data.draw(st.integers(-16, 48)) for _ in range(program.kinds)]
-    prices = price_patterns(program, np.array(given_) / 8.0)
+    duals = pattern_duals(program, np.array(given_) / 8.0)
     types = output_rows(problem).types
     of_record = [
-        Fraction(int(prices.prices[kind]), prices.unit)
+        Fraction(int(duals.duals[kind]), duals.unit)
         for kind in program.kind_of[types.inverse].tolist()
     ]
-    assert Fraction(prices.value, prices.unit) == lagrangian(case, of_record)
-    assert prices.bound >= prices.value / prices.unit
+    assert Fraction(duals.value, duals.unit) == lagrangian(case, of_record)
+    assert duals.bound >= duals.value / duals.unit
     best = case.optimum()
-    assert best is None or prices.bound <= best
+    assert best is None or duals.bound <= best
 
 
 @settings(max_examples=60, deadline=None)
 @given(pattern_cases(most_records=5).map(feasible), st.data())
-def test_the_excess_of_a_pair_is_what_forcing_it_costs(
+def test_the_reduced_cost_of_a_pair_is_what_forcing_it_costs(
     case: PatternCase, data: st.DataObject
 ) -> None:
     """The function with one record forced into one row, all choices tried."""
     problem = case.problem()
-    program = pattern_program(problem, aside=False)
+    program = pattern_program(problem, relaxed=False)
     drawn = [data.draw(st.integers(-8, 24)) for _ in range(program.kinds)]
-    prices = price_patterns(program, np.array(drawn) / 8.0)
-    for at in range(len(prices.pair_rows)):
-        forced = forced_value(program, prices, at)
-        assert prices.value + int(prices.excess[at]) == forced
+    duals = pattern_duals(program, np.array(drawn) / 8.0)
+    for at in range(len(duals.pair_rows)):
+        forced = forced_value(program, duals, at)
+        assert duals.value + int(duals.reduced_costs[at]) == forced
 
 
-def forced_value(program: PatternProgram, prices: PatternPrices, at: int) -> int:
-    """Return the least value with the row of a pair in use, by one of the pair's kind at least."""
-    row = int(prices.pair_rows[at])
-    members = np.flatnonzero(prices.pair_rows == row)
-    kinds = prices.pair_kinds[members]
-    cost = round(float(program.costs[prices.pair_patterns[at]]) * prices.unit)
-    beyond = (cost - prices.prices[kinds]).tolist()
+def forced_value(program: PatternProgram, duals: PatternDuals, at: int) -> int:
+    """Return the least value with the row of a pair in use, by one record of its type at least."""
+    row = int(duals.pair_rows[at])
+    members = np.flatnonzero(duals.pair_rows == row)
+    kinds = duals.pair_types[members]
+    cost = round(float(program.costs[duals.pair_patterns[at]]) * duals.unit)
+    beyond = (cost - duals.duals[kinds]).tolist()
     best = None
     counts = program.counts[kinds].tolist()
-    place = kinds.tolist().index(int(prices.pair_kinds[at]))
+    place = kinds.tolist().index(int(duals.pair_types[at]))
     for amounts in np.ndindex(*(count + 1 for count in counts)):
         if amounts[place] and sum(amounts) >= program.k:
             loss = sum(a * b for a, b in zip(amounts, beyond, strict=True))
             best = loss if best is None else min(best, loss)
     assert best is not None
-    return prices.value - min(0, int(prices.row_losses[row])) + best
+    return duals.value - min(0, int(duals.row_losses[row])) + best
 
 
 @settings(max_examples=60, deadline=None)
 @given(pattern_cases(ruled=True).map(feasible))
 def test_parts_of_a_program_keep_its_numbers(case: PatternCase) -> None:
-    """The kinds that share a row with the first, apart from the others."""
+    """The row types that share a row with the first, without the others."""
     program = pattern_program(case.problem())
-    prices = price_patterns(program, program.cheapest)
+    duals = pattern_duals(program, program.cheapest)
     joined = {0}
     for _ in range(program.kinds):
         rows = {
-            int(r) for r, i in zip(prices.pair_rows, prices.pair_kinds, strict=True) if i in joined
+            int(r) for r, i in zip(duals.pair_rows, duals.pair_types, strict=True) if i in joined
         }
         joined |= {
-            int(i) for r, i in zip(prices.pair_rows, prices.pair_kinds, strict=True) if r in rows
+            int(i) for r, i in zip(duals.pair_rows, duals.pair_types, strict=True) if r in rows
         }
     labels = np.array([int(kind not in joined) for kind in range(program.kinds)])
-    values = prices.values(labels, 2)
-    assert values.sum() == prices.value
-    own = price_patterns(program.part(np.array(sorted(joined))), program.cheapest[sorted(joined)])
-    assert own.value * prices.unit == int(values[0]) * own.unit
-    assert own.program.pairs == np.isin(prices.pair_kinds, sorted(joined)).sum()
+    values = duals.values(labels, 2)
+    assert values.sum() == duals.value
+    own = pattern_duals(program.part(np.array(sorted(joined))), program.cheapest[sorted(joined)])
+    assert own.value * duals.unit == int(values[0]) * own.unit
+    assert own.program.pairs == np.isin(duals.pair_types, sorted(joined)).sum()
 
 
 def test_rows_of_the_same_records_count_once() -> None:
@@ -171,10 +171,10 @@ def test_costs_off_any_grid_are_bounded_from_below() -> None:
     whole = Problem(microdata, 3, PatternGuided(), Suppressions())
     program = pattern_program(problem)
     assert program.grid == 0
-    prices = ascend(program, None, Budget())
-    assert prices.bound <= prices.value / prices.unit
+    duals = ascend(program, None, Budget())
+    assert duals.bound <= duals.value / duals.unit
     relaxed = ascend(pattern_program(whole), LONG, Budget())
-    assert prices.bound == pytest.approx(relaxed.value / relaxed.unit / 3, rel=0.01)
+    assert duals.bound == pytest.approx(relaxed.value / relaxed.unit / 3, rel=0.01)
 
 
 def test_a_spent_budget_leaves_the_row_bound() -> None:
@@ -195,7 +195,7 @@ def test_records_that_can_share_no_row_are_named() -> None:
 
 
 def test_the_bound_that_a_user_asks_for_is_the_better_one() -> None:
-    """By prices where these raise it, else by rows, whose proof is simpler."""
+    """By duals where these raise it, else by rows, whose proof is simpler."""
     hard = lower_bound(hard_pattern_problem())
     assert hard is not None
     assert hard.method == "pattern Lagrangian"

@@ -15,7 +15,7 @@ import anonymip.exact.patterns.restricted_master.group_mip as group_mip
 import anonymip.exact.patterns.restricted_master.restricted_mip as restricted
 import anonymip.exact.patterns.restricted_master.triples as triples_module
 from anonymip import SolverError, Stopped
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_groups import (
     TriplePrices,
     no_triples,
@@ -42,18 +42,18 @@ from tests.bounds.patterns.pattern_references import hard_pattern_problem
 from tests.random_patterns import PatternCase, pattern_cases
 
 
-def priced(case: PatternCase, seed: int) -> tuple[PatternPrices, TriplePrices]:
+def priced(case: PatternCase, seed: int) -> tuple[PatternDuals, TriplePrices]:
     """Return random prices of the records and of some triples."""
     program = pattern_program(replace(case, single_use=False, diversity=None).problem())
     draw = np.random.default_rng(seed)
-    prices = price_patterns(program, program.cheapest + draw.integers(-2, 4, program.kinds) / 2)
+    prices = pattern_duals(program, program.cheapest + draw.integers(-2, 4, program.kinds) / 2)
     single = np.flatnonzero(program.counts == 1).tolist()
     chosen = [triple for triple in combinations(single, 3) if draw.random() < 0.5]
     costs = draw.integers(0, 3, len(chosen)) * prices.unit // 2
     return prices, TriplePrices(np.array(chosen, np.int64).reshape(-1, 3), costs)
 
 
-def naive(prices: PatternPrices, triples: TriplePrices) -> dict[tuple[int, ...], int]:
+def naive(prices: PatternDuals, triples: TriplePrices) -> dict[tuple[int, ...], int]:
     """Return what every group costs beyond the prices."""
     program, found = prices.program, {}
     for size in range(program.k, 2 * program.k):
@@ -71,7 +71,7 @@ def naive(prices: PatternPrices, triples: TriplePrices) -> dict[tuple[int, ...],
                     for triple, price in zip(triples.triples, triples.prices, strict=True)
                     if sum(kind in own for kind in triple.tolist()) >= 2
                 ]
-                found[own] = min(shared) + sum(paid) - int(prices.prices[list(own)].sum())
+                found[own] = min(shared) + sum(paid) - int(prices.duals[list(own)].sum())
     return found
 
 
@@ -180,12 +180,12 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
 
 def test_rounding_is_no_success() -> None:
     """A release that loses less by a trifle does not take the place of the known one."""
-    prices = price_patterns(program := pattern_program(hard_pattern_problem()), program.cheapest)
+    prices = pattern_duals(program := pattern_program(hard_pattern_problem()), program.cheapest)
     before = greedy_amounts(prices)
     assert before is not None
     losses = (300.0 - 1e-12 * step for step in count())
 
-    def as_it_was(_: PatternPrices, amounts: np.ndarray, *__: object, **___: object) -> object:
+    def as_it_was(_: PatternDuals, amounts: np.ndarray, *__: object, **___: object) -> object:
         return RestrictedAnswer(amounts, None, "none")
 
     with pytest.MonkeyPatch.context() as patch:
@@ -212,6 +212,6 @@ def test_releases_become_groups_and_back() -> None:
     program = prices.program
     held = np.bincount(prices.pair_rows, weights=after)
     assert ((held == 0) | (held >= program.k)).all()
-    given_ = np.bincount(prices.pair_kinds, weights=after, minlength=program.kinds)
+    given_ = np.bincount(prices.pair_types, weights=after, minlength=program.kinds)
     assert (given_ <= program.counts).all()
     assert prices.bound <= loss_of(prices, after) < loss_of(prices, before)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.neighbourhoods import _freed, improve_nearby, places_of
@@ -20,11 +20,11 @@ from tests.bounds.patterns.pattern_references import hard_pattern_problem
 from tests.random_patterns import PatternCase, pattern_cases
 
 
-def obeys_the_rules(prices: PatternPrices, amounts: np.ndarray) -> bool:
+def obeys_the_rules(prices: PatternDuals, amounts: np.ndarray) -> bool:
     """Return whether rows have none or k records, and no kind more than there are."""
     program = prices.program
     held = np.bincount(prices.pair_rows, weights=amounts, minlength=1)
-    given_ = np.bincount(prices.pair_kinds, weights=amounts, minlength=program.kinds)
+    given_ = np.bincount(prices.pair_types, weights=amounts, minlength=program.kinds)
     left = program.counts - given_
     return bool(
         (amounts >= 0).all()
@@ -66,8 +66,8 @@ def test_releases_from_prices_are_releases(case: PatternCase) -> None:
     best = plain.optimum()
     if best is None:
         return
-    program = pattern_program(plain.problem(), aside=False)
-    amounts = priced_amounts(prices := price_patterns(program, program.cheapest))
+    program = pattern_program(plain.problem(), relaxed=False)
+    amounts = priced_amounts(prices := pattern_duals(program, program.cheapest))
     if amounts is not None:
         assert obeys_the_rules(prices, amounts)
         assert loss_of(prices, amounts) >= best
@@ -75,8 +75,8 @@ def test_releases_from_prices_are_releases(case: PatternCase) -> None:
 
 def test_records_in_no_row_are_freed() -> None:
     """A neighbourhood of kinds that use no row has all their records, as whole numbers."""
-    prices = price_patterns(program := pattern_program(hard_pattern_problem()), program.cheapest)
-    none, chosen = np.zeros(len(prices.excess), np.int64), np.zeros(program.kinds, np.bool_)
+    prices = pattern_duals(program := pattern_program(hard_pattern_problem()), program.cheapest)
+    none, chosen = np.zeros(len(prices.reduced_costs), np.int64), np.zeros(program.kinds, np.bool_)
     chosen[:3] = True
     freed = _freed(prices, none, chosen, none > 0)
     assert freed.dtype == np.int64
@@ -86,7 +86,7 @@ def test_records_in_no_row_are_freed() -> None:
 
 def test_an_interrupt_ends_it() -> None:
     """The release is returned as it was."""
-    prices = price_patterns(program := pattern_program(hard_pattern_problem()), program.cheapest)
+    prices = pattern_duals(program := pattern_program(hard_pattern_problem()), program.cheapest)
     before = greedy_amounts(prices)
     assert before is not None
     budget = Budget()
@@ -102,8 +102,8 @@ def test_small_releases_stay_releases(case: PatternCase) -> None:
     best = case.optimum()
     if best is None:
         return
-    program = pattern_program(case.problem(), aside=False)
-    prices = price_patterns(program, program.cheapest)
+    program = pattern_program(case.problem(), relaxed=False)
+    prices = pattern_duals(program, program.cheapest)
     before = greedy_amounts(prices)
     if before is None:
         return
@@ -115,10 +115,10 @@ def test_small_releases_stay_releases(case: PatternCase) -> None:
 def test_places_name_the_same_pairs() -> None:
     """Of the kinds with even numbers, alone."""
     program = pattern_program(hard_pattern_problem())
-    prices = price_patterns(program, program.cheapest)
+    prices = pattern_duals(program, program.cheapest)
     kinds = np.arange(0, program.kinds, 2)
-    part = price_patterns(program.part(kinds), program.cheapest[kinds])
+    part = pattern_duals(program.part(kinds), program.cheapest[kinds])
     place = places_of(prices, kinds, part)
-    assert (prices.pair_kinds[place] == kinds[part.pair_kinds]).all()
+    assert (prices.pair_types[place] == kinds[part.pair_types]).all()
     own = part.program.patterns[part.pair_patterns]
     assert (program.patterns[prices.pair_patterns[place]] == own).all()

@@ -21,7 +21,7 @@ from anonymip import (
     SolverError,
     Suppressions,
 )
-from anonymip.bounds.patterns.pattern_duals import loss_of, price_patterns
+from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.parts import greedy_amounts, parts_of
 from anonymip.exact.patterns.proof import prove
@@ -90,7 +90,7 @@ def test_companions_come_from_where_they_cost_least() -> None:
         2,
         PatternGuided(Mask(patterns=(("c",),), allow_all_stars=True)),
     )
-    parts = parts_of(price_patterns(program := pattern_program(problem), program.cheapest))
+    parts = parts_of(pattern_duals(program := pattern_program(problem), program.cheapest))
     before = sum(part.upper for part in parts)
     enough_lone(parts, 2)
     taken = [part.amounts for part in parts if part.amounts is not None]
@@ -105,7 +105,7 @@ def test_greedy_and_its_repair_obey_the_rules(case: PatternCase) -> None:
     """Every row has none or k records, no kind more than there are, and k are under stars only."""
     case = replace(case, mask=replace(case.mask, allow_all_stars=True))
     program = pattern_program(case.problem())
-    prices = price_patterns(program, program.cheapest)
+    prices = pattern_duals(program, program.cheapest)
     parts = parts_of(prices)
     amounts = greedy_amounts(prices)
     assert amounts is not None
@@ -117,7 +117,7 @@ def test_greedy_and_its_repair_obey_the_rules(case: PatternCase) -> None:
         assert own is not None
         held = np.bincount(part.prices.pair_rows, weights=own, minlength=1)
         assert ((held == 0) | (held >= case.k)).all()
-        given_ = np.bincount(part.prices.pair_kinds, weights=own, minlength=len(part.kinds))
+        given_ = np.bincount(part.prices.pair_types, weights=own, minlength=len(part.kinds))
         assert (own >= 0).all()
         assert (given_ <= part.prices.program.counts).all()
         left -= int(own.sum())

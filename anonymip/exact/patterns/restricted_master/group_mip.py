@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import vstack
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices
+from anonymip.bounds.patterns.pattern_duals import PatternDuals
 from anonymip.bounds.patterns.pattern_groups import RecordGroups
 from anonymip.bounds.patterns.pattern_program import PatternProgram
 from anonymip.exact.patterns.restricted_master.master import (
@@ -28,7 +28,7 @@ from anonymip.status import Stopped
 
 
 def solve_groups(
-    prices: PatternPrices,
+    prices: PatternDuals,
     amounts: NDArray[np.int64],
     groups: RecordGroups,
     triples: NDArray[np.int64],

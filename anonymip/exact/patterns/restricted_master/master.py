@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices, price_patterns
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, pattern_duals
 from anonymip.bounds.patterns.pattern_groups import (
     RecordGroups,
     TriplePrices,
@@ -44,7 +44,7 @@ class TriplePricing:
         The bound in these.
     """
 
-    prices: PatternPrices
+    prices: PatternDuals
     triples: TriplePrices
     value: int
 
@@ -55,7 +55,7 @@ class TriplePricing:
 
 
 def price_triples(
-    prices: PatternPrices, amounts: NDArray[np.int64], enough: float, budget: Budget
+    prices: PatternDuals, amounts: NDArray[np.int64], enough: float, budget: Budget
 ) -> TriplePricing | None:
     """Return better prices with those of triples; None if there are too many groups or no time.
 
@@ -81,7 +81,7 @@ def price_triples(
         return None
     single = program.counts == 1
     triples = np.empty((0, 3), np.int64)
-    centre = prices.prices / prices.unit, np.empty(0)
+    centre = prices.duals / prices.unit, np.empty(0)
     relaxation = Relaxation(program)
     groups = relaxation.add(groups, triples)
     best: TriplePricing | None = None
@@ -93,7 +93,7 @@ def price_triples(
         loss, shares, *target = found
         for step in _STEPS:
             ahead = _between(centre, target, step)
-            new = price_patterns(program, ahead[0])
+            new = pattern_duals(program, ahead[0])
             own = TriplePrices(triples, np.rint(ahead[1] * new.unit).astype(np.int64))
             cheaper = record_groups_within(new, own, -1, _NEW)
             if cheaper is not None:
@@ -132,30 +132,30 @@ def _between(
     return centre[0] + step * (target[0] - centre[0]), others + step * (target[1] - others)
 
 
-def lowered(prices: PatternPrices, cheaper: RecordGroups) -> PatternPrices:
+def lowered(prices: PatternDuals, cheaper: RecordGroups) -> PatternDuals:
     """Return prices of records that no group costs less than, given all that do.
 
     Notes
     -----
     One after the other, the price of the member that most of these groups hold is lowered. Row
-    losses and excess stay those of the higher prices: only `prices` may be read. Where groups
+    losses and reduced costs stay those of the higher duals: only `duals` may be read. Where groups
     are listed, the row losses, now too low if anything, leave out no row that they should not.
     """
-    lowered = prices.prices.copy()
+    lowered = prices.duals.copy()
     members = cheaper.members
     often = np.bincount(members[members >= 0], minlength=len(lowered))
     order = np.argsort(cheaper.beyond, kind="stable")
     for own, beyond in zip(members[order], cheaper.beyond[order].tolist(), strict=True):
         held = own[own >= 0]
-        missing = -beyond - int((prices.prices[held] - lowered[held]).sum())
+        missing = -beyond - int((prices.duals[held] - lowered[held]).sum())
         if missing > 0:
             chosen = held[np.argmax(often[held])]
             lowered[chosen] -= -(-missing // int((held == chosen).sum()))
-    return replace(prices, prices=lowered)
+    return replace(prices, duals=lowered)
 
 
 def cheapest_groups(
-    prices: PatternPrices, triples: TriplePrices, most: int, size: int, budget: Budget
+    prices: PatternDuals, triples: TriplePrices, most: int, size: int, budget: Budget
 ) -> tuple[RecordGroups | None, int]:
     """Return groups that cost least beyond the prices, and how much that is at most.
 
@@ -196,7 +196,7 @@ def cheapest_groups(
     return found, reached
 
 
-def groups_of(prices: PatternPrices, amounts: NDArray[np.int64]) -> RecordGroups:
+def groups_of(prices: PatternDuals, amounts: NDArray[np.int64]) -> RecordGroups:
     """Return a release as groups: output rows of 2k and more records are cut."""
     k = prices.program.k
     used = np.flatnonzero(amounts)
@@ -212,18 +212,18 @@ def groups_of(prices: PatternPrices, amounts: NDArray[np.int64]) -> RecordGroups
     opens = np.flatnonzero(place == 0)
     number = np.cumsum(place == 0) - 1
     members = np.full((len(opens), 2 * k - 1), -1, np.int64)
-    members[number, place] = prices.pair_kinds[records]
+    members[number, place] = prices.pair_types[records]
     members.sort(axis=1)
     patterns = prices.pair_patterns[records[opens]]
     return RecordGroups(members, row[opens], patterns, np.zeros(len(opens), np.int64))
 
 
 def amounts_of(
-    prices: PatternPrices, groups: RecordGroups, times: NDArray[np.int64]
+    prices: PatternDuals, groups: RecordGroups, times: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return (pairs,) the release of groups that are taken so many times."""
     t = prices.program.kinds
-    keys = prices.pair_rows * t + prices.pair_kinds
+    keys = prices.pair_rows * t + prices.pair_types
     order = np.argsort(keys, kind="stable")
     group, place = np.nonzero((groups.members >= 0) & (times > 0)[:, None])
     wanted = groups.rows[group] * t + groups.members[group, place]
@@ -232,9 +232,7 @@ def amounts_of(
     return amounts
 
 
-def _first(
-    prices: PatternPrices, amounts: NDArray[np.int64], budget: Budget
-) -> RecordGroups | None:
+def _first(prices: PatternDuals, amounts: NDArray[np.int64], budget: Budget) -> RecordGroups | None:
     """Return the groups that cost least beyond the prices, and those of a release."""
     most = int(prices.program.star_cost * prices.unit * 2**_COARSEST)
     found, _ = cheapest_groups(prices, no_triples(), most, _FIRST, budget)

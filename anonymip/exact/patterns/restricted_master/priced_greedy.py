@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices
+from anonymip.bounds.patterns.pattern_duals import PatternDuals
 
 #: Rows that cost more beyond the prices of their records, in costs of a star, are not tried.
 _MOST = 0.35
@@ -13,7 +13,7 @@ _MOST = 0.35
 _WORSE = 0.02
 
 
-def priced_amounts(prices: PatternPrices) -> NDArray[np.int64] | None:
+def priced_amounts(prices: PatternDuals) -> NDArray[np.int64] | None:
     """Return (pairs,) records of each pair; None if records are left over that need companions.
 
     Rows stand by what they cost at least beyond the prices of their records. One after the other
@@ -40,12 +40,12 @@ def priced_amounts(prices: PatternPrices) -> NDArray[np.int64] | None:
     tried = np.flatnonzero((prices.row_losses <= _MOST * star) & (np.diff(begin) > 0))
     for row in tried[np.argsort(prices.row_losses[tried], kind="stable")].tolist():
         pairs = order[begin[row] : begin[row + 1]]
-        kinds = prices.pair_kinds[pairs]
+        kinds = prices.pair_types[pairs]
         have = left[kinds]
         if have.sum() < k:
             continue
         # Pairs of a row stand by ascending cost beyond the price.
-        beyond = scaled[prices.pair_patterns[pairs]] - prices.prices[kinds]
+        beyond = scaled[prices.pair_patterns[pairs]] - prices.duals[kinds]
         ahead = np.cumsum(have) - have
         taken = np.where(beyond <= 0, have, np.clip(k - ahead, 0, have))
         if int(taken @ beyond) <= max(int(prices.row_losses[row]), 0) + _WORSE * star * k:
@@ -55,7 +55,7 @@ def priced_amounts(prices: PatternPrices) -> NDArray[np.int64] | None:
     return None if left.any() and np.isinf(program.price) else amounts
 
 
-def _fill(prices: PatternPrices, amounts: NDArray[np.int64], left: NDArray[np.int64]) -> None:
+def _fill(prices: PatternDuals, amounts: NDArray[np.int64], left: NDArray[np.int64]) -> None:
     """Put records that are left into the cheapest rows in use, or with enough of them."""
     program = prices.program
     used = np.zeros(program.rows, np.bool_)
@@ -65,7 +65,7 @@ def _fill(prices: PatternPrices, amounts: NDArray[np.int64], left: NDArray[np.in
         if program.costs[pattern] >= program.price:
             break
         own = slice(begin[pattern], begin[pattern + 1])
-        rows, kinds = prices.pair_rows[own], prices.pair_kinds[own]
+        rows, kinds = prices.pair_rows[own], prices.pair_types[own]
         held = np.bincount(rows, weights=left[kinds], minlength=program.rows)
         taken = np.where((held[rows] >= program.k) | used[rows], left[kinds], 0)
         amounts[own] += taken

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
-from anonymip.bounds.patterns.pattern_duals import PatternPrices
+from anonymip.bounds.patterns.pattern_duals import PatternDuals
 from anonymip.errors import SolverError
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
@@ -47,7 +47,7 @@ class Named:
 
 
 def solve_restricted(
-    prices: PatternPrices,
+    prices: PatternDuals,
     kept: NDArray[np.bool_],
     amounts: NDArray[np.int64] | None,
     solver: str,
@@ -110,9 +110,9 @@ def refuse_infeasible(result: SolverResult) -> NoReturn:
     )
 
 
-def _form(prices: PatternPrices, pairs: NDArray[np.int64]) -> StandardForm:
+def _form(prices: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
     program = prices.program
-    kinds = prices.pair_kinds[pairs]
+    kinds = prices.pair_types[pairs]
     rows, row = np.unique(prices.pair_rows[pairs], return_inverse=True)
     count, used = len(pairs), len(rows)
     width = count + used
