@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anonymip.cli import arguments as given
-from anonymip.cli import stars
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     err,
@@ -18,6 +18,8 @@ from anonymip.cli.console import (
     showing_progress,
     write_json,
 )
+from anonymip.cli.options import spread
+from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.experiments import bound_record, solution_record
 from anonymip.experiments import compare as compare_methods
 from anonymip.experiments.comparison import COLUMNS
@@ -28,75 +30,32 @@ from anonymip.solution import bound_text, says_nothing
 from anonymip.solving import lower_bound
 from anonymip.solving import solve as solve_problem
 
-K = Annotated[int, typer.Option("-k", help="Records that must look alike.")]
 
-
+@spread
 def solve(
     instance: given.Instance,
-    k: K,
-    method: Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")] = "auto",
-    recoding: given.RecodingName = None,
-    suppression: given.Suppression = False,
-    l_diversity: given.LDiversity = None,
-    distinct_diversity: given.DistinctDiversity = None,
-    t_closeness: given.Closeness = None,
-    ordered_closeness: given.OrderedCloseness = False,
-    cap: given.Caps = None,
-    apart: given.Aparts = None,
-    suppress_at_most: stars.SuppressAtMost = None,
-    never: stars.Never = None,
-    together: stars.Together = None,
-    at_most_one: stars.AtMostOne = None,
-    allow_all_stars: stars.AllowAllStars = False,
-    single_use: stars.SingleUse = False,
-    suppression_cost: stars.SuppressionCosts = None,
-    most_suppressed: stars.MostSuppressed = None,
-    objective: given.ObjectiveName = "gcp",
+    k: given.K,
+    *,
+    method: given.MethodName = "auto",
+    allowed: given.RecodingOptions,
+    asked: given.ProblemOptions,
     warm_start: Annotated[
         str | None, typer.Option("--warm-start", help="Heuristic that an exact method starts from.")
     ] = None,
-    time_limit: given.TimeLimit = None,
-    gap: given.Gap = 0.0,
-    solver: given.SolverName = "highs",
-    threads: given.Threads = 1,
-    seed: given.Seed = 0,
+    effort: given.SolverOptions,
     option: given.MethodOptions = None,
     checkpoint: given.CheckpointFile = None,
     resume: given.Resume = False,
     log: Annotated[Path | None, typer.Option("--log", help="File for the solver's log.")] = None,
-    schema: given.SchemaFile = None,
-    quasi_identifier: given.QuasiIdentifiers = None,
-    sensitive: given.Sensitive = None,
-    keep: given.Keep = None,
-    drop: given.Drop = None,
-    missing: given.Missing = None,
+    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
     keeping = Keeping.of(method, checkpoint, resume, None)
-    sources = given.sources_of(instance, schema, objective)
-    given.refuse_targets(sources, json, log, *keeping.files)
-    asked = stars.StarRules(
-        suppress_at_most,
-        never,
-        together,
-        at_most_one,
-        allow_all_stars,
-        single_use,
-        suppression_cost,
-        most_suppressed,
-    ).beside(given.mask_section(instance, schema))
-    chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
-    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    problem = given.make_problem(
-        data,
-        k,
-        chosen,
-        objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
-        asked,
-    )
+    sources = table.sources(instance, asked.objective)
+    refuse_targets(sources, json, log, *keeping.files)
+    problem = given.make_problem(instance, k, table, allowed, asked, method)
     options = given.options_of(method, given.parse_options(option))
     if warm_start is not None:
         options = {**options, "warm_start": warm_start}
@@ -104,11 +63,7 @@ def solve(
         solution = solve_problem(
             problem,
             method,
-            time_limit=time_limit,
-            gap=gap,
-            solver=solver,
-            threads=threads,
-            seed=seed,
+            **asdict(effort),
             log=log,
             options=options,
             progress=progress,
@@ -121,35 +76,18 @@ def solve(
         say(human(json), remark)
 
 
+@spread
 def compare(
     instance: given.Instance,
     k: Annotated[str, typer.Option("-k", help="Values of k: 5, 2-6 or 2,5,10.")],
+    *,
     methods: Annotated[
         str, typer.Option("--methods", help="Names with commas; default: all heuristics.")
     ] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
-    recoding: given.RecodingName = None,
-    suppression: given.Suppression = False,
-    l_diversity: given.LDiversity = None,
-    distinct_diversity: given.DistinctDiversity = None,
-    t_closeness: given.Closeness = None,
-    ordered_closeness: given.OrderedCloseness = False,
-    cap: given.Caps = None,
-    apart: given.Aparts = None,
-    suppress_at_most: stars.SuppressAtMost = None,
-    never: stars.Never = None,
-    together: stars.Together = None,
-    at_most_one: stars.AtMostOne = None,
-    allow_all_stars: stars.AllowAllStars = False,
-    single_use: stars.SingleUse = False,
-    suppression_cost: stars.SuppressionCosts = None,
-    most_suppressed: stars.MostSuppressed = None,
-    objective: given.ObjectiveName = "gcp",
-    time_limit: given.TimeLimit = None,
-    gap: given.Gap = 0.0,
-    solver: given.SolverName = "highs",
-    threads: given.Threads = 1,
-    seed: given.Seed = 0,
+    allowed: given.RecodingOptions,
+    asked: given.ProblemOptions,
+    effort: given.SolverOptions,
     option: given.MethodOptions = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
@@ -158,40 +96,17 @@ def compare(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
     ] = None,
-    schema: given.SchemaFile = None,
-    quasi_identifier: given.QuasiIdentifiers = None,
-    sensitive: given.Sensitive = None,
-    keep: given.Keep = None,
-    drop: given.Drop = None,
-    missing: given.Missing = None,
+    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
     """Compare methods with each other and with the optimum, or the best bound on it."""
     ks = given.parse_ks(k)
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    given.refuse_targets(given.sources_of(instance, schema, objective), plot, csv, markdown, json)
+    refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, json)
     if plot is not None:
         refuse_format(plot)
-    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    asked = stars.StarRules(
-        suppress_at_most,
-        never,
-        together,
-        at_most_one,
-        allow_all_stars,
-        single_use,
-        suppression_cost,
-        most_suppressed,
-    ).beside(given.mask_section(instance, schema))
-    problem = given.make_problem(
-        data,
-        ks[0],
-        given.choose_recoding(recoding, suppression, *names, stars=asked),
-        objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
-        asked,
-    )
+    problem = given.make_problem(instance, ks[0], table, allowed, asked, *names)
     with showing_progress() as progress:
         comparison = compare_methods(
             problem,
@@ -200,11 +115,7 @@ def compare(
             instance=instance,
             exact=exact,
             options=given.parse_options(option),
-            time_limit=time_limit,
-            gap=gap,
-            solver=solver,
-            threads=threads,
-            seed=seed,
+            **asdict(effort),
             progress=progress,
         )
     records = [solution_record(row.solution, instance) for row in comparison.rows]
@@ -223,37 +134,15 @@ def compare(
         say(err, "interrupted: the methods and values of k that are missing were not run")
 
 
+@spread
 def bound(
     instance: given.Instance,
-    k: K,
-    recoding: given.RecodingName = None,
-    suppression: given.Suppression = False,
-    l_diversity: given.LDiversity = None,
-    distinct_diversity: given.DistinctDiversity = None,
-    t_closeness: given.Closeness = None,
-    ordered_closeness: given.OrderedCloseness = False,
-    cap: given.Caps = None,
-    apart: given.Aparts = None,
-    suppress_at_most: stars.SuppressAtMost = None,
-    never: stars.Never = None,
-    together: stars.Together = None,
-    at_most_one: stars.AtMostOne = None,
-    allow_all_stars: stars.AllowAllStars = False,
-    single_use: stars.SingleUse = False,
-    suppression_cost: stars.SuppressionCosts = None,
-    most_suppressed: stars.MostSuppressed = None,
-    objective: given.ObjectiveName = "gcp",
-    time_limit: given.TimeLimit = None,
-    gap: given.Gap = 0.0,
-    solver: given.SolverName = "highs",
-    threads: given.Threads = 1,
-    seed: given.Seed = 0,
-    schema: given.SchemaFile = None,
-    quasi_identifier: given.QuasiIdentifiers = None,
-    sensitive: given.Sensitive = None,
-    keep: given.Keep = None,
-    drop: given.Drop = None,
-    missing: given.Missing = None,
+    k: given.K,
+    *,
+    allowed: given.RecodingOptions,
+    asked: given.ProblemOptions,
+    effort: given.SolverOptions,
+    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -262,28 +151,10 @@ def bound(
     The bound of this version needs no solver: --gap, --solver, --threads and --seed change
     nothing.
     """
-    given.refuse_targets(given.sources_of(instance, schema, objective), json)
-    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    asked = stars.StarRules(
-        suppress_at_most,
-        never,
-        together,
-        at_most_one,
-        allow_all_stars,
-        single_use,
-        suppression_cost,
-        most_suppressed,
-    ).beside(given.mask_section(instance, schema))
-    problem = given.make_problem(
-        data,
-        k,
-        given.choose_recoding(recoding, suppression, stars=asked),
-        objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
-        asked,
-    )
+    refuse_targets(table.sources(instance, asked.objective), json)
+    problem = given.make_problem(instance, k, table, allowed, asked)
     with showing_progress() as progress:
-        proven = lower_bound(problem, time_limit=time_limit, progress=progress)
+        proven = lower_bound(problem, time_limit=effort.time_limit, progress=progress)
     write_json([bound_record(problem, proven, instance)], json)
     if proven is None:
         say(human(json), f"no lower bound: {_why_no_bound(problem)}")

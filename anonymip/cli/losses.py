@@ -9,12 +9,15 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli.console import human, print_table, say, write_json
+from anonymip.cli.options import spread
+from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.objectives.losses.discovery import attributes_read, small_table
 
 if TYPE_CHECKING:
     from anonymip.methods.acceptance import ObjectiveReport
 
 
+@spread
 def objective(
     name: Annotated[
         str, typer.Argument(metavar="OBJECTIVE", help="FILE.py:NAME, or the name of an objective.")
@@ -23,12 +26,8 @@ def objective(
         str | None,
         typer.Argument(metavar="[INSTANCE]", help="A named instance, or a CSV or Parquet file."),
     ] = None,
-    schema: given.SchemaFile = None,
-    quasi_identifier: given.QuasiIdentifiers = None,
-    sensitive: given.Sensitive = None,
-    keep: given.Keep = None,
-    drop: given.Drop = None,
-    missing: given.Missing = None,
+    *,
+    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -38,13 +37,10 @@ def objective(
     """
     from anonymip.methods.acceptance import examine  # loads formulations and bounds
 
-    sources = given.sources_of(instance or "", schema, name)
-    given.refuse_targets(sources, json)
+    sources = table.sources(instance or "", name)
+    refuse_targets(sources, json)
     found = given.find_objective(name)
-    if instance is None:
-        data = small_table(attributes_read(found))
-    else:
-        data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    data = small_table(attributes_read(found)) if instance is None else table.load(instance)
     report = examine(found, data)
     write_json([{"objective": name, "instance": instance, **asdict(report)}], json)
     console = human(json)

@@ -8,47 +8,29 @@ from typing import Annotated
 import typer
 
 from anonymip.cli import arguments as given
-from anonymip.cli import stars
-from anonymip.cli.answers import K
 from anonymip.cli.console import human, print_table, say, write_json
+from anonymip.cli.options import spread
+from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.experiments.records import model_record
 from anonymip.files import writing
 from anonymip.problem import Problem
 
 
+@spread
 def export(
     instance: given.Instance,
-    k: K,
+    k: given.K,
+    *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The model: an .lp, .mps or .nl file.")
     ],
     method: Annotated[
         str, typer.Option("--method", help="The method whose model is meant.")
     ] = "equivalence-mip",
-    recoding: given.RecodingName = None,
-    suppression: given.Suppression = False,
-    l_diversity: given.LDiversity = None,
-    distinct_diversity: given.DistinctDiversity = None,
-    t_closeness: given.Closeness = None,
-    ordered_closeness: given.OrderedCloseness = False,
-    cap: given.Caps = None,
-    apart: given.Aparts = None,
-    suppress_at_most: stars.SuppressAtMost = None,
-    never: stars.Never = None,
-    together: stars.Together = None,
-    at_most_one: stars.AtMostOne = None,
-    allow_all_stars: stars.AllowAllStars = False,
-    single_use: stars.SingleUse = False,
-    suppression_cost: stars.SuppressionCosts = None,
-    most_suppressed: stars.MostSuppressed = None,
-    objective: given.ObjectiveName = "gcp",
+    allowed: given.RecodingOptions,
+    asked: given.ProblemOptions,
     option: given.MethodOptions = None,
-    schema: given.SchemaFile = None,
-    quasi_identifier: given.QuasiIdentifiers = None,
-    sensitive: given.Sensitive = None,
-    keep: given.Keep = None,
-    drop: given.Drop = None,
-    missing: given.Missing = None,
+    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -58,26 +40,8 @@ def export(
     from anonymip.models.export import export_files, export_model
 
     files = export_files(output)
-    given.refuse_targets(given.sources_of(instance, schema, objective), *files, json)
-    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
-    asked = stars.StarRules(
-        suppress_at_most,
-        never,
-        together,
-        at_most_one,
-        allow_all_stars,
-        single_use,
-        suppression_cost,
-        most_suppressed,
-    ).beside(given.mask_section(instance, schema))
-    problem = given.make_problem(
-        data,
-        k,
-        given.choose_recoding(recoding, suppression, method, stars=asked),
-        objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
-        asked,
-    )
+    refuse_targets(table.sources(instance, asked.objective), *files, json)
+    problem = given.make_problem(instance, k, table, allowed, asked, method)
     options = given.options_of(method, given.parse_options(option))
     model = model_of(problem, method, options)
     with writing() as outputs:

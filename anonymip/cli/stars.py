@@ -15,42 +15,6 @@ from anonymip.recodings import FullDomain, PatternLevels, Recoding
 from anonymip.recodings.masks.mask_sections import listed_columns, read_mask_section
 from anonymip.recodings.registry import find_recoding
 
-SuppressAtMost = Annotated[
-    int | None, typer.Option("--suppress-at-most", help="Most stars of a record (patterns).")
-]
-Never = Annotated[
-    list[str] | None,
-    typer.Option("--never", help="COLUMN[,COLUMN...]: never suppressed (patterns)."),
-]
-Together = Annotated[
-    list[str] | None,
-    typer.Option("--together", help="COLUMN,COLUMN...: suppressed together or not at all."),
-]
-AtMostOne = Annotated[
-    list[str] | None,
-    typer.Option("--at-most-one", help="COLUMN,COLUMN...: at most one of them is suppressed."),
-]
-AllowAllStars = Annotated[
-    bool, typer.Option("--allow-all-stars", help="Allow rows of stars only, by k records or more.")
-]
-SingleUse = Annotated[
-    bool, typer.Option("--single-use", help="Records of one pattern must all look alike.")
-]
-SuppressionCosts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--suppression-cost",
-        help="COLUMN=COST of a star, or COLUMN,COLUMN...=COST of a whole pattern.",
-    ),
-]
-MostSuppressed = Annotated[
-    str | None,
-    typer.Option(
-        "--most-suppressed",
-        help="Records that may be suppressed: a number, or a share below 1 (recoding full-domain).",
-    ),
-]
-
 
 @dataclass(frozen=True)
 class StarRules:
@@ -59,14 +23,43 @@ class StarRules:
     An option stands in place of what the section says of the same rule.
     """
 
-    suppress_at_most: int | None = None
-    never: list[str] | None = None
-    together: list[str] | None = None
-    at_most_one: list[str] | None = None
-    allow_all_stars: bool = False
-    single_use: bool = False
-    costs: list[str] | None = None
-    most_suppressed: str | None = None
+    suppress_at_most: Annotated[
+        int | None, typer.Option("--suppress-at-most", help="Most stars of a record (patterns).")
+    ] = None
+    never: Annotated[
+        list[str] | None,
+        typer.Option("--never", help="COLUMN[,COLUMN...]: never suppressed (patterns)."),
+    ] = None
+    together: Annotated[
+        list[str] | None,
+        typer.Option("--together", help="COLUMN,COLUMN...: suppressed together or not at all."),
+    ] = None
+    at_most_one: Annotated[
+        list[str] | None,
+        typer.Option("--at-most-one", help="COLUMN,COLUMN...: at most one of them is suppressed."),
+    ] = None
+    allow_all_stars: Annotated[
+        bool,
+        typer.Option("--allow-all-stars", help="Allow rows of stars only, by k records or more."),
+    ] = False
+    single_use: Annotated[
+        bool, typer.Option("--single-use", help="Records of one pattern must all look alike.")
+    ] = False
+    costs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--suppression-cost",
+            help="COLUMN=COST of a star, or COLUMN,COLUMN...=COST of a whole pattern.",
+        ),
+    ] = None
+    most_suppressed: Annotated[
+        str | None,
+        typer.Option(
+            "--most-suppressed",
+            help="Records that may be suppressed: a number, or a share below 1 "
+            "(recoding full-domain).",
+        ),
+    ] = None
     section: Mapping[str, Any] = field(default_factory=dict)
 
     def beside(self, section: Mapping[str, Any]) -> StarRules:
@@ -198,13 +191,13 @@ class StarRules:
                     remedy="Leave one of the two out",
                 )
             return _priced(dict(map(_cost, self.costs)))
-        told = self.section.get("costs")
+        costs = self.section.get("costs")
         if (
-            told
+            costs
             and recoding in ("pattern", "pattern-levels")
             and found.name in ("gcp", "suppressions")
         ):
-            return _priced(told)
+            return _priced(costs)
         return found
 
 

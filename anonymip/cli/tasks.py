@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anonymip.cli import arguments as given
-from anonymip.cli import stars
-from anonymip.cli.answers import K
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     err,
@@ -21,6 +19,8 @@ from anonymip.cli.console import (
     showing_progress,
     write_json,
 )
+from anonymip.cli.options import spread
+from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
 from anonymip.errors import InputError
 from anonymip.experiments import compare, solution_record
 from anonymip.experiments.comparison import COLUMNS
@@ -50,36 +50,26 @@ _DEMO_METHODS = (
 )
 
 
+@spread
 def anonymize(
     instance: given.Instance,
-    k: K,
+    k: given.K,
+    *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The release: a CSV or Parquet file.")
     ],
-    method: Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")] = "auto",
-    recoding: given.RecodingName = None,
-    suppression: given.Suppression = False,
-    publish_suppressed: given.PublishSuppressed = False,
-    l_diversity: given.LDiversity = None,
-    distinct_diversity: given.DistinctDiversity = None,
-    t_closeness: given.Closeness = None,
-    ordered_closeness: given.OrderedCloseness = False,
-    cap: given.Caps = None,
-    apart: given.Aparts = None,
-    suppress_at_most: stars.SuppressAtMost = None,
-    never: stars.Never = None,
-    together: stars.Together = None,
-    at_most_one: stars.AtMostOne = None,
-    allow_all_stars: stars.AllowAllStars = False,
-    single_use: stars.SingleUse = False,
-    suppression_cost: stars.SuppressionCosts = None,
-    most_suppressed: stars.MostSuppressed = None,
-    objective: given.ObjectiveName = "gcp",
-    time_limit: given.TimeLimit = None,
-    gap: given.Gap = 0.0,
-    solver: given.SolverName = "highs",
-    threads: given.Threads = 1,
-    seed: given.Seed = 0,
+    method: given.MethodName = "auto",
+    allowed: given.RecodingOptions,
+    publish_suppressed: Annotated[
+        bool,
+        typer.Option(
+            "--publish-suppressed",
+            help="Publish suppressed records as rows of stars, if they are at least k; default: "
+            "leave them out.",
+        ),
+    ] = False,
+    asked: given.ProblemOptions,
+    effort: given.SolverOptions,
     option: given.MethodOptions = None,
     checkpoint: given.CheckpointFile = None,
     resume: given.Resume = False,
@@ -99,55 +89,28 @@ def anonymize(
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a report as an HTML page.")
     ] = None,
-    schema: given.SchemaFile = None,
-    quasi_identifier: given.QuasiIdentifiers = None,
-    sensitive: given.Sensitive = None,
-    keep: given.Keep = None,
-    drop: given.Drop = None,
-    missing: given.Missing = None,
+    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
     manifest = manifest_path(output)
-    sources = given.sources_of(instance, schema, objective)
-    asked = stars.StarRules(
-        suppress_at_most,
-        never,
-        together,
-        at_most_one,
-        allow_all_stars,
-        single_use,
-        suppression_cost,
-        most_suppressed,
-    ).beside(given.mask_section(instance, schema))
-    chosen = given.choose_recoding(recoding, suppression, method, stars=asked)
-    suppressed = given.suppressed_as(chosen, publish_suppressed)
+    sources = table.sources(instance, asked.objective)
     keeping = Keeping.of(method, checkpoint, resume, output)
-    given.refuse_targets(sources, output, manifest, report, json, *keeping.files)
+    refuse_targets(sources, output, manifest, report, json, *keeping.files)
     unlike = cut_off(output)
     if unlike is not None:
         say(err, f"warning: {unlike}; both are replaced")
-    data = given.load_table(instance, schema, quasi_identifier, sensitive, keep, drop, missing)
+    problem = given.make_problem(instance, k, table, allowed, asked, method)
+    suppressed = given.suppressed_as(problem.recoding, publish_suppressed)
+    data = problem.microdata
     refuse_layout(data, layout)
     refuse_ending(output, data)
-    problem = given.make_problem(
-        data,
-        k,
-        chosen,
-        objective,
-        given.Rules(l_diversity, distinct_diversity, cap, apart, t_closeness, ordered_closeness),
-        asked,
-    )
     with showing_progress() as progress:
         solution = solve(
             problem,
             method,
-            time_limit=time_limit,
-            gap=gap,
-            solver=solver,
-            threads=threads,
-            seed=seed,
+            **asdict(effort),
             options=given.options_of(method, given.parse_options(option)),
             progress=progress,
             **keeping.settings,
@@ -160,7 +123,7 @@ def anonymize(
         suppressed=suppressed,
     )
     with writing() as outputs:
-        release.write_aside(output, outputs, original=given.table_file(instance))
+        release.write_aside(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:
             outputs.write_text(html_report(release, instance), report)
@@ -169,7 +132,7 @@ def anonymize(
     console = human(json)
     kinds = ", ".join(f"{attribute.name} {attribute.kind}" for attribute in data.attributes)
     say(console, f"quasi-identifiers: {kinds}")
-    if missing is not None and not data.has_missing:
+    if table.missing is not None and not data.has_missing:
         say(
             console,
             "no values are missing: which texts mean so is said in the schema ([table] missing)",
@@ -191,7 +154,7 @@ def verify(
     manifest: Annotated[
         Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
     ] = None,
-    schema: given.SchemaFile = None,
+    schema: SchemaFile = None,
     k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
     together_with: Annotated[
         list[Path] | None,
@@ -208,8 +171,8 @@ def verify(
     others = together_with or []
     sources = [Path(original), release, manifest or manifest_path(release)]
     sources += [path for other in others for path in (other, manifest_path(other))]
-    given.refuse_targets([*sources, *([] if schema is None else [schema])], json)
-    named = given.named_table(original, schema)
+    refuse_targets([*sources, *([] if schema is None else [schema])], json)
+    named = named_table(original, schema)
     table = original if named is None else named.original
     trees = None if named is None else hierarchy_paths(named)
     result = verify_release(table, release, manifest, schema=schema, k=k, hierarchies=trees)

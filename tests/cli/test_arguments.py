@@ -9,6 +9,8 @@ import pytest
 
 from anonymip import Apart, Cap, Diversity, EquivalenceClasses, load_instance
 from anonymip.cli import arguments as given
+from anonymip.cli.rules import Rules
+from anonymip.cli.tables import TableOptions, table_file
 from anonymip.errors import InputError
 
 
@@ -62,21 +64,21 @@ def test_options_must_name_the_method_that_runs() -> None:
 
 def test_recodings() -> None:
     """A recoding is found by name, with and without suppression; a method brings its own."""
-    assert given.choose_recoding("classes", False) == EquivalenceClasses()
-    assert given.choose_recoding("classes", True) == EquivalenceClasses(True)
-    assert given.choose_recoding(None, True) == EquivalenceClasses(True)
-    assert given.choose_recoding(None, False, "auto", "mondrian") == EquivalenceClasses()
+    assert given.RecodingOptions("classes", False).choose() == EquivalenceClasses()
+    assert given.RecodingOptions("classes", True).choose() == EquivalenceClasses(True)
+    assert given.RecodingOptions(None, True).choose() == EquivalenceClasses(True)
+    assert given.RecodingOptions(None, False).choose("auto", "mondrian") == EquivalenceClasses()
     with pytest.raises(InputError, match=r"unknown recoding 'magic'\. Use classes"):
-        given.choose_recoding("magic", False)
+        given.RecodingOptions("magic", False).choose()
 
 
 def test_rules() -> None:
     """Diversity and limits are read; a quoted value may hold a comma."""
-    assert given.Rules().diversity() is None
-    assert given.Rules().limits() == ()
-    assert given.Rules(l_diversity=1.5).diversity() == Diversity(l=1.5)
-    assert given.Rules(distinct_diversity=2).diversity() == Diversity(distinct=2)
-    rules = given.Rules(2, 3, ["age=10", "a=b=0.5"], ["job=clerk,farmer", 'job="a,b","c=d"'])
+    assert Rules().diversity() is None
+    assert Rules().limits() == ()
+    assert Rules(l_diversity=1.5).diversity() == Diversity(l=1.5)
+    assert Rules(distinct_diversity=2).diversity() == Diversity(distinct=2)
+    rules = Rules(2, 3, caps=["age=10", "a=b=0.5"], aparts=["job=clerk,farmer", 'job="a,b","c=d"'])
     assert rules.diversity() == Diversity(l=2, distinct=3)
     assert rules.limits() == (
         Cap("age", 10),
@@ -90,7 +92,7 @@ def test_rules() -> None:
 def test_other_texts_are_no_caps(text: str) -> None:
     """A cap needs an attribute and a number of at least 0."""
     with pytest.raises(InputError, match="cap"):
-        given.Rules(caps=[text]).limits()
+        Rules(caps=[text]).limits()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_other_texts_are_no_caps(text: str) -> None:
 def test_other_texts_keep_nothing_apart(text: str) -> None:
     """Two different values are needed; the text is shown on request only."""
     with pytest.raises(InputError, match="apart") as caught:
-        given.Rules(aparts=[text]).limits()
+        Rules(aparts=[text]).limits()
     assert text not in str(caught.value)
 
 
@@ -109,15 +111,14 @@ def kinds(shell: Any, *arguments: str) -> dict[str, str]:
     for flag, value in zip(arguments[1::2], arguments[2::2], strict=True):
         options.setdefault(flag, []).append(value)
     schema = options.get("--schema")
-    data = given.load_table(
-        arguments[0],
+    data = TableOptions(
         shell.folder / schema[0] if schema else None,
         options.get("-q"),
         options.get("--sensitive"),
         options.get("--keep"),
         options.get("--drop"),
         options.get("--missing", [None])[0],
-    )
+    ).load(arguments[0])
     return {attribute.name: attribute.kind for attribute in data.attributes}
 
 
@@ -136,11 +137,9 @@ def test_kinds_are_inferred(shell: Any) -> None:
 
 def test_named_and_generated_instances() -> None:
     """A name and a generator call are instances; the latter is the same every time."""
-    named = given.load_table("health-records", None, None, None, None, None, None)
+    named = TableOptions().load("health-records")
     assert named.n == 7
-    first, second = (
-        given.load_table("census:20,5,3", None, None, None, None, None, None) for _ in range(2)
-    )
+    first, second = (TableOptions().load("census:20,5,3") for _ in range(2))
     assert (first.n, first.m) == (20, 5)
     assert first.frame.equals(second.frame)
 
@@ -148,8 +147,8 @@ def test_named_and_generated_instances() -> None:
 def test_a_name_beats_a_file(shell: Any) -> None:
     """A file that bears the name of an instance is not read for it."""
     shell.write("health-records", "a,b\n1,2\n")
-    assert given.table_file("health-records") is None
-    assert given.load_table("health-records", None, None, None, None, None, None).n == 7
+    assert table_file("health-records") is None
+    assert TableOptions().load("health-records").n == 7
 
 
 def test_the_schema_beside_the_table(shell: Any) -> None:
@@ -166,9 +165,7 @@ def test_the_schema_beside_the_table(shell: Any) -> None:
 
 def test_roles_of_the_command_line_add_to_the_schema(shell: Any) -> None:
     """-q replaces the quasi-identifiers of a schema and keeps what it says of them."""
-    data = given.load_table(
-        "people.csv", shell.folder / "roles.toml", ["age"], ["sex"], None, None, None
-    )
+    data = TableOptions(shell.folder / "roles.toml", ["age"], ["sex"]).load("people.csv")
     assert data.names == ("age",)
     assert data.attributes[0].domain == (0.0, 100.0)
     assert data.sensitive == ("disease", "sex")
@@ -193,7 +190,7 @@ def test_a_file_without_header(shell: Any) -> None:
         '[attributes.age]\n[attributes.sex]\n[table]\nseparator = "; "\nmissing = ["?"]\n'
         'columns = ["age", "sex", "disease"]\nsensitive = ["disease"]\n',
     )
-    data = given.load_table("raw.dat", None, None, None, None, None, "drop")
+    data = TableOptions(missing="drop").load("raw.dat")
     assert data.n == 2
     assert data.frame["disease"].tolist() == ["flu", "gout"]
     assert data.attributes[0].kind == "numeric"
@@ -202,13 +199,13 @@ def test_a_file_without_header(shell: Any) -> None:
 def test_named_instances_have_their_own_schema() -> None:
     """Roles for a named instance contradict it."""
     with pytest.raises(InputError, match="own schema"):
-        given.load_table("health-records", None, ["Age"], None, None, None, None)
+        TableOptions(quasi_identifier=["Age"]).load("health-records")
 
 
 def test_the_files_that_are_read(shell: Any) -> None:
     """Table, schema beside it or named, and objective are what outputs must not overwrite."""
     shell.write("people.toml", shell.read("roles.toml"))
-    beside = given.sources_of("people.csv", None, "mine.py:protect_age")
+    beside = TableOptions().sources("people.csv", "mine.py:protect_age")
     assert [path.name for path in beside] == ["people.csv", "people.toml", "mine.py"]
-    assert given.sources_of("health-records", None) == []
+    assert TableOptions().sources("health-records") == []
     assert load_instance("people.csv").n == 7

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from anonymip import FullDomain, Mask, PatternGuided, Suppressions
-from anonymip.cli import arguments as given
+from anonymip.cli.arguments import RecodingOptions
 from anonymip.cli.stars import StarRules
 from anonymip.errors import InputError
 from anonymip.objectives import GCP, LiangGCP
@@ -66,7 +66,7 @@ def test_options_make_the_mask() -> None:
         allow_all_stars=True,
         single_use=True,
     )
-    recoding = given.choose_recoding(None, True, stars=rules)
+    recoding = RecodingOptions(None, True).choose(stars=rules)
     assert recoding == PatternGuided(
         Mask(
             suppress_at_most=2,
@@ -83,21 +83,21 @@ def test_options_make_the_mask() -> None:
 def test_what_brings_the_recoding() -> None:
     """Rules and costs bring patterns, and a named recoding or method goes before the schema."""
     section = {"never": ["sex"]}
-    assert given.choose_recoding(None, False).name == "classes"
-    assert given.choose_recoding(None, False, "auto", stars=StarRules(costs=["a=1"])).name == (
+    assert RecodingOptions(None, False).choose().name == "classes"
+    assert RecodingOptions(None, False).choose("auto", stars=StarRules(costs=["a=1"])).name == (
         "pattern"
     )
-    assert given.choose_recoding(None, False, stars=StarRules(section=section)) == PatternGuided(
+    assert RecodingOptions(None, False).choose(stars=StarRules(section=section)) == PatternGuided(
         Mask(never=("sex",))
     )
-    assert given.choose_recoding("classes", False, stars=StarRules(section=section)).name == (
+    assert RecodingOptions("classes", False).choose(stars=StarRules(section=section)).name == (
         "classes"
     )
-    assert given.choose_recoding(None, False, "ring", stars=StarRules(section=section)).name == (
+    assert RecodingOptions(None, False).choose("ring", stars=StarRules(section=section)).name == (
         "freeform"
     )
     wider = StarRules(never=["job"], section={**section, "suppress_at_most": 1})
-    assert given.choose_recoding(None, False, stars=wider) == PatternGuided(
+    assert RecodingOptions(None, False).choose(stars=wider) == PatternGuided(
         Mask(suppress_at_most=1, never=("job",))
     )
 
@@ -133,7 +133,7 @@ def test_rules_that_do_not_fit_are_refused(
 ) -> None:
     """What contradicts a recoding, a method, or another rule is named."""
     with pytest.raises(InputError) as caught:
-        given.choose_recoding(named, False, method, stars=rules)
+        RecodingOptions(named, False).choose(method, stars=rules)
     assert message in str(caught.value)
 
 
@@ -142,7 +142,7 @@ def test_how_many_may_be_suppressed() -> None:
     for text, most in (("12", 12), ("0.05", 0.05)):
         rules = StarRules(most_suppressed=text)
         for named, methods in (("full-domain", ()), (None, ("full-domain",))):
-            chosen = given.choose_recoding(named, False, *methods, stars=rules)
+            chosen = RecodingOptions(named, False).choose(*methods, stars=rules)
             assert chosen == FullDomain(most_suppressed=most)
 
 

@@ -1,0 +1,139 @@
+"""Which table a command reads: a named instance, or a file and the roles of its columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anonymip.errors import InputError
+from anonymip.files import refuse_outputs
+from anonymip.instances import (
+    INSTANCES,
+    Microdata,
+    Schema,
+    load_instance,
+    read_schema,
+)
+
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", help="TOML file with the roles of the columns.")
+]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The options that say what the columns of a table are."""
+
+    schema: SchemaFile = None
+    quasi_identifier: Annotated[
+        list[str] | None,
+        typer.Option("-q", "--quasi-identifier", help="NAME or NAME:numeric or NAME:categorical."),
+    ] = None
+    sensitive: Annotated[
+        list[str] | None, typer.Option("--sensitive", help="Sensitive column, published untouched.")
+    ] = None
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="Column published untouched.")
+    ] = None
+    drop: Annotated[list[str] | None, typer.Option("--drop", help="Column never published.")] = None
+    missing: Annotated[
+        str | None, typer.Option("--missing", help="Missing values: error, category or drop.")
+    ] = None
+
+    def load(self, instance: str) -> Microdata:
+        """Return the table that the arguments mean.
+
+        Raises
+        ------
+        InputError
+            If they contradict each other or the table.
+        """
+        roles = (
+            self.quasi_identifier or [],
+            self.sensitive or [],
+            self.keep or [],
+            self.drop or [],
+        )
+        asked = any(roles) or self.missing is not None
+        named = named_table(instance, self.schema, has_roles=asked)
+        if named is not None:
+            return named
+        file = self._schema_of(instance)
+        given = None if file is None else read_schema(file)
+        if asked:
+            given = (given or Schema()).with_roles(*roles, self.missing)
+        return load_instance(instance, given)
+
+    def mask_section(self, instance: str) -> Mapping[str, Any]:
+        """Return the section ``[mask]`` of the schema of a table, empty without one."""
+        file = self._schema_of(instance)
+        return {} if file is None else read_schema(file).mask
+
+    def sources(self, instance: str, objective: str = "gcp") -> list[Path]:
+        """Return the files that the arguments may be read from."""
+        named = (table_file(instance), _schema_beside(instance), self.schema)
+        function = Path(objective.rpartition(":")[0])
+        return [path for path in (*named, function) if path is not None and os.path.isfile(path)]
+
+    def _schema_of(self, instance: str) -> Path | None:
+        return _schema_beside(instance) if self.schema is None else self.schema
+
+
+def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) -> Microdata | None:
+    """Return the table of a named or generated instance, None for a file.
+
+    Raises
+    ------
+    InputError
+        If a schema or roles are given to one that has its own.
+    """
+    if not _is_named(instance):
+        return None
+    if has_roles or schema is not None:
+        raise InputError(
+            f"instance {instance} has its own schema",
+            remedy="Leave out --schema, -q, --sensitive, --keep, --drop and --missing",
+        )
+    return load_instance(instance)
+
+
+def table_file(instance: str) -> Path | None:
+    """Return the file of a table, None if the instance is a named or generated one."""
+    if _is_named(instance) or not os.path.isfile(instance):
+        return None
+    return Path(instance)
+
+
+def _is_named(instance: str) -> bool:
+    return instance in INSTANCES or instance.startswith("census:")
+
+
+def _schema_beside(instance: str) -> Path | None:
+    """Return the schema of the same name beside a table, if there is one."""
+    table = table_file(instance)
+    if table is None or not os.path.isfile(table.with_suffix(".toml")):
+        return None
+    return table.with_suffix(".toml")
+
+
+def refuse_targets(inputs: Sequence[Path], *outputs: Path | str | None) -> None:
+    """Refuse, before any work is done, files that cannot be written or would destroy an input.
+
+    Parameters
+    ----------
+    inputs
+        Files that are read.
+    *outputs
+        Files to write; None and ``-`` (standard output) are passed over.
+
+    Raises
+    ------
+    InputError
+        Naming the file.
+    """
+    refuse_outputs([Path(target) for target in outputs if target not in (None, "-")], inputs)
