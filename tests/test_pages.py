@@ -103,11 +103,13 @@ def table(title: str) -> dict[str, str]:
     return dict(rows)
 
 
-def target_in(row: str) -> str:
-    """Return the place that a row of a table names first, as a registry writes it."""
-    file, names = next(places(ARCHITECTURE, row))
-    parts = file.relative_to(REPOSITORY).with_suffix("").parts
-    return f"{'.'.join(parts)}:{names[0]}"
+def targets_in(text: str) -> list[str]:
+    """Return the places that a part of the page names, as a registry writes them."""
+    return [
+        f"{'.'.join(file.relative_to(REPOSITORY).with_suffix('').parts)}:{name}"
+        for file, names in places(ARCHITECTURE, text)
+        for name in names
+    ]
 
 
 def of_class(made: object) -> str:
@@ -156,7 +158,7 @@ def test_what_leads_nowhere_is_seen() -> None:
 def test_tables_are_those_of_the_registries(title: str) -> None:
     """Each table has every name of its registry, in its order, with the place that it gives."""
     rows = table(title)
-    assert {name: target_in(row) for name, row in rows.items()} == REGISTRIES[title]
+    assert {name: targets_in(row)[0] for name, row in rows.items()} == REGISTRIES[title]
     assert list(rows) == list(REGISTRIES[title])
 
 
@@ -165,6 +167,18 @@ def test_methods_name_the_source_of_the_registry() -> None:
     rows = table("Methods")
     for name, spec in BUILT_IN.items():
         assert [part for part in REFERENCE.findall(spec.source) if part not in rows[name]] == []
+
+
+def test_methods_of_the_papers_stand_by_their_papers() -> None:
+    """The tables of a paper lead to every method whose source it is."""
+    text = ARCHITECTURE.read_text(encoding="utf-8").partition("\n## From the papers")[2]
+    by_paper = {part.partition("\n")[0]: set(targets_in(part)) for part in text.split("\n### ")[1:]}
+    papers = [title for title in by_paper if re.search(r"\d{4}$", title)]
+    assert len(papers) == 5
+    for spec in BUILT_IN.values():
+        for paper in papers:
+            if paper in spec.source:
+                assert spec.target in by_paper[paper], f"{spec.name} is missing below {paper}"
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
