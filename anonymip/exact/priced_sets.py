@@ -13,6 +13,7 @@ from scipy.sparse import csc_array, hstack, identity
 
 from anonymip.bounds.combinatorial import record_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
+from anonymip.exact.trust import under_assumptions
 from anonymip.models.parts.set_columns import edge
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
@@ -109,10 +110,8 @@ def priced_sets(
         kept = sets.only(reduced <= parts * most)
         value = min(value, upper_bound)
     kind = "set partitioning" if degree is None else "set covering"
-    method = f"linear relaxation of {kind}"
-    if assumed := problem.compiled.assumed:
-        method += f" (assuming that {' and '.join(assumed)})"
-    bound = Bound(value, method, "argument", watch.seconds)
+    source = under_assumptions(problem, f"linear relaxation of {kind}")
+    bound = Bound(value, source, "argument", watch.seconds)
     return PricedSets(kept, bound, len(sets), prices)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 
 from anonymip.assignments import Classes
-from anonymip.errors import SolverError
+from anonymip.errors import NoSolution, SolverError
 from anonymip.objectives.kernels.effects import effects_of_cells, least_step, size_of_exact
 from anonymip.optimality import changeable
 from anonymip.problem import Problem
@@ -19,48 +22,132 @@ from anonymip.tolerances import (
     contradicts,
 )
 
+#: Remark on a bound that some release disproves.
+TOO_HIGH = "the solver's bound lies above a solution that was found: it is not used"
 
-def trusted_bound(
-    problem: Problem, claimed: float, objective: float, own_options: bool, *, by_cells: bool
-) -> tuple[float | None, list[str]]:
-    """Return what of a solver's bound can be relied on, and remarks.
+#: Remark on a bound that tolerances may have raised.
+TOO_FINE = "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
+
+
+def under_assumptions(problem: Problem, source: str) -> str:
+    """Return the source of a bound, with what the author of the objective declares."""
+    assumed = problem.compiled.assumed
+    return f"{source} (assuming that {' and '.join(assumed)})" if assumed else source
+
+
+class Trust(Protocol):
+    """How far a solver's numbers can be relied on for one model."""
+
+    @property
+    def needs_assumptions(self) -> bool:
+        """Whether the model is right only if what the author of the objective declares is."""
+        ...
+
+    def no_release(self, solver: str) -> NoSolution | None:
+        """Return what to raise where a model is infeasible and no release known.
+
+        None if a release always exists.
+        """
+        ...
+
+    def compare(self, result: SolverResult, found: Solution) -> None:
+        """Refuse an objective far below the loss of the release that the model's values mean.
+
+        Raises
+        ------
+        SolverError
+            If the two contradict each other.
+        """
+        ...
+
+    def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
+        """Return what of a bound can be relied on beside a release of some loss, and remarks."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrustOfLosses:
+    """How far models of classes and covers can be relied on, given the scale of the loss.
 
     A solver keeps rows up to its tolerances, and the rows that link records turn these into a
     loss of `SOLVER_RESOLUTION` times the largest effect of one cell. Ordinary losses are far above
-    that; a finer one is not proven by a solver's word. Nor are losses told apart that differ by
+    that; a finer one is not proven by a solver's report. Nor are losses told apart that differ by
     less, as where values lie near each other.
 
     Parameters
     ----------
     problem
         What was solved.
-    claimed
-        The solver's bound.
-    objective
-        Loss of the best solution that is known.
-    own_options
-        Whether the caller gave the solver options that it may stop early by.
     by_cells
         Whether the model adds up losses of cells. Then effects of all sizes stand side by side in
         it, and those of the finest attribute must be told apart too.
     """
-    if own_options:
-        return None, ["the solver ran with options of its own: its bound is not relied on"]
-    effect = _largest_of_model(problem, by_cells=by_cells)
-    resolution = SOLVER_RESOLUTION * effect
-    excess = claimed - objective
-    if excess > resolution:
-        return None, ["the solver's bound lies above a solution that was found: it is not used"]
-    if is_too_fine(problem, objective, by_cells=by_cells):
-        return claimed - resolution, [
-            "the loss is finer than the solver's tolerances resolve: its bound is lowered by them"
-        ]
-    value = objective - excess if excess > 0 else claimed
-    if not problem.compiled.has_tables or _least_step(problem) < resolution:
-        # Costs of sets that lie so near to each other look alike to a solver; of a loss without
-        # tables nobody knows how near they lie.
-        return min(value, objective - SOLVER_BLUR * effect), []
-    return value, []
+
+    problem: Problem
+    by_cells: bool
+    needs_assumptions: bool = True
+
+    @classmethod
+    def of(cls, problem: Problem, formulation: str) -> TrustOfLosses:
+        """Return that of a formulation: those by sets add up losses of sets."""
+        return cls(problem, by_cells=formulation not in ("set-partition", "set-cover"))
+
+    def no_release(self, solver: str) -> NoSolution | None:
+        """Return that limits or degrees leave no release; nothing else can."""
+        if self.problem.limits:
+            return NoSolution(
+                f"no release obeys the limits, says {solver}",
+                remedy="Loosen a limit, or allow suppression where the recoding does",
+            )
+        if getattr(self.problem.recoding, "degrees", None) is not None:
+            return NoSolution(
+                f"no release has these degrees, says {solver}",
+                remedy="Ask for degrees that differ less, or for k alone",
+            )
+        return None
+
+    def compare(self, result: SolverResult, found: Solution) -> None:
+        """Refuse an objective below the loss; the tolerances of all cells may add up."""
+        cells = self.problem.n * self.problem.m
+        slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(self.problem)
+        named = "classes" if isinstance(found.assignment, Classes) else "sets"
+        refuse_contradiction(result, found, slack, named)
+
+    def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
+        """Return what of a bound can be relied on, and remarks."""
+        problem = self.problem
+        effect = _largest_of_model(problem, by_cells=self.by_cells)
+        resolution = SOLVER_RESOLUTION * effect
+        excess = claimed - objective
+        if excess > resolution:
+            return None, [TOO_HIGH]
+        if is_too_fine(problem, objective, by_cells=self.by_cells):
+            return claimed - resolution, [TOO_FINE]
+        value = objective - excess if excess > 0 else claimed
+        if not problem.compiled.has_tables or _least_step(problem) < resolution:
+            # Costs of sets that lie so near to each other look alike to a solver; of a loss
+            # without tables nobody knows how near they lie.
+            return min(value, objective - SOLVER_BLUR * effect), []
+        return value, []
+
+
+def refuse_contradiction(result: SolverResult, found: Solution, slack: float, named: str) -> None:
+    """Refuse an objective further below the loss of its release than tolerances can bring it.
+
+    Beyond them the model or the solver is wrong.
+
+    Raises
+    ------
+    SolverError
+        If the two contradict each other.
+    """
+    claimed = result.objective
+    if claimed is not None and contradicts(claimed + slack, found.objective):
+        raise SolverError(
+            f"{result.solver} returns objective {claimed!r}, but the {named} it names lose "
+            f"{found.objective!r}",
+            remedy="Use another solver",
+        )
 
 
 def is_too_fine(problem: Problem, objective: float, *, by_cells: bool) -> bool:
@@ -122,25 +209,3 @@ def _smallest_effect(problem: Problem) -> float:
 def _least_step(problem: Problem) -> float:
     """Return the least that a cell which takes in one more value costs more."""
     return least_step(problem.compiled.tables, problem.microdata)
-
-
-def compare_losses(problem: Problem, result: SolverResult, found: Solution) -> None:
-    """Refuse an objective far below the loss of the release that the model's binaries mean.
-
-    The tolerances of all cells may add up; beyond them the model or the solver is wrong.
-
-    Raises
-    ------
-    SolverError
-        If the two contradict each other.
-    """
-    cells = problem.n * problem.m
-    slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(problem)
-    claimed = result.objective
-    if claimed is not None and contradicts(claimed + slack, found.objective):
-        named = "classes" if isinstance(found.assignment, Classes) else "sets"
-        raise SolverError(
-            f"{result.solver} returns objective {claimed!r}, but the {named} it names lose "
-            f"{found.objective!r}",
-            remedy="Use another solver",
-        )

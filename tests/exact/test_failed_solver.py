@@ -196,13 +196,13 @@ def test_auto_never_ends_in_a_solver_error(
 ) -> None:
     """The method that auto picks may fail without a start: another takes its place."""
     monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
-    for function in ("_start", "begin_freeform"):
+    for function in ("find_start", "begin_freeform"):
         for module in (
             model_solve,
             anonymip.exact.freeform.freeform_mip,
             anonymip.exact.patterns.pattern_ilp,
         ):
-            monkeypatch.setattr(module, function, lambda *_: (None, []), raising=False)
+            monkeypatch.setattr(module, function, lambda *_, **__: (None, []), raising=False)
     rows = ["aa", "ab", "bb", "ba", "aa", "bc"]
     found = anonymip.solve(Problem(lettered(rows), 3, recoding), solver=solver)
     assert found.objective > 0

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from anonymip.assignments import Assignment, Classes
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.failed_solver import solved_or_kept
+from anonymip.exact.model_run import ModelRun
 from anonymip.exact.priced_sets import PricedSets, priced_sets
-from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT, kept_start, read_result
+from anonymip.exact.trust import TrustOfLosses, under_assumptions
+from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.classes.k_member import k_member
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
-from anonymip.models import build, choices_of, model_size, read, set_start
+from anonymip.models import build, choices_of, model_size, read
 from anonymip.models.parts.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions, broken_by_values, solve_model
+from anonymip.solvers import broken_by_values
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
@@ -101,75 +101,56 @@ def equivalence_mip(
     NoSolution
         If nothing was found within the budget and there was no start.
     """
-    watch, budget = Stopwatch(), budget or Budget()
+    run = ModelRun.begin(
+        problem,
+        "equivalence-mip",
+        solver=solver,
+        gap=gap,
+        threads=threads,
+        log=log,
+        solver_options=solver_options,
+        budget=budget,
+        seed=seed,
+    )
     if formulation != "auto":
         # What cannot be modelled is refused before heuristics spend time on a start.
         model_size(problem, formulation)
-    options = SolverOptions(
-        relative_gap=gap,
-        threads=threads,
-        seed=seed,
-        log=log,
-        solver_options=dict(solver_options or {}),
-    )
-    begun, trace = _start(problem, warm_start, start, seed, budget)
+    begun = run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget))
     columns = None
     if formulation in ("auto", "set-partition"):
         loss = None if begun is None else begun.objective
-        columns = priced_sets(problem, loss, max_sets=MAX_COLUMNS, budget=budget)
+        columns = priced_sets(problem, loss, max_sets=MAX_COLUMNS, budget=run.budget)
     if formulation == "auto" and columns is not None:
         formulation, reason = _pick(problem, columns)
-        trace.append(f"auto picked the formulation {formulation}: {reason}")
-    described: dict[str, object] = {
-        "formulation": formulation,
-        "integer_ends": integer_ends,
-        "warm_start": warm_start,
-        "gap": gap,
-        **({"solver_options": dict(solver_options)} if solver_options else {}),
-    }
+        run.trace.append(f"auto picked the formulation {formulation}: {reason}")
+    run.describe(formulation=formulation, integer_ends=integer_ends, warm_start=warm_start)
     out = None if columns is None else _ran_out(columns)
     if columns is not None and out is not None and formulation == "set-partition":
-        trace.append(f"{columns.found:,} possible classes were found, and time ended")
+        run.trace.append(f"{columns.found:,} possible classes were found, and time ended")
         if begun is None:
             raise NoSolution(
                 f"possible classes were still being enumerated at the end ({out.value})",
                 remedy="Give it more time, or a warm start",
             )
-        return kept_start(
-            problem, "equivalence-mip", begun, described, watch, seed, trace, stopped=out
-        )
-    remaining = budget.remaining()
-    if begun is not None and remaining is not None:
-        needed = SECONDS_A_CONSTRAINT * model_size(problem, formulation)
-        if needed > remaining and formulation != "set-partition":
-            trace.append("the model takes longer to build than there is time: the start is kept")
-            return kept_start(problem, "equivalence-mip", begun, described, watch, seed, trace)
-
-    def solved() -> Solution:
-        budget.report("building the model")
-        if columns is not None and formulation == "set-partition":
-            trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
-            model = build(problem, formulation, sets=columns.sets)
-        else:
-            known = choices_of(formulation)
-            choices = {"integer_ends": integer_ends} if "integer_ends" in known else {}
-            model = build(problem, formulation, **choices)
-        if begun is not None:
-            set_start(model, begun.assignment)
-        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-        return read_result(
-            problem, "equivalence-mip", model, result, begun, described, watch, seed, trace
-        )
-
-    solution = solved_or_kept(
-        solved, problem, "equivalence-mip", begun, described, watch, seed, trace, budget
-    )
+        return run.kept(begun, out)
+    choices: dict[str, object] = {}
+    if columns is not None and formulation == "set-partition":
+        run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
+        choices["sets"] = columns.sets
+    else:
+        if "integer_ends" in choices_of(formulation):
+            choices["integer_ends"] = integer_ends
+        kept = run.kept_without_time(model_size(problem, formulation))
+        if kept is not None:
+            return kept
+    trust = TrustOfLosses.of(problem, formulation)
+    solution = run.solve(lambda: (build(problem, formulation, **choices), trust))
     own = None if columns is None else columns.bound
     solution = solution if own is None else solution.with_bound(own)
     ended = solution.status.stopped in (Stopped.OPTIMAL, Stopped.GAP)
-    if gap or not ended or budget.stop_reason() is not None or problem.n > _COMPARED:
+    if gap or not ended or run.budget.stop_reason() is not None or problem.n > _COMPARED:
         return solution
-    return _compared(solution, budget, seed)
+    return _compared(solution, run.budget, seed)
 
 
 def _compared(solution: Solution, budget: Budget, seed: int) -> Solution:
@@ -201,36 +182,10 @@ def _compared(solution: Solution, budget: Budget, seed: int) -> Solution:
         )
     if not small.proven or small.bound is None:
         return best
-    source = "search of all classes"
-    if assumed := problem.compiled.assumed:
-        source += f" (assuming that {' and '.join(assumed)})"
+    source = under_assumptions(problem, "search of all classes")
     remark = "losses within the solver's tolerances were compared by a search of all classes"
     proven = best.with_bound(Bound(small.bound, source, "argument"))
     return replace(proven, trace=(*best.trace, remark))
-
-
-def _start(
-    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
-) -> tuple[Solution | None, list[str]]:
-    """Return the solution to start from, and remarks; None if there is none."""
-    if given is not None:
-        return Solution.of(problem, given, method="start"), []
-    if name == "none":
-        return None, []
-    if name != "best" and name not in _STARTS:
-        raise InputError(
-            f"unknown warm start {name!r}", remedy=f"Use best, none, {', '.join(_STARTS)}"
-        )
-    found = []
-    for heuristic in _STARTS.values() if name == "best" else [_STARTS[name]]:
-        try:
-            found.append(heuristic(problem, seed=seed, budget=budget))
-        except NoSolution:
-            # Under limits a heuristic may fail where the model does not.
-            continue
-    if not found:
-        return None, ["no heuristic found a solution to start from"]
-    return min(found, key=lambda solution: solution.objective), []
 
 
 def _ran_out(columns: PricedSets) -> Stopped | None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, NoSolution
-from anonymip.exact.failed_solver import solved_or_kept
 from anonymip.exact.freeform.pair_assignment import (
     best_partners,
     cover_of_pairs,
@@ -16,9 +15,10 @@ from anonymip.exact.freeform.pair_assignment import (
     pair_obstacle,
 )
 from anonymip.exact.freeform.warm_starts import begin_freeform
+from anonymip.exact.model_run import ModelRun
 from anonymip.exact.priced_sets import PricedSets, priced_sets
-from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT, kept_start, read_result
-from anonymip.models import build, model_size, set_start
+from anonymip.exact.trust import TrustOfLosses, under_assumptions
+from anonymip.models import build, model_size
 from anonymip.models.freeform.set_cover import cover_degree
 from anonymip.models.parts.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
@@ -26,7 +26,6 @@ from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
 
 _FORMULATIONS = ("auto", "freeform", "assignment", "set-cover")
@@ -118,8 +117,17 @@ def freeform_mip(
         If nothing was found within the budget and there was no start, or no release obeys the
         rules.
     """
-    watch, budget = Stopwatch(), budget or Budget()
-    trace: list[str] = []
+    run = ModelRun.begin(
+        problem,
+        "freeform-mip",
+        solver=solver,
+        gap=gap,
+        threads=threads,
+        log=log,
+        solver_options=solver_options,
+        budget=budget,
+        seed=seed,
+    )
     if formulation not in _FORMULATIONS:
         raise InputError(
             f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(_FORMULATIONS)}"
@@ -135,10 +143,10 @@ def freeform_mip(
     if formulation in ("auto", "assignment"):
         obstacle = pair_obstacle(problem)
         if obstacle is None:
-            solution = _assigned(problem, start, budget, watch)
+            solution = _assigned(problem, start, run.budget, run.watch)
             if solution is not None:
                 return solution
-            trace.append("the assignment of pairs was cut off")
+            run.trace.append("the assignment of pairs was cut off")
         elif formulation == "assignment":
             raise InputError(
                 f"the problem is no assignment of pairs: {obstacle}",
@@ -147,56 +155,28 @@ def freeform_mip(
     if formulation in ("auto", "assignment"):
         formulation = "set-cover" if _has_few_sets(problem) else "freeform"
     size = model_size(problem, formulation)
-    options = SolverOptions(
-        relative_gap=gap,
-        threads=threads,
-        seed=seed,
-        log=log,
-        solver_options=dict(solver_options or {}),
-    )
-    begun, remarks = begin_freeform(problem, warm_start, start, seed, budget)
-    trace += remarks
-    described: dict[str, object] = {
-        "formulation": formulation,
-        **(choices if formulation == "freeform" else {}),
-        "warm_start": warm_start,
-        "gap": gap,
-        **({"solver_options": dict(solver_options)} if solver_options else {}),
-    }
-    remaining = budget.remaining()
-    if begun is not None and remaining is not None and SECONDS_A_CONSTRAINT * size > remaining:
-        trace.append("the model takes longer to build than there is time: the start is kept")
-        return kept_start(problem, "freeform-mip", begun, described, watch, seed, trace)
+    begun = run.start_from(begin_freeform(problem, warm_start, start, seed, run.budget))
+    told = choices if formulation == "freeform" else {}
+    run.describe(formulation=formulation, **told, warm_start=warm_start)
+    kept = run.kept_without_time(size)
+    if kept is not None:
+        return kept
     columns = None
     if formulation == "set-cover":
-        columns = _priced(problem, begun, budget)
-        stopped = budget.stop_reason()
+        columns = _priced(problem, begun, run.budget)
+        stopped = run.budget.stop_reason()
         if not columns.sets.complete and stopped is not None:
             if begun is None:
                 raise NoSolution(
                     f"not all sets were found before the method stopped ({stopped.value})",
                     remedy="Give it more time, or a warm start",
                 )
-            trace.append(f"{columns.found:,} possible sets were found, and time ended")
-            return kept_start(
-                problem, "freeform-mip", begun, described, watch, seed, trace, stopped=stopped
-            )
-        trace.append(f"{len(columns.sets):,} of {columns.found:,} possible sets are left")
+            run.trace.append(f"{columns.found:,} possible sets were found, and time ended")
+            return run.kept(begun, stopped)
+        run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible sets are left")
         choices = {"sets": columns.sets}
-
-    def solved() -> Solution:
-        budget.report("building the model")
-        model = build(problem, formulation, **choices)
-        if begun is not None:
-            set_start(model, begun.assignment)
-        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-        return read_result(
-            problem, "freeform-mip", model, result, begun, described, watch, seed, trace
-        )
-
-    solution = solved_or_kept(
-        solved, problem, "freeform-mip", begun, described, watch, seed, trace, budget
-    )
+    trust = TrustOfLosses.of(problem, formulation)
+    solution = run.solve(lambda: (build(problem, formulation, **choices), trust))
     own = None if columns is None else columns.bound
     return solution if own is None else solution.with_bound(own)
 
@@ -231,10 +211,8 @@ def _assigned(
     trace = ["k = 2: solved as an assignment problem, without a solver"]
     bound = None
     if problem.compiled.monotone:
-        method = "assignment"
-        if assumed := problem.compiled.assumed:
-            method += f" (assuming that {' and '.join(assumed)})"
-        bound = Bound(dual_bound(costs, partners, duals), method, "argument", watch.seconds)
+        source = under_assumptions(problem, "assignment")
+        bound = Bound(dual_bound(costs, partners, duals), source, "argument", watch.seconds)
     else:
         trace.append(
             "best among sets of two records; larger ones are allowed, and may lose less since the "

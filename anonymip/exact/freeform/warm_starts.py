@@ -8,6 +8,7 @@ import numpy as np
 
 from anonymip.assignments import Assignment, Cover
 from anonymip.errors import InputError, InvalidAssignment, NoSolution
+from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.freeform.greedy import greedy
 from anonymip.heuristics.freeform.hungarian import hungarian
 from anonymip.heuristics.freeform.reassign import reassign
@@ -55,34 +56,30 @@ def begin_freeform(
     InvalidAssignment
         If the cover given breaks a rule.
     """
-    if given is not None:
-        return Solution.of(problem, given, method="start"), []
-    if name == "none":
-        return None, []
-    if name != "best" and name not in _STARTS:
-        raise InputError(
-            f"unknown warm start {name!r}", remedy=f"Use best, none, {', '.join(_STARTS)}"
-        )
     regular = problem
     if not isinstance(problem.recoding, Freeform):
         regular = problem.replace(recoding=Freeform())
-    found = []
-    for heuristic in _STARTS.values() if name == "best" else [_STARTS[name]]:
-        try:
-            found.append(heuristic(regular, seed=seed, budget=budget))
-        except (NoSolution, InputError):
-            # Some look at no rules, and some at no degrees; the model does.
-            continue
-    if found:
-        best = min(found, key=lambda solution: solution.objective)
-        if name == "best":
-            best = _lowered(regular, best, seed, budget)
+    found, remarks = find_start(
+        problem,
+        name,
+        given,
+        _STARTS,
+        seed,
+        budget,
+        heuristics_ask=regular,
+        # Some look at no rules, and some at no degrees; the model does.
+        passing=(NoSolution, InputError),
+    )
+    if found is not None and given is None:
+        best = _lowered(regular, found, seed, budget) if name == "best" else found
         return Solution.of(problem, best.assignment, method="start"), []
+    if not remarks:
+        return found, []
     whole = Cover.of(np.tile(np.arange(problem.n), (problem.n, 1)))
     try:
         return Solution.of(problem, whole, method="start"), ["the start covers the whole table"]
     except InvalidAssignment:
-        return None, ["no heuristic found a solution to start from"]
+        return None, remarks
 
 
 def _lowered(problem: Problem, begun: Solution, seed: int, budget: Budget) -> Solution:

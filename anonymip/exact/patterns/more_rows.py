@@ -8,9 +8,9 @@ from math import floor
 import numpy as np
 
 from anonymip.errors import InputError, NoSolution
-from anonymip.exact.failed_solver import FAILURES, told
+from anonymip.exact.failed_solver import FAILURES, what_failed
+from anonymip.exact.model_run import SECONDS_A_CONSTRAINT
 from anonymip.exact.patterns.pricing import columns_within
-from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy
 from anonymip.models import read, set_start
 from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
@@ -72,7 +72,7 @@ def with_most_rows(
         if result.values is not None:
             finer = Solution.of(problem, read(model), method=solution.method)
     except FAILURES as failure:
-        return found, [f"{_told(found, before)}; the most are not known: {told(failure)}"]
+        return found, [f"{_told(found, before)}; the most are not known: {what_failed(failure)}"]
     if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
         found = replace(solution, assignment=finer.assignment, objective=finer.objective)
     rows = _told(found, before)

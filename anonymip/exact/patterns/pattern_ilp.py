@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anonymip.assignments import Assignment
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
-from anonymip.errors import InputError, NoSolution
-from anonymip.exact.failed_solver import solved_or_kept
-from anonymip.exact.patterns.answer import read_answer
+from anonymip.errors import InputError
+from anonymip.exact.model_run import ModelRun
 from anonymip.exact.patterns.more_rows import with_most_rows
 from anonymip.exact.patterns.pricing import columns_within
 from anonymip.exact.patterns.proof import prove
-from anonymip.exact.solver_result import SECONDS_A_CONSTRAINT
+from anonymip.exact.patterns.trust import TrustOfPatterns
+from anonymip.exact.trust import Trust
+from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.models import build, model_size, set_start
+from anonymip.models import build, model_size
 from anonymip.models.patterns.pattern import strong_columns
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.rows.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions, solve_model
-from anonymip.status import Stopped
+
+if TYPE_CHECKING:
+    from pyomo.environ import ConcreteModel
 
 _FORMULATIONS = ("auto", "pattern", "pattern-strong", "parts")
-_STARTS = ("greedy", "search", "none")
+_STARTS: dict[str, Callable[..., Solution]] = {"greedy": pattern_greedy, "search": pattern_search}
 _SECOND_GOALS = ("none", "rows")
 #: Up to so many pairs of a type and an output row the strong model is solved as it stands; with so
 #: many times as many types under patterns they are not counted.
@@ -105,19 +107,21 @@ def pattern_ilp(
     NoSolution
         If no release exists, or nothing was found within the budget and there was no start.
     """
-    watch, budget = Stopwatch(), budget or Budget()
+    run = ModelRun.begin(
+        problem,
+        "pattern-ilp",
+        solver=solver,
+        gap=gap,
+        threads=threads,
+        log=log,
+        solver_options=solver_options,
+        budget=budget,
+        seed=seed,
+    )
     _refuse_unknown("formulation", formulation, _FORMULATIONS)
     _refuse_unknown("second goal", second_goal, _SECOND_GOALS)
-    _refuse_unknown("warm start", warm_start, _STARTS)
-    options = SolverOptions(
-        relative_gap=gap,
-        threads=threads,
-        seed=seed,
-        log=log,
-        solver_options=dict(solver_options or {}),
-    )
     recoding_of(problem)
-    begun, trace = _start(problem, warm_start, start, seed, budget)
+    run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget, best=False))
     own_call = log is not None or bool(solver_options)
     if formulation == "auto":
         formulation = _pick(problem, own_call)
@@ -126,51 +130,36 @@ def pattern_ilp(
             "the formulation parts calls the solver many times, and takes no log and no options",
             remedy="Use pattern-strong",
         )
-    described: dict[str, object] = {
-        "formulation": formulation,
-        "second_goal": second_goal,
-        "warm_start": warm_start,
-        "gap": gap,
-        **({"solver_options": dict(solver_options)} if solver_options else {}),
-    }
+    run.describe(formulation=formulation, second_goal=second_goal, warm_start=warm_start)
     if formulation == "parts":
         found = prove(
-            problem, start=begun, budget=budget, solver=solver, gap=gap, threads=threads, seed=seed
+            problem,
+            start=run.incumbent,
+            budget=run.budget,
+            solver=solver,
+            gap=gap,
+            threads=threads,
+            seed=seed,
         )
+        run.trace += found.trace
     else:
-        found = _solved(problem, formulation, begun, solver, options, budget)
-    trace += found.trace
+        found = _solved(run, formulation)
     if second_goal == "rows":
-        found, remarks = with_most_rows(found, solver, options, budget)
-        trace += remarks
+        found, remarks = with_most_rows(found, solver, run.settings, run.budget)
+        run.trace += remarks
     return replace(
         found,
-        method="pattern-ilp",
-        options=described,
-        seconds=watch.seconds,
+        method=run.method,
+        options=run.options,
+        seconds=run.watch.seconds,
         seed=seed,
-        trace=tuple(trace),
+        trace=tuple(run.trace),
     )
 
 
 def _refuse_unknown(what: str, given: str, known: tuple[str, ...]) -> None:
     if given not in known:
         raise InputError(f"unknown {what} {given!r}", remedy=f"Use {', '.join(known)}")
-
-
-def _start(
-    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
-) -> tuple[Solution | None, list[str]]:
-    """Return the solution to start from, and remarks; None if there is none."""
-    if given is not None:
-        return Solution.of(problem, given, method="start"), []
-    if name == "none":
-        return None, []
-    heuristic = pattern_search if name == "search" else pattern_greedy
-    try:
-        return heuristic(problem, seed=seed, budget=budget), []
-    except NoSolution:
-        return None, ["the heuristic found no solution to start from"]
 
 
 def _pick(problem: Problem, own_call: bool) -> str:
@@ -184,61 +173,43 @@ def _pick(problem: Problem, own_call: bool) -> str:
     return "pattern-strong" if few else "parts"
 
 
-def _solved(
-    problem: Problem,
-    formulation: str,
-    begun: Solution | None,
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
-) -> Solution:
+def _solved(run: ModelRun, formulation: str) -> Solution:
     """Return the solution of one model."""
-    watch, trace = Stopwatch(), list[str]()
+    problem, incumbent = run.problem, run.incumbent
     bound = pattern_row_bound(problem)
-    if begun is not None and proves_optimal(problem, begun.objective, bound.value, strict=True):
-        trace.append("the start is optimal: no record shares a cheaper pattern with enough others")
-        return replace(begun, trace=tuple(trace)).with_bound(bound)
+    if incumbent is not None and proves_optimal(
+        problem, incumbent.objective, bound.value, strict=True
+    ):
+        run.trace.append(
+            "the start is optimal: no record shares a cheaper pattern with enough others"
+        )
+        return incumbent.with_bound(bound)
     choices: dict[str, object] = {}
     if formulation == "pattern-strong":
         columns = strong_columns(problem)
-        if begun is not None:
-            columns, bound = _priced(columns, begun, budget, trace)
+        if incumbent is not None:
+            columns, bound = _priced(run, columns, incumbent)
         choices["columns"] = columns
         size = len(columns.rows)
     else:
         size = model_size(problem, formulation)
-    remaining = budget.remaining()
-    if begun is not None and remaining is not None and SECONDS_A_CONSTRAINT * size > remaining:
-        trace.append("the model takes longer to build than there is time: the start is kept")
-        kept = Solution.of(
-            problem,
-            begun.assignment,
-            method="pattern-ilp",
-            stopped=budget.stop_reason() or Stopped.TIME,
-            trace=tuple(trace),
-        )
-        return kept.with_bound(bound)
+    kept = run.kept_without_time(size, bound)
+    if kept is not None:
+        return kept
 
-    def solved() -> Solution:
-        budget.report("building the model")
+    def make() -> tuple[ConcreteModel, Trust]:
         model = build(problem, formulation, **choices)
-        if begun is not None:
-            set_start(model, begun.assignment)
-        result = solve_model(model, solver, options, start=begun is not None, budget=budget)
-        return read_answer(problem, model, result, begun, formulation, options, trace)
+        return model, TrustOfPatterns(model.context)
 
-    solution = solved_or_kept(
-        solved, problem, "pattern-ilp", begun, {}, watch, options.seed, trace, budget
-    )
-    return solution.with_bound(bound)
+    return run.solve(make, bound)
 
 
 def _priced(
-    columns: PatternColumns, begun: Solution, budget: Budget, trace: list[str]
+    run: ModelRun, columns: PatternColumns, incumbent: Solution
 ) -> tuple[PatternColumns, Bound]:
     """Return the columns that are left below the start, and a bound."""
-    left, bound = columns_within(columns, begun.objective, budget.share(_PRICING))
-    trace.append(
+    left, bound = columns_within(columns, incumbent.objective, run.budget.share(_PRICING))
+    run.trace.append(
         f"{len(left.rows):,} of {len(columns.rows):,} pairs of a type and an output row are left"
     )
     return left, bound

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILURES, told
+from anonymip.exact.failed_solver import FAILURES, what_failed
 from anonymip.exact.patterns.groups import (
     PricedPairs,
     SmallGroups,
@@ -225,7 +225,7 @@ class _Search:
             except FAILURES as failure:
                 if best is None:
                     raise
-                self._trace.append(f"{told(failure)}: the best release so far is kept")
+                self._trace.append(f"{what_failed(failure)}: the best release so far is kept")
                 return best, Stopped.ERROR, proven
             if found is not None and (best is None or found.objective < best.objective):
                 best = found

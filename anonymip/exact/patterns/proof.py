@@ -14,7 +14,7 @@ from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILURES, told
+from anonymip.exact.failed_solver import FAILURES, what_failed
 from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, parts_of
 from anonymip.exact.patterns.unassigned import enough_lone
 from anonymip.optimality import proves_optimal
@@ -188,7 +188,7 @@ def _solve(
             found.solver = part.solve(solver, options, share) or found.solver
         except FAILURES as failure:
             # What is known of this part stays: its release by heuristics, its bound by prices.
-            found.failed = told(failure)
+            found.failed = what_failed(failure)
     return found
 
 

@@ -20,6 +20,7 @@ from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.reporting import tell_links
 from anonymip.exact.split_carry.rest import MachineClock, reserved_seconds
 from anonymip.exact.split_carry.state import BOUND, LINKS, Chain, Link, links_of
+from anonymip.exact.trust import under_assumptions
 from anonymip.heuristics.growing.finish import finish
 from anonymip.models import formulations_of
 from anonymip.orders.orders import find_order
@@ -328,9 +329,7 @@ def _finished(
     if not one or np.isnan(bound) or options["subsolver"] != EXACT:
         return solution
     # One link that holds the whole table is the problem itself.
-    source = "search of the whole table"
-    if assumed := problem.compiled.assumed:
-        source += f" (assuming that {' and '.join(assumed)})"
+    source = under_assumptions(problem, "search of the whole table")
     return solution.with_bound(Bound(float(bound), source, "argument"))
 
 

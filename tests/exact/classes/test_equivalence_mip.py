@@ -28,7 +28,7 @@ from anonymip import (
     set_start,
     solve_model,
 )
-from anonymip.exact import failed_solver
+from anonymip.exact import failed_solver, model_run
 from anonymip.exact.classes import equivalence_mip as model_solve
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.trust import largest_effect
@@ -223,7 +223,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, **claims: Any) -> None:
     def fake(*_: Any, **__: Any) -> SolverResult:
         return replace(answer, **claims)
 
-    monkeypatch.setattr(model_solve, "solve_model", fake)
+    monkeypatch.setattr(model_run, "solve_model", fake)
 
 
 def test_lying_objective_is_caught(health: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +270,7 @@ def test_start_better_than_the_incumbent_is_kept(
         set_start(model, worse)
         return SolverResult(Stopped.TIME, np.zeros(1), 21.0, 0.1, 0.0, "Fake 1")
 
-    monkeypatch.setattr(model_solve, "solve_model", fake)
+    monkeypatch.setattr(model_run, "solve_model", fake)
     solution = equivalence_mip(health, formulation="bigm", start=start)
     assert groups_of(solution.assignment) == ((0, 1, 2), (3, 4, 5, 6))
     assert solution.status.stopped is Stopped.TIME
@@ -362,7 +362,7 @@ def test_what_cannot_be_modelled_is_refused_before_a_start_is_sought(
     def unexpected(*arguments: Any) -> None:
         raise AssertionError("a heuristic was run")
 
-    monkeypatch.setattr(model_solve, "_start", unexpected)
+    monkeypatch.setattr(model_solve, "find_start", unexpected)
     large = Problem(census(2000, 8, 1), 5)
     with pytest.raises(InputError, match="constraints and choices"):
         equivalence_mip(large, formulation="bigm", budget=Budget.of(0.1))

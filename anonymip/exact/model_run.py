@@ -1,0 +1,205 @@
+"""What every method does with a model: its start, the time to build it, the solver, a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anonymip.assignments import Assignment
+from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.errors import SolverError
+from anonymip.exact.failed_solver import FAILED, FAILURES, search_instead, what_failed
+from anonymip.exact.solver_result import read_result
+from anonymip.exact.trust import Trust
+from anonymip.models import set_start
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
+from anonymip.solvers import SolverOptions, solve_model
+from anonymip.status import Stopped
+
+if TYPE_CHECKING:
+    from pyomo.environ import ConcreteModel
+
+#: Building and handing over a constraint takes at least this long.
+SECONDS_A_CONSTRAINT = 1.5e-5
+
+
+@dataclass(eq=False)
+class ModelRun:
+    """One run of a method that builds a model and calls a solver; made by :meth:`begin`.
+
+    Parameters
+    ----------
+    problem, method
+        What is solved, and by which method.
+    solver, settings
+        Name of the solver adapter, and what it is given.
+    budget
+        Of the whole run.
+    watch
+        Runs since the method was called.
+    incumbent
+        The solution that the solver starts from; None if there is none.
+    options
+        Of the method, as the solution tells them.
+    trace
+        Remarks so far.
+    """
+
+    problem: Problem
+    method: str
+    solver: str
+    settings: SolverOptions
+    budget: Budget
+    watch: Stopwatch
+    incumbent: Solution | None = None
+    options: dict[str, object] = field(default_factory=dict)
+    trace: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls,
+        problem: Problem,
+        method: str,
+        *,
+        solver: str,
+        gap: float,
+        threads: int,
+        log: Path | None,
+        solver_options: Mapping[str, object] | None,
+        budget: Budget | None,
+        seed: int,
+    ) -> ModelRun:
+        """Return a run without a start.
+
+        Raises
+        ------
+        InputError
+            If a setting of the solver is out of range.
+        """
+        watch = Stopwatch()
+        settings = SolverOptions(
+            relative_gap=gap,
+            threads=threads,
+            seed=seed,
+            log=log,
+            solver_options=dict(solver_options or {}),
+        )
+        return cls(problem, method, solver, settings, budget or Budget(), watch)
+
+    def describe(self, **options: object) -> None:
+        """Set the options that the solution tells; gap and solver options are added."""
+        self.options = {**options, "gap": self.settings.relative_gap}
+        if self.settings.solver_options:
+            self.options["solver_options"] = dict(self.settings.solver_options)
+
+    def start_from(self, found: tuple[Solution | None, list[str]]) -> Solution | None:
+        """Take what the search for a start has found, and its remarks."""
+        self.incumbent, remarks = found
+        self.trace += remarks
+        return self.incumbent
+
+    def solution(
+        self,
+        assignment: Assignment,
+        stopped: Stopped,
+        bound: Bound | None = None,
+        solver: str | None = None,
+    ) -> Solution:
+        """Return the checked solution of an assignment, with all that is known of the run."""
+        return Solution.of(
+            self.problem,
+            assignment,
+            method=self.method,
+            bound=bound,
+            stopped=stopped,
+            options=self.options,
+            seconds=self.watch.seconds,
+            seed=self.settings.seed,
+            trace=tuple(self.trace),
+            solver=solver,
+        )
+
+    def kept_without_time(self, size: int, bound: Bound | None = None) -> Solution | None:
+        """Return the start if there is no time to build a model of so many constraints."""
+        remaining = self.budget.remaining()
+        if self.incumbent is None or remaining is None or SECONDS_A_CONSTRAINT * size <= remaining:
+            return None
+        self.trace.append("the model takes longer to build than there is time: the start is kept")
+        return self.kept(self.incumbent, self.budget.stop_reason() or Stopped.TIME, bound)
+
+    def kept(self, start: Solution, stopped: Stopped, bound: Bound | None = None) -> Solution:
+        """Return the start as the solution, with a bound that needs no solver."""
+        kept = self.solution(start.assignment, stopped)
+        own = lower_bound_of(self.problem) if bound is None else bound
+        return kept if own is None else kept.with_bound(own)
+
+    def solve(
+        self, make: Callable[[], tuple[ConcreteModel, Trust]], bound: Bound | None = None
+    ) -> Solution:
+        """Return what the solver finds; where it fails, the start with what bound is left.
+
+        Parameters
+        ----------
+        make
+            Builds the model, and says how far the solver's numbers can be relied on for it.
+        bound
+            That needs no solver; None: the one of the ladder of bounds, where it is needed.
+
+        Raises
+        ------
+        SolverError
+            If the solver fails, there is no start, and nothing else finds a release.
+        NoSolution
+            If there is neither a result nor a start, or no release obeys the rules.
+        """
+        try:
+            self.budget.report("building the model")
+            model, trust = make()
+            started = self.incumbent is not None
+            if self.incumbent is not None:
+                set_start(model, self.incumbent.assignment)
+            result = solve_model(
+                model, self.solver, self.settings, start=started, budget=self.budget
+            )
+            read = read_result(
+                self.problem,
+                model,
+                result,
+                self.incumbent,
+                trust,
+                own_options=bool(self.settings.solver_options),
+            )
+        except FAILURES as failure:
+            return self._without_solver(failure, bound)
+        self.trace += read.remarks
+        solution = self.solution(read.assignment, result.stopped, read.bound, result.solver)
+        # Where the solver's report is not enough, arithmetic may be: for a loss of 0 it always is.
+        if bound is None and not solution.is_optimal:
+            bound = lower_bound_of(self.problem)
+        return solution if bound is None else solution.with_bound(bound)
+
+    def _without_solver(self, failure: BaseException, bound: Bound | None) -> Solution:
+        """Return the better of the start and what a search without a solver finds."""
+        reason = what_failed(failure)
+        searched = search_instead(self.problem, self.budget, self.settings.seed)
+        found = self.incumbent
+        if searched is not None and (found is None or searched.objective < found.objective):
+            found = searched
+        if found is None:
+            if isinstance(failure, SolverError):
+                raise failure
+            remedy = "Use another solver, or fewer records"
+            raise SolverError(reason, remedy=remedy) from failure
+        start_stays = found is self.incumbent
+        what = "the start is kept" if start_stays else "a search without one took its place"
+        self.trace.append(f"{reason}: {FAILED}{what}")
+        kept = self.solution(found.assignment, Stopped.ERROR)
+        by_search = None if searched is None else searched.bound
+        for known in (lower_bound_of(self.problem), by_search, bound):
+            kept = kept if known is None else kept.with_bound(known)
+        return kept

@@ -1,0 +1,81 @@
+"""How far a solver's numbers can be relied on for models of patterns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import NoSolution
+from anonymip.exact.trust import TOO_HIGH, refuse_contradiction
+from anonymip.models.patterns.pattern_columns import PatternColumns
+from anonymip.solution import Solution
+from anonymip.solvers import SolverResult
+from anonymip.tolerances import FINE_EFFECT, FINE_LOSS, FINE_STEP, SOLVER_RESOLUTION
+
+#: Decimals that costs may have for losses to lie on a grid.
+_DECIMALS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class TrustOfPatterns:
+    """How far models of patterns can be relied on; costs of patterns are known, not declared.
+
+    Parameters
+    ----------
+    columns
+        What the model was built from.
+    """
+
+    columns: PatternColumns
+    needs_assumptions: bool = False
+
+    def no_release(self, solver: str) -> NoSolution | None:
+        """Return that mask and rules leave no release."""
+        return NoSolution(
+            f"no release keeps the mask and the rules, says {solver}",
+            remedy="Allow more patterns, such as the one of stars only, or suppression",
+        )
+
+    def compare(self, result: SolverResult, found: Solution) -> None:
+        """Refuse an objective below the loss; the tolerances of all records may add up."""
+        slack = self.columns.problem.n * self._resolution
+        refuse_contradiction(result, found, slack, "patterns")
+
+    def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
+        """Return what of a bound can be relied on, and remarks.
+
+        A loss much below that of the costliest pattern, or one that much cheaper patterns add to,
+        is finer than the solver's tolerances resolve: the bound is lowered by them. Where all
+        losses are multiples of a number of few decimals, a bound between two of them is raised to
+        the next.
+        """
+        losses, resolution = self._losses, self._resolution
+        if claimed - objective > resolution:
+            return None, [TOO_HIGH]
+        effect = float(losses.max(initial=0.0))
+        steps = np.diff(np.sort(losses))
+        finest = float(losses[losses > 0].min(initial=np.inf))
+        step = float(steps[steps > 4.0 * np.finfo(float).eps * effect].min(initial=np.inf))
+        fine = abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect
+        fine |= step < FINE_STEP * effect
+        value = claimed - resolution if fine else claimed
+        for decimals in range(_DECIMALS + 1):
+            grid = 10**decimals
+            if np.array_equal(np.round(losses, decimals), losses):
+                value = max(value, ceil((claimed - resolution) * grid) / grid)
+                break
+        return min(value, objective), []
+
+    @property
+    def _losses(self) -> NDArray[np.float64]:
+        """The losses that a record can have."""
+        price = [self.columns.price] if np.isfinite(self.columns.price) else []
+        return np.concatenate([self.columns.costs, price])
+
+    @property
+    def _resolution(self) -> float:
+        """What the tolerances of a solver may turn into."""
+        return SOLVER_RESOLUTION * float(np.abs(self._losses).max(initial=0.0))
