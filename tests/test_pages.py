@@ -169,6 +169,13 @@ def test_methods_name_the_source_of_the_registry() -> None:
         assert [part for part in REFERENCE.findall(spec.source) if part not in rows[name]] == []
 
 
+def test_the_readme_names_every_method() -> None:
+    """The table of the README has all methods that the package brings."""
+    section = (REPOSITORY / "README.md").read_text("utf-8").partition("\n## Methods\n")[2]
+    cells = re.findall(r"^\| (`[^|]*)\|", section.partition("\n## ")[0], re.MULTILINE)
+    assert {name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)} == set(BUILT_IN)
+
+
 def test_methods_of_the_papers_stand_by_their_papers() -> None:
     """The tables of a paper lead to every method whose source it is."""
     text = ARCHITECTURE.read_text(encoding="utf-8").partition("\n## From the papers")[2]
