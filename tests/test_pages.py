@@ -24,7 +24,7 @@ PAGES = [
 ]
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 #: A link to a Python file, and the names in it that the page speaks of.
-PLACE = re.compile(r"\]\(([^()\s]+\.py)\)((?: `[\w.]+`(?:,(?= `))?)*)")
+PLACE = re.compile(r"\]\(([^()\s]+\.py)\)((?:\s+`[\w.]+`(?:,(?=\s+`))?)*)")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 #: What a source says of a paper; the page may word the rest as it likes.
@@ -150,7 +150,7 @@ def test_what_leads_nowhere_is_seen() -> None:
     """A file, an anchor and a name that are not there are found; those that are there pass."""
     links = "[a](gone.md) [b](format.md#gone) [c](../README.md#methods) [d](https://example.org)"
     assert broken_links(ARCHITECTURE, links) == ["gone.md", "format.md#gone"]
-    names = "[x](../anonymip/solution.py) `Solution.of`, `Bound`, `Solution.gone` `gone`, `Gone`."
+    names = "[x](../anonymip/solution.py)\n`Solution.of`, `Bound`, `Solution.gone` `gone`,\n`Gone`."
     assert len(missing_names(ARCHITECTURE, names)) == 3
 
 
