@@ -1,4 +1,4 @@
-"""What a worker process and the process that started it say to each other.
+"""The messages between a worker process and the process that started it.
 
 Messages are pickles behind their length. A task travels as a pickle of its own inside its
 message: if it cannot be read on the other side, the message that names it still can.
@@ -15,32 +15,28 @@ _LENGTH = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
-class Paths:
-    """The first message: where the worker finds modules, as its parent does."""
-
-    search: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Request:
     """Run a task: a callable that takes a budget.
 
     Parameters
     ----------
     number
-        Told in every message about this request.
+        Repeated in every message about this request.
     task
         Pickle of the callable.
     remaining
         Seconds until its budget's deadline; None for none.
     scratch
         Folder for temporary files, which the parent removes: a killed worker cannot.
+    search
+        Where the worker finds modules, as its parent does at this moment.
     """
 
     number: int
     task: bytes
     remaining: float | None
     scratch: str
+    search: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Report:
-    """What the task told its budget."""
+    """What the task reported to its budget."""
 
     number: int
     phase: str

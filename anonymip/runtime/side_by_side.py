@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from typing import TypeVar
 
-from anonymip.errors import InputError
+from anonymip.errors import AnonymipError, InputError
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.isolation import Killed, can_isolate, run_isolated
+from anonymip.runtime.worker_pool import Killed, can_isolate, run_isolated
+from anonymip.status import Stopped
 
 T = TypeVar("T")
 
@@ -34,13 +42,19 @@ def workers_of(jobs: int) -> int:
     return jobs or min(2, os.cpu_count() or 1)
 
 
+def can_be_sent(task: Task[T]) -> bool:
+    """Return whether a task can be handed to another process."""
+    return _content(task) is not None
+
+
 def run_side_by_side(
     tasks: Sequence[Task[T]],
     budget: Budget,
     *,
     jobs: int,
-    apart: bool,
+    in_processes: bool,
     phase: str,
+    by_task: bool = False,
 ) -> list[T]:
     """Run computations at the same time and return what they return, in their order.
 
@@ -50,43 +64,53 @@ def run_side_by_side(
         The computations.
     budget
         Each gets what is left of the time; where they are more than can run at a time, its share.
-        An interrupt reaches all of them. Its listener hears the sums of what they report, in the
-        caller's thread.
+        An interrupt reaches all of them. Its listener is called in the caller's thread.
     jobs
         How many run at a time.
-    apart
-        Whether in processes of their own, for work that Python itself does; else in threads, for
-        work of kernels, which do not wait for each other and start at once. What cannot be sent to
-        another process is done in threads as well.
+    in_processes
+        Whether in worker processes, for work that Python itself does; else in threads, for work of
+        kernels, which do not wait for each other and start at once. What cannot be sent to another
+        process is done in threads as well.
     phase
         What is being done, for people.
+    by_task
+        Whether the listener hears how many tasks have ended; else the sums of what they report.
 
     Raises
     ------
+    AnonymipError
+        If a worker process dies.
     Exception
         What the first task that fails raises; the others are interrupted.
     """
     workers = min(jobs, len(tasks))
-    apart = apart and workers > 1 and can_isolate() and all(map(_can_be_sent, tasks))
-    heard: list[Progress | None] = [None] * len(tasks)
+    contents: list[bytes | None] = [None] * len(tasks)
+    if in_processes and workers > 1 and can_isolate():
+        contents = [_content(task) for task in tasks]
+    in_processes = None not in contents
+    reports: list[Progress | None] = [None] * len(tasks)
     budgets: list[Budget] = []
+    unwanted = threading.Event()
 
     def run(number: int, task: Task[T]) -> T:
         # Those that wait need their time too.
         share = min(1.0, workers / (len(tasks) - number))
         own = Budget()
         own.deadline = budget.share(share).deadline
-        own.progress = lambda message: heard.__setitem__(number, message)
+        if not by_task:
+            own.progress = lambda message: reports.__setitem__(number, message)
         budgets.append(own)
         if budget.is_interrupted:
             own.interrupt()
-        return _apart(task, own) if apart else task(own)
+        content = contents[number] if in_processes else None
+        return task(own) if content is None else _in_process(task, content, own, unwanted)
 
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(run, number, task) for number, task in enumerate(tasks)]
+    with ThreadPoolExecutor(workers) as threads:
+        futures = [threads.submit(run, number, task) for number, task in enumerate(tasks)]
         try:
-            _attend(futures, budget, budgets, heard, phase)
+            _attend(futures, budget, budgets, None if by_task else reports, phase)
         finally:
+            unwanted.set()
             for future in futures:
                 future.cancel()
             for own in budgets:
@@ -98,40 +122,56 @@ def _attend(
     futures: list[Future[T]],
     budget: Budget,
     budgets: list[Budget],
-    heard: list[Progress | None],
+    reports: list[Progress | None] | None,
     phase: str,
 ) -> None:
-    """Wait for the tasks; hand an interrupt on, report what they do together."""
-    open_ones = set(futures)
+    """Wait for the tasks; hand an interrupt on, report what they do together or how many ended."""
+    open_ones, ended = set(futures), 0
     while open_ones:
-        done, open_ones = wait(open_ones, _POLL, FIRST_EXCEPTION)
+        done, open_ones = wait(open_ones, _POLL, FIRST_COMPLETED)
         for future in done:
             future.result()
+            ended += 1
+            if reports is None:
+                budget.report(phase, done=ended, total=len(futures))
         if budget.is_interrupted:
             for own in budgets:
                 own.interrupt()
-        told = [message for message in heard if message is not None]
-        if told:
+        known = [message for message in reports or () if message is not None]
+        if known:
             budget.report(
                 phase,
-                done=sum(message.done or 0 for message in told),
-                total=sum(message.total or 0 for message in told),
-                incumbent=sum(message.incumbent or 0.0 for message in told),
+                done=sum(message.done or 0 for message in known),
+                total=sum(message.total or 0 for message in known),
+                incumbent=sum(message.incumbent or 0.0 for message in known),
             )
 
 
-def _can_be_sent(task: Task[T]) -> bool:
+def _content(task: Task[T]) -> bytes | None:
+    """Return a task as bytes; None if it cannot leave this process."""
     try:
-        pickle.dumps(task)
+        return pickle.dumps(task)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return True
+        return None
 
 
-def _apart(task: Task[T], budget: Budget) -> T:
-    """Run a task in a process of its own; what does not end in time is done here without any."""
-    outcome = run_isolated(task, budget.remaining(), budget)
+def _in_process(task: Task[T], content: bytes, budget: Budget, unwanted: threading.Event) -> T:
+    """Run a task in a worker process; what does not end in time is done here without any.
+
+    Unless it is `unwanted` by then, since another task has failed.
+    """
+    outcome: T | Killed = run_isolated(content, budget.remaining(), budget, _failure)
     if isinstance(outcome, Killed):
+        if unwanted.is_set():
+            raise CancelledError
         spent = Budget(time.monotonic())
+        if outcome.reason is Stopped.INTERRUPT:
+            spent.interrupt()
         return task(spent)
     return outcome
+
+
+def _failure(what: str) -> AnonymipError:
+    return AnonymipError(
+        f"a worker process {what}", remedy="Use jobs = 1, or a smaller table if memory was short"
+    )

@@ -1,8 +1,8 @@
-"""The worker process in which solvers run, so that they can be killed.
+"""The worker process: runs tasks that its parent sends, and can be killed.
 
-Started by :mod:`anonymip.runtime.isolation` as ``python -m anonymip.runtime.worker``. Tasks come
-in by standard input, answers go out by what was standard output at the start; after that,
-nothing a solver prints reaches the pipe. The process ends when its input closes. It loads
+Started by :mod:`anonymip.runtime.worker_process` as ``python -m anonymip.runtime.worker``. Tasks
+come in by standard input, answers go out by what was standard output at the start; after that,
+nothing a task prints reaches the pipe. The process ends when its input closes. By itself it loads
 neither Pyomo nor numba.
 """
 
@@ -23,7 +23,6 @@ from anonymip.errors import AnonymipError
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.messages import (
     Interrupt,
-    Paths,
     Raised,
     Ready,
     Report,
@@ -50,6 +49,7 @@ class _Worker:
         self._send(Ready())
         while True:
             request, budget = self._waiting.get()
+            sys.path[:] = request.search
             tempfile.tempdir = request.scratch
             self._send(_answer(request, budget))
 
@@ -57,9 +57,7 @@ class _Worker:
         try:
             while True:
                 message = read_message(self._source)
-                if isinstance(message, Paths):
-                    sys.path[:] = message.search
-                elif isinstance(message, Request):
+                if isinstance(message, Request):
                     self._scratch = message.scratch
                     budget = self._budget(message)
                     self._current = (message.number, budget)
@@ -79,7 +77,7 @@ class _Worker:
     def _budget(self, request: Request) -> Budget:
         deadline = None if request.remaining is None else time.monotonic() + request.remaining
 
-        def tell(progress: Progress) -> None:
+        def send(progress: Progress) -> None:
             self._send(
                 Report(
                     request.number,
@@ -91,7 +89,7 @@ class _Worker:
                 )
             )
 
-        return Budget(deadline, tell)
+        return Budget(deadline, send)
 
     def _send(self, message: object) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ from anonymip.errors import (
     SolverUnavailable,
 )
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.isolation import Killed, can_isolate, prepare, run_isolated
+from anonymip.runtime.worker_pool import Killed, can_isolate, prepare, run_isolated
 from anonymip.solvers.interface import (
     Availability,
     Solver,

@@ -36,6 +36,16 @@ def failing(budget: Budget) -> None:
     raise NoSolution("as told", remedy="Ask for something else")
 
 
+def dying(budget: Budget) -> None:
+    """End the process."""
+    os._exit(3)
+
+
+def deaf(budget: Budget) -> None:
+    """Never end."""
+    time.sleep(600.0)
+
+
 def deaf_elsewhere(budget: Budget) -> str:
     """Never end unless there is no time from the beginning."""
     while True:

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from anonymip import Budget, InputError, NoSolution, Progress, Stopped
+from anonymip import AnonymipError, Budget, InputError, NoSolution, Progress, Stopped
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
 from tests.runtime import side_tasks
 
@@ -19,28 +19,30 @@ def run(
     tasks: Sequence[Callable[[Budget], object]],
     budget: Budget | None = None,
     jobs: int = 2,
-    apart: bool = False,
+    in_processes: bool = False,
 ) -> list[object]:
     """Run tasks on an ample budget."""
-    return run_side_by_side(tasks, budget or Budget(), jobs=jobs, apart=apart, phase="testing")
+    return run_side_by_side(
+        tasks, budget or Budget(), jobs=jobs, in_processes=in_processes, phase="testing"
+    )
 
 
-@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("in_processes", [False, True])
 @pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_results_come_in_the_order_of_the_tasks(apart: bool, jobs: int) -> None:
+def test_results_come_in_the_order_of_the_tasks(in_processes: bool, jobs: int) -> None:
     """Whatever ends first."""
     tasks = [partial(side_tasks.squared, number=number) for number in range(4)]
-    assert run(tasks, jobs=jobs, apart=apart) == [0, 1, 4, 9]
+    assert run(tasks, jobs=jobs, in_processes=in_processes) == [0, 1, 4, 9]
 
 
-def test_apart_means_another_process() -> None:
+def test_in_processes_means_another_process() -> None:
     """Unless one task runs at a time, or a task cannot be sent."""
     here = os.getpid()
     tasks: list[Callable[[Budget], object]] = [side_tasks.process] * 2
-    assert here not in run(tasks, apart=True)
-    assert run(tasks, apart=False) == [here, here]
-    assert run(tasks, apart=True, jobs=1) == [here, here]
-    assert run([*tasks, lambda budget: os.getpid()], apart=True) == [here, here, here]
+    assert here not in run(tasks, in_processes=True)
+    assert run(tasks, in_processes=False) == [here, here]
+    assert run(tasks, in_processes=True, jobs=1) == [here, here]
+    assert run([*tasks, lambda budget: os.getpid()], in_processes=True) == [here, here, here]
 
 
 def test_tasks_run_at_the_same_time() -> None:
@@ -49,20 +51,20 @@ def test_tasks_run_at_the_same_time() -> None:
     assert run([lambda budget: meeting.wait() >= 0] * 2) == [True, True]
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_an_interrupt_reaches_all(apart: bool) -> None:
+@pytest.mark.parametrize("in_processes", [False, True])
+def test_an_interrupt_reaches_all(in_processes: bool) -> None:
     """Tasks that run stop, and those that wait begin interrupted."""
     budget = Budget()
     threading.Timer(0.3, budget.interrupt).start()
-    found = run([side_tasks.until_stopped] * 3, budget, apart=apart)
+    found = run([side_tasks.until_stopped] * 3, budget, in_processes=in_processes)
     assert found == [Stopped.INTERRUPT.name] * 3
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_the_time_is_shared_where_tasks_wait(apart: bool) -> None:
+@pytest.mark.parametrize("in_processes", [False, True])
+def test_the_time_is_shared_where_tasks_wait(in_processes: bool) -> None:
     """All of four tasks, two at a time, get some of it, and none more than is left."""
     budget = Budget.of(60.0)
-    found = run([side_tasks.seconds_left] * 4, budget, apart=apart)
+    found = run([side_tasks.seconds_left] * 4, budget, in_processes=in_processes)
     assert all(isinstance(left, float) for left in found)
     first, second, third, last = (float(str(left)) for left in found)
     assert 0 < first <= 30
@@ -79,8 +81,55 @@ def test_the_first_failure_ends_all() -> None:
 
 def test_a_process_that_does_not_end_in_time_is_replaced() -> None:
     """Its task is done here without time: whoever asks gets an answer."""
-    found = run([side_tasks.deaf_elsewhere] * 2, Budget.of(0.5), apart=True)
+    found = run([side_tasks.deaf_elsewhere] * 2, Budget.of(0.5), in_processes=True)
     assert found == [Stopped.TIME.name] * 2
+
+
+def test_a_process_that_dies_is_an_error() -> None:
+    """It is named with what became of it and what to do; no solver is blamed."""
+    with pytest.raises(AnonymipError, match=r"a worker process ended with exit code 3") as caught:
+        run([side_tasks.dying] * 2, in_processes=True)
+    assert type(caught.value) is AnonymipError
+    assert "jobs = 1" in str(caught.value)
+
+
+def test_a_process_that_ignores_an_interrupt_is_replaced() -> None:
+    """Its task is done here with the same reason to stop."""
+    budget = Budget()
+    threading.Timer(0.3, budget.interrupt).start()
+    found = run([side_tasks.deaf_elsewhere] * 2, budget, in_processes=True)
+    assert found == [Stopped.INTERRUPT.name] * 2
+
+
+def test_what_is_killed_after_a_failure_is_not_done_again() -> None:
+    """Nobody waits for it: the failure of the other task is what is raised."""
+    begun: list[int] = []
+    with pytest.raises(NoSolution, match="as told"):
+        run([side_tasks.failing, Deaf(begun)], in_processes=True)
+    assert begun == []
+
+
+class Deaf:
+    """A task that does not listen, and notes where it is called again."""
+
+    def __init__(self, begun: list[int]) -> None:
+        self.begun = begun
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial, (side_tasks.deaf,)
+
+    def __call__(self, budget: Budget) -> None:
+        """Be noted."""
+        self.begun.append(1)
+
+
+def test_tasks_that_ended_are_counted() -> None:
+    """A listener may ask for tasks instead of sums, each once and also from processes."""
+    heard: list[Progress] = []
+    tasks = [partial(side_tasks.squared, number=number) for number in range(4)]
+    budget = Budget(progress=heard.append)
+    run_side_by_side(tasks, budget, jobs=2, in_processes=True, phase="testing", by_task=True)
+    assert [(message.done, message.total) for message in heard] == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_reports_are_summed_and_heard_in_the_callers_thread() -> None:

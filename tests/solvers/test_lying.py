@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 import pytest
 
 from anonymip.errors import InputError, SolverError
-from anonymip.runtime import isolation
+from anonymip.runtime import worker_pool
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.solvers import SolverOptions, SolverResult, solve_model
 from anonymip.status import Stopped
@@ -182,7 +182,7 @@ def test_own_errors_come_through_as_themselves() -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill sooner than usual."""
-    monkeypatch.setattr(isolation, "GRACE", 0.2)
+    monkeypatch.setattr(worker_pool, "GRACE", 0.2)
 
 
 @pytest.mark.parametrize("bound", [2.0, float("-inf")])

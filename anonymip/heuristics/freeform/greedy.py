@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonymip.errors import InputError
-from anonymip.heuristics.freeform.parts.partitioned import in_parts
+from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.greedy_by_originals import let_originals_choose
 from anonymip.heuristics.freeform.rounds.greedy_by_sets import let_sets_choose
 from anonymip.heuristics.freeform.rounds.reciprocal_rounds import grow_pairs

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.assignment import assign
-from anonymip.heuristics.freeform.parts.partitioned import in_parts
+from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, add
 from anonymip.heuristics.freeform.rounds.reciprocal_assignment import assign_pairs
 from anonymip.heuristics.freeform.rounds.rounds import Rounds

@@ -13,7 +13,7 @@ from anonymip.errors import InputError
 from anonymip.graphs import degree_of
 from anonymip.heuristics.freeform.exchanges.match_swaps import swap_matches
 from anonymip.heuristics.freeform.exchanges.matching_exchange import MatchingExchange
-from anonymip.heuristics.freeform.parts.partitioned import in_parts
+from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.weight_matrix import LARGEST_TABLE
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform

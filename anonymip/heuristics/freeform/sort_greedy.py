@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.heuristics.freeform.parts.partitioned import in_parts
+from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.dead_ends import match_originals_left, match_sets_left
 from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights, add
 from anonymip.heuristics.freeform.rounds.original_blocks import (

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 from anonymip.errors import AnonymipError
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.isolation import Killed, can_isolate, run_isolated
+from anonymip.runtime.worker_pool import Killed, can_isolate, run_isolated
 from anonymip.solvers.interface import Availability
 
 #: Seconds that a licence server has to answer.

@@ -174,7 +174,7 @@ def run_stretches(
         _sendable(stretches) if apart and workers > 1 else stretches,
         budget,
         jobs=workers,
-        apart=apart,
+        in_processes=apart,
         phase="solving links",
     )
     stopped = next((run.stopped for run in runs if run.stopped is not None), None)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,12 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.freeform.finish_cover import finish_cover
-from anonymip.heuristics.freeform.parts.worker_pool import Crew, PartResult, PartTask
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.side_by_side import can_be_sent, run_side_by_side, workers_of
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -117,23 +116,18 @@ def solve_in_parts(
         If the method finds no solution of a part, or a part cannot have the diversity.
     """
     watch, budget = Stopwatch(), budget or Budget()
-    workers = _jobs(jobs)
+    workers = workers_of(jobs)
     if part == 0 or problem.n <= part:
         return method(problem, budget=budget, seed=seed, **options)
     rows = _parts(problem, part)
-    workers = min(workers, len(rows))
     tasks = [_task(problem, records, method, seed, options) for records in rows]
     trace: tuple[str, ...] = (f"{len(rows)} parts of up to {part} records",)
-    results = None
-    if workers > 1:
-        try:
-            messages = [pickle.dumps(task) for task in tasks]
-        except (pickle.PicklingError, AttributeError, TypeError):
-            trace += ("the problem cannot be handed to other processes: solved in this one",)
-        else:
-            results = Crew(workers).solve(messages, budget)
-    if results is None:
-        results = list(_one_by_one(tasks, budget))
+    if workers > 1 and not can_be_sent(tasks[0]):
+        workers = 1
+        trace += ("the problem cannot be handed to other processes: solved in this one",)
+    results = run_side_by_side(
+        tasks, budget, jobs=workers, in_processes=True, phase="solving parts", by_task=True
+    )
     covers = [Cover(result.start, result.members) for result in results]
     return finish_cover(
         problem,
@@ -147,10 +141,40 @@ def solve_in_parts(
     )
 
 
-def _jobs(jobs: int) -> int:
-    if jobs < 0:
-        raise InputError(f"jobs is {jobs}", remedy="Give at least 1, or 0 for the number of cores")
-    return jobs or min(2, os.cpu_count() or 1)
+@dataclass(frozen=True, eq=False)
+class _PartResult:
+    """What is known of a part that was solved.
+
+    Parameters
+    ----------
+    start, members
+        Its cover, records numbered within the part.
+    stopped, method, seed
+        As its solution has them.
+    """
+
+    start: NDArray[np.int64]
+    members: NDArray[np.int32]
+    stopped: Stopped
+    method: str
+    seed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class _PartTask:
+    """A part to solve: the method with its options, the problem of the part, and the seed."""
+
+    method: Method
+    problem: Problem
+    seed: int
+
+    def __call__(self, budget: Budget) -> _PartResult:
+        """Solve the part."""
+        solution = self.method(self.problem, budget=budget, seed=self.seed)
+        cover = cast(Cover, solution.assignment)
+        return _PartResult(
+            cover.start, cover.members, solution.status.stopped, solution.method, solution.seed
+        )
 
 
 def _parts(problem: Problem, part: int) -> list[NDArray[np.int64]]:
@@ -174,14 +198,14 @@ def _task(
     method: Method,
     seed: int,
     options: dict[str, Any],
-) -> PartTask:
+) -> _PartTask:
     changes: dict[str, Any] = {"microdata": problem.microdata.take(records)}
     recoding = problem.recoding
     if isinstance(recoding, Freeform) and recoding.degrees is not None:
         degrees = tuple(np.array(recoding.degrees)[records].tolist())
         changes["recoding"] = Freeform(recoding.reciprocal, degrees)
     try:
-        return PartTask(partial(method, **options), problem.replace(**changes), seed)
+        return _PartTask(partial(method, **options), problem.replace(**changes), seed)
     except InputError as error:
         raise NoSolution(
             f"a part of {len(records)} records has no solution: {error.message}",
@@ -189,16 +213,7 @@ def _task(
         ) from error
 
 
-def _one_by_one(tasks: list[PartTask], budget: Budget) -> Iterator[PartResult]:
-    for done, task in enumerate(tasks):
-        share = budget.share(1 / (len(tasks) - done))
-        # The progress within a part is none of the whole.
-        share.progress = None
-        yield task.run(share)
-        budget.report("solving parts", done=done + 1, total=len(tasks))
-
-
-def _first_stop(results: list[PartResult]) -> Stopped | None:
+def _first_stop(results: list[_PartResult]) -> Stopped | None:
     """Return why some part stopped early; None if none did."""
     early = {result.stopped for result in results}
     for reason in (Stopped.INTERRUPT, Stopped.TIME):

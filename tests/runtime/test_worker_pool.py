@@ -1,4 +1,4 @@
-"""Tests of worker processes: reused, apart, silent, killed, and gone with their parent."""
+"""Tests of worker processes: reused, separate, silent, killed, and gone with their parent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 from anonymip import errors
 from anonymip.errors import InvalidAssignment, SolverError
-from anonymip.runtime import isolation
+from anonymip.runtime import worker_pool
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.isolation import run_isolated
+from anonymip.runtime.worker_pool import run_isolated
 from tests.runtime import tasks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,9 +26,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 @pytest.fixture(autouse=True)
 def fresh_pool() -> Iterator[None]:
     """Begin and end each test without idle workers."""
-    isolation._pool.end()
+    worker_pool._pool.end()
     yield
-    isolation._pool.end()
+    worker_pool._pool.end()
 
 
 def test_worker_is_another_process_and_stays() -> None:
@@ -50,7 +50,7 @@ def test_tasks_at_the_same_time_have_a_worker_each() -> None:
     for thread in threads:
         thread.join()
     assert len(set(found)) == 2
-    assert len(isolation._pool._idle) == 2
+    assert len(worker_pool._pool._idle) == 2
 
 
 def test_worker_is_light() -> None:
@@ -61,9 +61,33 @@ def test_worker_is_light() -> None:
     assert not {name.partition(".")[0] for name in names} & heavy
 
 
-def test_worker_finds_the_modules_of_its_parent() -> None:
-    """The search path is handed over as it is now, not as it was in the environment."""
+def test_worker_finds_the_modules_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search path of a task is its parent's at this moment, also in a worker that waited."""
     assert run_isolated(tasks.search_path, None, Budget()) == sys.path
+    monkeypatch.setattr(sys, "path", [*sys.path, "elsewhere"])
+    assert run_isolated(tasks.search_path, None, Budget()) == sys.path
+
+
+def test_few_workers_wait() -> None:
+    """What idle workers have loaded stays in memory: of three that ran two are kept."""
+    taken = [worker_pool._pool.take(worker_pool.solver_failure) for _ in range(3)]
+    for worker in taken:
+        worker_pool._pool.give_back(worker)
+    assert worker_pool._pool._idle == taken[:2]
+    assert [worker.is_alive() for worker in taken] == [True, True, False]
+
+
+def test_process_that_cannot_be_started_is_a_failure_of_the_solver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever has a start can then keep it."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(SolverError, match=r"cannot be started .Cannot allocate memory"):
+        run_isolated(tasks.process_number, None, Budget())
 
 
 def test_output_of_a_task_does_not_disturb_the_pipe() -> None:
@@ -114,7 +138,7 @@ def test_answer_that_cannot_be_sent_is_an_error() -> None:
 
 def test_task_that_the_worker_cannot_read_is_an_error() -> None:
     """A pickle that names an unknown module is told as such."""
-    content = pickle.dumps(tasks.process_number).replace(b"tests.solvers", b"tests.solverz")
+    content = pickle.dumps(tasks.process_number).replace(b"tests.runtime", b"tests.runtimz")
     with pytest.raises(SolverError, match="ModuleNotFoundError"):
         run_isolated(content, None, Budget())
 
@@ -128,7 +152,7 @@ def test_exception_of_a_listener_kills_the_worker() -> None:
     before = run_isolated(tasks.process_number, None, Budget())
     with pytest.raises(KeyboardInterrupt):
         run_isolated(tasks.wait_for_interrupt, None, Budget(progress=listen))
-    assert isolation._pool._idle == []
+    assert worker_pool._pool._idle == []
     assert isinstance(before, int)
     assert not is_running(before)
 
@@ -137,7 +161,7 @@ def test_idle_worker_that_died_is_replaced() -> None:
     """A worker that somebody killed between two tasks is not used again."""
     before = run_isolated(tasks.process_number, None, Budget())
     assert isinstance(before, int)
-    (worker,) = isolation._pool._idle
+    (worker,) = worker_pool._pool._idle
     worker._process.kill()
     worker._process.wait()
     after = run_isolated(tasks.process_number, None, Budget())
@@ -146,17 +170,17 @@ def test_idle_worker_that_died_is_replaced() -> None:
 
 def test_prepared_worker_is_the_one_that_is_used() -> None:
     """Preparing twice starts one process, and the first task takes it."""
-    isolation.prepare()
-    isolation.prepare()
-    (worker,) = isolation._pool._idle
+    worker_pool.prepare()
+    worker_pool.prepare()
+    (worker,) = worker_pool._pool._idle
     assert run_isolated(tasks.process_number, None, Budget()) == worker._process.pid
 
 
 SCRIPT = """
 import os, sys
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.isolation import run_isolated
-from tests.solvers import tasks
+from anonymip.runtime.worker_pool import run_isolated
+from tests.runtime import tasks
 print(run_isolated(tasks.process_number, None, Budget()), flush=True)
 {end}
 """

@@ -1,1 +1,0 @@
-"""Freeform heuristics on tables in parts, in several processes."""

@@ -1,0 +1,263 @@
+"""Run a task in a worker process that is killed if it does not end in time.
+
+Native code that ignores its time limit cannot be stopped from within its own process, and work
+that Python does itself runs on one core in a process. Workers are fresh interpreters, no forks and
+no :mod:`multiprocessing`: scripts need no main guard, notebooks work, and nothing of the parent's
+state leaks into a task. A worker is started at the first task and kept for later ones; tasks that
+run at the same time (:mod:`anonymip.runtime.side_by_side`) get one worker each.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import pickle
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from anonymip.errors import AnonymipError, SolverError
+from anonymip.runtime.budget import GRACE, Budget
+from anonymip.runtime.messages import Interrupt, Raised, Report, Request, Returned
+from anonymip.runtime.worker_process import Ended, WorkerProcess
+from anonymip.status import Stopped
+
+T = TypeVar("T")
+
+#: Makes the exception of a worker that did not do its work from what happened to it.
+Failure = Callable[[str], AnonymipError]
+
+_POLL = 0.05
+#: Idle workers that are kept: what they have loaded stays in memory.
+_MOST_IDLE = 2
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A task that had to be killed.
+
+    Parameters
+    ----------
+    reason
+        ``TIME`` or ``INTERRUPT``.
+    bound
+        The last bound that it reported; None if none.
+    """
+
+    reason: Stopped
+    bound: float | None
+
+
+def solver_failure(what: str) -> AnonymipError:
+    """Return the exception that a worker which runs a solver is replaced by."""
+    return SolverError(
+        f"the solver's process {what}",
+        remedy="Try another solver, or a smaller model if memory was short; SolverOptions.log "
+        "keeps the solver's log",
+    )
+
+
+class _Pool:
+    """The workers of this process that wait for a task."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Be empty: after a fork the workers belong to the parent."""
+        self._lock = threading.Lock()
+        self._idle: list[WorkerProcess] = []
+        self._numbers = itertools.count(1)
+
+    def take(self, failure: Failure) -> WorkerProcess:
+        """Return an idle worker, or a new one."""
+        with self._lock:
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.is_alive():
+                    return worker
+                worker.end()
+        try:
+            return WorkerProcess()
+        except OSError as error:
+            raise failure(f"cannot be started ({error.strerror})") from error
+
+    def give_back(self, worker: WorkerProcess) -> None:
+        """Keep a worker for a later task, unless enough wait for one."""
+        with self._lock:
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(worker)
+                return
+        worker.end()
+
+    def number(self) -> int:
+        """Return a number that no other task of this process has."""
+        return next(self._numbers)
+
+    def end(self) -> None:
+        """End all idle workers."""
+        with self._lock:
+            workers, self._idle = self._idle, []
+        for worker in workers:
+            worker.end()
+
+
+_pool = _Pool()
+atexit.register(_pool.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forget)
+
+
+def can_isolate() -> bool:
+    """Return whether this process knows an interpreter to run a worker with."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def prepare() -> None:
+    """Start a worker, if none waits, so that it loads while the caller does something else."""
+    _pool.give_back(_pool.take(solver_failure))
+
+
+def run_isolated(
+    task: Callable[[Budget], T] | bytes,
+    time_limit: float | None,
+    budget: Budget,
+    failure: Failure = solver_failure,
+) -> T | Killed:
+    """Run a task in a worker process and return what it returns.
+
+    Parameters
+    ----------
+    task
+        Called with a budget whose listener and interrupt are those of `budget`; or its pickle.
+        It must come from a module that the worker can import.
+    time_limit
+        Seconds that the task has; `GRACE` seconds later it is killed. None for no limit.
+    budget
+        An interrupt is passed on, and the task is killed if it does not end `GRACE` seconds
+        later. The listener is called in the caller's thread.
+    failure
+        Makes the exception for a worker that fails.
+
+    Returns
+    -------
+    T or Killed
+        What the task returned.
+
+    Raises
+    ------
+    AnonymipError
+        What the task raised.
+    SolverError
+        Or what `failure` makes: the task raised anything else, or its process died.
+    """
+    content = task if isinstance(task, bytes) else pickle.dumps(task)
+    began = time.monotonic()
+    deadline = None if time_limit is None else began + time_limit
+    worker, clean = _pool.take(failure), False
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix="anonymip-solve-", ignore_cleanup_errors=True
+        ) as scratch:
+            try:
+                watch = _Watch(worker, _pool.number(), deadline, budget, failure)
+                outcome = watch.run(content, scratch)
+                clean = not isinstance(outcome, Killed)
+            except _TaskFailed as raised:
+                clean = True
+                raise raised.error from None
+            finally:
+                if not clean:
+                    worker.end()  # before its folder is removed
+    finally:
+        if clean:
+            _pool.give_back(worker)
+    return cast("T | Killed", outcome)
+
+
+class _TaskFailed(Exception):
+    """Carries what a task raised out of a worker that is fit for the next one."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+@dataclass
+class _Watch:
+    """One task in its worker, watched until it ends or is given up."""
+
+    worker: WorkerProcess
+    number: int
+    deadline: float | None
+    budget: Budget
+    failure: Failure
+    interrupted: float | None = None
+    bound: float | None = None
+
+    def run(self, content: bytes, scratch: str) -> object:
+        """Send the task and return what came of it, or a `Killed` if it must be killed."""
+        sent = False
+        while True:
+            # Sent when the worker is ready, so that its start counts as time spent.
+            if not sent and self.worker.is_ready:
+                self._send(content, scratch)
+                sent = True
+            message = self.worker.receive(_POLL)
+            if isinstance(message, Returned) and message.number == self.number:
+                return message.value
+            self._take_in(message)
+            reason = self._given_up()
+            if reason is not None:
+                return self._last_chance(reason)
+
+    def _send(self, content: bytes, scratch: str) -> None:
+        remaining = None
+        if self.deadline is not None:
+            remaining = max(0.1, self.deadline - time.monotonic())
+        self.worker.send(Request(self.number, content, remaining, scratch, tuple(sys.path)))
+        if self.interrupted is not None:
+            self.worker.send(Interrupt(self.number))
+
+    def _take_in(self, message: object | None) -> None:
+        if isinstance(message, Ended):
+            raise self.failure(self.worker.death())
+        if isinstance(message, Raised) and message.number == self.number:
+            raise _TaskFailed(message.error or self.failure(f"failed with {message.text}"))
+        if isinstance(message, Report) and message.number == self.number:
+            if message.bound is not None:
+                self.bound = message.bound
+            self.budget.report(
+                message.phase,
+                done=message.done,
+                total=message.total,
+                incumbent=message.incumbent,
+                bound=message.bound,
+            )
+
+    def _given_up(self) -> Stopped | None:
+        """Pass an interrupt on; return why the task must be killed now, or None."""
+        now = time.monotonic()
+        if self.interrupted is None and self.budget.is_interrupted:
+            self.interrupted = now
+            self.worker.send(Interrupt(self.number))
+        if self.interrupted is not None and now >= self.interrupted + GRACE:
+            return Stopped.INTERRUPT
+        if self.deadline is not None and now >= self.deadline + GRACE:
+            return Stopped.TIME
+        return None
+
+    def _last_chance(self, reason: Stopped) -> object:
+        """Return the answer if it has come already behind slow listeners, else the kill."""
+        while (message := self.worker.receive(0)) is not None:
+            if isinstance(message, Returned) and message.number == self.number:
+                return message.value
+            if isinstance(message, (Raised, Ended)):
+                self._take_in(message)
+            if isinstance(message, Report) and message.bound is not None:
+                self.bound = message.bound
+        return Killed(reason, self.bound)
