@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -15,7 +16,7 @@ from anonymip.models.formulations import FORMULATIONS
 from anonymip.objectives import OBJECTIVES
 from anonymip.recodings.registry import RECODINGS
 from anonymip.solvers.registry import ADAPTERS
-from tests.test_project import FLOOR, PACKAGE, REPOSITORY, label, wing_floor
+from tests.test_project import FLOOR, PACKAGE, REPOSITORY, SOURCES, label, wing_floor
 
 ARCHITECTURE = REPOSITORY / "docs" / "architecture.md"
 PAGES = [
@@ -25,6 +26,9 @@ PAGES = [
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 #: A link to a Python file, and the names in it that the page speaks of.
 PLACE = re.compile(r"\]\(([^()\s]+\.py)\)((?:\s+`[\w.]+`(?:,(?=\s+`))?)*)")
+#: A file of the project by its path, and a name of the package by its dots.
+PATH = re.compile(r"\b(?:anonymip|benchmarks|docs|tests)/[\w/]+\.(?:md|py)\b")
+DOTTED = re.compile(r"`(anonymip(?:\.\w+)+)`")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 #: What a source says of a paper; the page may word the rest as it likes.
@@ -144,6 +148,21 @@ def test_every_page_is_listed() -> None:
     text = (REPOSITORY / "docs" / "README.md").read_text(encoding="utf-8")
     linked = {(REPOSITORY / "docs" / link).resolve() for _, link in LINK.findall(text)}
     assert set(PAGES) - linked == {REPOSITORY / "README.md", REPOSITORY / "docs" / "README.md"}
+
+
+def test_files_that_texts_name_exist() -> None:
+    """Pages and docstrings name no file of the project that is not there."""
+    named = [(f, path) for f in (*PAGES, *SOURCES) for path in PATH.findall(f.read_text("utf-8"))]
+    assert len({path for _, path in named}) > 50
+    gone = [f"{label(f)} names {path}" for f, path in named if not (REPOSITORY / path).is_file()]
+    assert gone == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_names_of_the_package_on_pages_exist(page: Path) -> None:
+    """A page names no module, class or function of the package that is not there."""
+    for dotted in DOTTED.findall(prose(page)):
+        assert pkgutil.resolve_name(dotted) is not None
 
 
 def test_what_leads_nowhere_is_seen() -> None:
