@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from anonymip.privacy.graph.consistency import MatchGraph
     from anonymip.privacy.reading.manifests.digests import is_table_of
     from anonymip.privacy.reading.published import PublishedTable, read_release
-    from anonymip.privacy.verification import Verification, verify
+    from anonymip.privacy.result import Verification
+    from anonymip.privacy.verification import verify
 
 __all__ = [
     "Corruption",
@@ -47,7 +48,7 @@ _HOMES = {
     "MatchGraph": "anonymip.privacy.graph.consistency",
     "MatchProbabilities": "anonymip.privacy.attacks.probabilities",
     "PublishedTable": "anonymip.privacy.reading.published",
-    "Verification": "anonymip.privacy.verification",
+    "Verification": "anonymip.privacy.result",
     "consistency_graph": "anonymip.privacy.attacks.attacks",
     "identities_left": "anonymip.privacy.attacks.corruption",
     "is_table_of": "anonymip.privacy.reading.manifests.digests",

@@ -7,7 +7,7 @@ of data); problems name columns and rows, never values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,116 +37,25 @@ from anonymip.privacy.checks.stars import (
 from anonymip.privacy.checks.truth import range_problems, truth_problems
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.reading.formulas import formula_problems, without_marks
-from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
+from anonymip.privacy.reading.hierarchies import Nodes, Paths
+from anonymip.privacy.reading.inputs import Inputs, read_inputs
 from anonymip.privacy.reading.manifests.digests import digest_finding
 from anonymip.privacy.reading.manifests.homogeneous import (
     homogeneous_counts,
     homogeneous_problems,
     homogeneous_sentence,
 )
-from anonymip.privacy.reading.manifests.manifest import COVERS, STARRED, Manifest, read_manifest
-from anonymip.privacy.reading.original import Original, domain_problems, encode_original
+from anonymip.privacy.reading.manifests.manifest import Manifest
+from anonymip.privacy.reading.original import Original, domain_problems
 from anonymip.privacy.reading.published import (
     PublishedTable,
     baggage_problems,
     header_problems,
     parse_release,
 )
-from anonymip.privacy.reading.schemas import Schema, read_schema
+from anonymip.privacy.reading.schemas import Schema
 from anonymip.privacy.reading.tables import MalformedTable, TextTable, read_table
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What was found.
-
-    Parameters
-    ----------
-    ok
-        Whether there are no problems.
-    recoding
-        What the release claims to be: ``"classes"``, ``"freeform"``, or a weaker notion.
-    k
-        The claimed size of the smallest class; of a cover the claimed number of matches.
-    k_reached
-        The smallest number of rows that look alike, those of stars only included; None if the
-        release could not be read. Of a cover the number of matches that every record keeps, as
-        far as it was claimed: it may keep more.
-    promise
-        What k counts in a cover, with the k reached; None for classes.
-    classes
-        Number of classes, wholly suppressed rows apart; None for a cover.
-    suppressed
-        Number of rows whose quasi-identifiers are all suppressed.
-    left_out
-        Number of suppressed records that have no row, as the manifest claims.
-    n, m
-        Published rows and quasi-identifiers.
-    ncp, gcp
-        Loss of the published table: sum of the normalised penalties, and its mean per cell. A
-        suppressed record without a row counts as a row of stars.
-    bound, gap
-        The manifest's bound, in units of ncp, and its relative distance to the recomputed ncp;
-        None if the manifest has no bound or its objective is not the ncp.
-    problems
-        One sentence each.
-    checks
-        What was checked and holds, one sentence each.
-    """
-
-    ok: bool
-    recoding: str
-    k: int
-    k_reached: int | None
-    promise: str | None
-    classes: int | None
-    suppressed: int | None
-    left_out: int
-    n: int | None
-    m: int
-    ncp: float | None
-    gcp: float | None
-    bound: float | None
-    gap: float | None
-    problems: tuple[str, ...]
-    checks: tuple[str, ...]
-
-    def summary(self) -> str:
-        """Return the text for a person, several lines."""
-        lines = ["The release keeps its promises." if self.ok else "The release FAILS."]
-        if self.n is not None:
-            nothing = "not counted" if self.recoding in COVERS else "no class"
-            reached = nothing if self.k_reached is None else f"k = {self.k_reached} reached"
-            what = self.recoding if self.recoding in COVERS else f"{self.classes} classes"
-            if self.recoding in STARRED:
-                what = f"recoding {self.recoding}, {what}"
-            lines.append(
-                f"{self.n} rows, {self.m} quasi-identifiers, {what}, "
-                f"{self.suppressed} rows suppressed, {self.left_out} suppressed records left out; "
-                f"k = {self.k} claimed, {reached}"
-            )
-            if self.promise is not None:
-                lines.append(self.promise)
-        if self.gcp is not None:
-            lines.append(self._loss_line())
-        lines += [f"  PROBLEM: {problem}" for problem in self.problems]
-        lines += [f"  {check}" for check in self.checks]
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the same as an object for JSON."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in asdict(self).items()
-        }
-
-    def _loss_line(self) -> str:
-        line = f"loss {self.gcp:.6g} (ncp {self.ncp:.10g})"
-        if self.bound is not None and self.ncp and self.gcp is not None:
-            line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
-        if self.gap is not None:
-            line += f"; gap {self.gap:.2%}"
-        return line
+from anonymip.privacy.result import Verification
 
 
 @dataclass
@@ -231,33 +140,29 @@ def verify(
     """
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
-    claims = read_manifest(manifest, release)
-    given = read_schema(schema)
-    known = Schema() if given is None else given
-    source = read_table(
+    inputs = read_inputs(
         original,
-        separator=separator or known.separator or claims.separator,
-        encoding=encoding or known.encoding or "utf-8",
-        names=columns or known.columns,
+        release,
+        manifest,
+        schema=schema,
+        separator=separator,
+        encoding=encoding,
+        columns=columns,
+        hierarchies=hierarchies,
     )
-    trees = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {})
-    records = encode_original(source, claims, given, trees)
-    findings = _Findings(claims, trees)
-    _check_declarations(findings, given)
+    claims, records = inputs.manifest, inputs.records
+    findings = _Findings(claims, inputs.hierarchies)
+    _check_declarations(findings, inputs.schema)
     findings.note(*digest_finding(release, claims.sha256))
     try:
         table = read_table(release, separator=claims.separator, encoding=claims.encoding)
     except MalformedTable as error:
         findings.note("The release is a table.", [f"The release is not a table: {error}."])
         return _result(findings)
-    declared = {*source.columns, *known.kinds, *known.sensitive, *known.keep, *known.drop}
     if claims.formulas_escaped:
         findings.note("No cell and no name of a column is a formula.", formula_problems(table))
         table = without_marks(table)
-    known_labels = None
-    if claims.order == "kept" and source.labels is not None:
-        known_labels = source.labels[records.rows]
-    _check_release(findings, table, records, declared, known_labels)
+    _check_release(findings, table, inputs)
     if findings.published is not None:
         if not claims.is_cover:
             _check_classes(findings, findings.published, k)
@@ -305,23 +210,19 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
     findings.note("Roles and kinds of the columns are those of the schema.", problems)
 
 
-def _check_release(
-    findings: _Findings,
-    table: TextTable,
-    records: Original,
-    declared: set[str],
-    known_labels: pd.Index | None,
-) -> None:
+def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> None:
     """Columns, number of rows, grammar; leaves the published table in the findings."""
-    manifest = findings.manifest
+    manifest, source, records = inputs.manifest, inputs.source, inputs.records
+    declared = {*source.columns, *(() if inputs.schema is None else inputs.schema.names)}
     if not findings.note(
         "The columns are those of the manifest and no others.",
         header_problems(table, manifest, declared),
     ):
         return
-    findings.note(
-        "The release carries nothing beside its table.", baggage_problems(table, known_labels)
-    )
+    labels = None
+    if manifest.order == "kept" and source.labels is not None:
+        labels = source.labels[records.rows]
+    findings.note("The release carries nothing beside its table.", baggage_problems(table, labels))
     findings.note(
         f"There is one published row per original record{but_for(manifest)}.",
         count_problems(table, manifest, records),

@@ -1,4 +1,4 @@
-"""Corruption: what an adversary who knows some true matches can tell of the others.
+"""Corruption: what an adversary who knows some true matches learns of the others.
 
 Whoever knows that a published row is a certain person's takes both out of the consistency graph;
 matches of others may then be in no assignment any more. In classes c known matches leave k - c

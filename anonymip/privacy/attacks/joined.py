@@ -20,11 +20,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.attacks.attacks import read_both
 from anonymip.privacy.attacks.joined_graph import CompleteRelease, JoinedView
 from anonymip.privacy.reading.hierarchies import Paths
+from anonymip.privacy.reading.inputs import read_inputs
 from anonymip.privacy.reading.manifests.digests import digest_finding
-from anonymip.privacy.reading.published import dense_rows
+from anonymip.privacy.reading.published import dense_rows, read_published
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +163,8 @@ def joined_candidates(
         raise InputError(
             f"{len(given)} manifests for {len(releases)} releases", remedy="Give one for each"
         )
-    read = [
-        read_both(
+    inputs = [
+        read_inputs(
             original,
             release,
             manifest,
@@ -176,32 +176,35 @@ def joined_candidates(
         )
         for release, manifest in zip(releases, given, strict=True)
     ]
-    records = [one[0] for one in read]
+    tables = [
+        read_published(release, one.manifest, one.hierarchies)
+        for release, one in zip(releases, inputs, strict=True)
+    ]
+    records = [one.records for one in inputs]
     if any(not np.array_equal(one.rows, records[0].rows) for one in records):
         raise InputError(
             "the releases leave out different records with missing values",
             remedy="Join releases with the same policy for missing values",
         )
-    names = tuple(dict.fromkeys(name for _, published, _ in read for name in published.untouched))
+    names = tuple(dict.fromkeys(name for table in tables for name in table.untouched))
     linked_by = tuple(
-        name for name in names if sum(name in table.untouched for _, table, _ in read) > 1
+        name for name in names if sum(name in table.untouched for table in tables) > 1
     )
-    known = {column.name for _, _, manifest in read for column in manifest.quasi_identifiers}
-    complete = [CompleteRelease.of(*one, known) for one in read]
+    claims = [one.manifest for one in inputs]
+    known = {column.name for one in claims for column in one.quasi_identifiers}
+    complete = [
+        CompleteRelease.of(*one, known) for one in zip(records, tables, claims, strict=True)
+    ]
     found = JoinedCandidates(
-        min(manifest.k for _, _, manifest in read) if k is None else k,
+        min(one.k for one in claims) if k is None else k,
         linked_by,
         records[0].rows,
-        *np.zeros((2, len(read), records[0].n), np.int64),
+        *np.zeros((2, len(inputs), records[0].n), np.int64),
     )
-    others = [
-        bool(digest_finding(release, manifest.sha256)[1])
-        for release, (_, _, manifest) in zip(releases, read, strict=True)
-    ]
     false = [
         f"Release {number} is not the table that its manifest was written for."
-        for number, is_other in enumerate(others, start=1)
-        if is_other
+        for number, (release, one) in enumerate(zip(releases, claims, strict=True), start=1)
+        if digest_finding(release, one.sha256)[1]
     ]
     false += [
         f"Release {number} shows sensitive or kept values that the original does not have."

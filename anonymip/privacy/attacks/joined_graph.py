@@ -14,7 +14,7 @@ from anonymip.privacy.reading.cells import SUPPRESSED
 from anonymip.privacy.reading.manifests.manifest import Manifest
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
-from anonymip.privacy.reading.tables import TextColumn, aligned, distinct
+from anonymip.privacy.reading.tables import TextColumn, aligned, distinct, paired_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class CompleteRelease:
     absent
         (n,) which rows are added.
     in_order
-        Whether row i stands for the record in place i.
+        Whether row i belongs to the record in place i.
     known
         Untouched columns whose values the adversary knows of every person.
     """
@@ -61,8 +61,8 @@ class CompleteRelease:
         n, names = original.n, tuple(published.untouched)
         columns = []
         for name in names:
-            pair = aligned(original.untouched[name], published.untouched[name])
-            columns.append(distinct(np.concatenate(pair))[1])
+            pair = paired_codes(original.untouched[name], published.untouched[name])
+            columns.append(np.concatenate(pair))
         group = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(n + published.n)
         group = group.astype(np.int64)
         held, shown = (
@@ -96,9 +96,7 @@ class CompleteRelease:
 
     def known_values(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return (n,) codes of the values of records, and of rows, in an untouched column."""
-        pair = aligned(self.original.untouched[name], self.published.untouched[name])
-        codes = distinct(np.concatenate(pair))[1]
-        return codes[: self.original.n], codes[self.original.n :]
+        return paired_codes(self.original.untouched[name], self.published.untouched[name])
 
     def knowledge(self) -> NDArray[np.int64]:
         """Return (n,) numbers of the records, equal where the adversary knows the same of two."""
@@ -160,14 +158,14 @@ class JoinedView:
         names
             Columns that both publish untouched: rows of one record agree on them.
         by_place
-            Whether rows of one record stand in the same place.
+            Whether rows of one record have the same place.
         """
         both = self.release.published, other.release.published
         n = self.release.original.n
         columns = [np.tile(np.arange(n), 2)] if by_place else [np.zeros(2 * n, np.int64)]
         for name in names:
-            pair = aligned(both[0].untouched[name], both[1].untouched[name])
-            columns.append(distinct(np.concatenate(pair))[1])
+            pair = paired_codes(both[0].untouched[name], both[1].untouched[name])
+            columns.append(np.concatenate(pair))
         link = dense_rows(np.stack(columns, axis=1))
         ours, theirs = self._keys(link[:n], 2 * n), other._keys(link[n:], 2 * n)
         kept, left = np.isin(ours, theirs), np.isin(theirs, ours)
@@ -179,7 +177,7 @@ class JoinedView:
         """Return (n,) how many published rows can be each record's."""
         units = np.where(self._absent, 0, self._graph.row_units)[self._target]
         counts = np.bincount(self._source, units, len(self._person)).astype(np.int64)
-        return counts[self._graph.record_kind]
+        return counts[self._graph.record_type]
 
     def _keys(self, link: NDArray[np.int64], width: int) -> NDArray[np.int64]:
         """Return for each match a number of who it is about and what links its row."""
@@ -187,7 +185,7 @@ class JoinedView:
 
 
 class _Matches:
-    """Some matches of a graph, with its kinds of records and rows."""
+    """Some matches of a graph, with its types of records and rows."""
 
     def __init__(
         self, graph: PublishedMatches, source: NDArray[np.int64], target: NDArray[np.int64]
@@ -197,11 +195,11 @@ class _Matches:
         self._source, self._target = source, target
 
     def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
-        """Return all matches of some kinds of records."""
+        """Return all matches of some types of records."""
         asked = np.isin(self._source, records)
         return self._source[asked], self._target[asked]
 
     def records_of(self, rows: NDArray[np.int64]) -> Pairs:
-        """Return all matches of some kinds of rows."""
+        """Return all matches of some types of rows."""
         asked = np.isin(self._target, rows)
         return self._source[asked], self._target[asked]

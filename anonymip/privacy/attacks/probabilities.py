@@ -21,9 +21,9 @@ from anonymip.privacy.graph.consistency import MatchGraph
 
 #: Records up to which assignments are counted: their number, 20! at most, then fits 64 bits.
 MOST_COUNTED = 20
-#: Circles walked between two drawn assignments in each part of the graph, and draws left out first.
-_CIRCLES = 16
-_WARMING = 50
+#: Cycles walked between two drawn assignments in each part of the graph, and draws left out first.
+_CYCLES = 16
+_BURN_IN = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def match_probabilities(
         Which records each row can be.
     draws
         Assignments drawn for the parts of the graph that are too large to count, parts of more
-        than 20 records that hang together by effective matches. The standard error of a share p
+        than 20 records connected by effective matches. The standard error of a share p
         is that of the square root of p (1 - p) / draws at least, since draws follow each other.
     seed
         Of the draws.
@@ -110,10 +110,10 @@ def match_probabilities(
     is_exact = ~np.isin(graph.rows, np.concatenate([np.empty(0, np.int64), *large]))
     if large:
         walk = RandomAssignments(graph, effective, held, seed)
-        for draw in range(_WARMING + draws):
+        for draw in range(_BURN_IN + draws):
             for rows in large:
                 walk.renew(rows)
-            if draw >= _WARMING:
+            if draw >= _BURN_IN:
                 chosen = walk.matches()
                 chosen = chosen[~is_exact[chosen]]
                 counts[chosen] += 1
@@ -204,8 +204,8 @@ class RandomAssignments:
         self._random = random.Random(seed)
 
     def renew(self, rows: NDArray[np.int64]) -> None:
-        """Walk circles in the part of the graph that consists of some rows."""
-        for _ in range(_CIRCLES):
+        """Walk cycles in the part of the graph that consists of some rows."""
+        for _ in range(_CYCLES):
             row = int(rows[self._random.randrange(len(rows))])
             free = self._records[int(self._match[row])]
             # In the state with a free record and a row without one the row picks among all its
@@ -214,11 +214,11 @@ class RandomAssignments:
                 choices = self._choices[row]
                 match = choices[self._random.randrange(len(choices))]
                 record = self._records[match]
-                robbed = self._holder[record]
+                displaced = self._holder[record]
                 self._match[row], self._holder[record] = match, row
                 if record == free:
                     break
-                row = robbed
+                row = displaced
 
     def matches(self) -> NDArray[np.int64]:
         """Return (n,) the match of each row, as its place in the graph."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.privacy.reading.cells import Cell
-from anonymip.privacy.reading.manifests.manifest import Manifest, StarCosts
+from anonymip.privacy.reading.manifests.manifest import Manifest
+from anonymip.privacy.reading.manifests.star_costs import StarCosts
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 

@@ -78,9 +78,9 @@ def check_cover(
                 problems.append(_deficiency_sentence(deficiency, k, original))
         return CoverFindings(reached, tuple(problems))
     part = GraphPart(graph, most)
-    kind = "matches"
+    counted = "matches"
     if manifest.recoding == "k-concealment":
-        kind = "effective matches"
+        counted = "effective matches"
         effective = part.effective(most)
         if effective is None:
             return CoverFindings(0, ("No one-to-one assignment of records to rows exists.",))
@@ -97,7 +97,7 @@ def check_cover(
     return CoverFindings(
         min(most, *(count for count, _ in sides)),
         tuple(
-            f"{who} has only {count} {kind}, fewer than k = {k}."
+            f"{who} has only {count} {counted}, fewer than k = {k}."
             for k in sorted(claims)
             for count, who in sides
             if count < k

@@ -19,10 +19,10 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart
-from anonymip.privacy.reading.manifests.manifest import Diversity
+from anonymip.privacy.reading.manifests.promises import Diversity
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
-from anonymip.privacy.reading.tables import aligned, distinct
+from anonymip.privacy.reading.tables import paired_codes
 
 
 def cover_diversity_problems(
@@ -56,10 +56,7 @@ def cover_diversity_problems(
     if promised.matches is not None and promised.matches < k:
         problems.append("The manifest counts the diversity over fewer matches than k.")
     for name in sensitive:
-        _, codes = distinct(
-            np.concatenate(aligned(original.untouched[name], published.untouched[name]))
-        )
-        before, after = codes[: original.n], codes[original.n :]
+        before, after = paired_codes(original.untouched[name], published.untouched[name])
         if promised.matches is not None and promised.l > 1:
             record = _without_diverse_matches(published, original, promised, before, after)
             if record is not None:
@@ -97,8 +94,8 @@ def _without_diverse_matches(
         # Rounded down in whole numbers: l is a fraction.
         int(matches // promised.l),
     )
-    kind = part.find_short()
-    return None if kind is None else int(graph.first_records[kind])
+    record_type = part.find_short()
+    return None if record_type is None else int(graph.first_records[record_type])
 
 
 def _poor_record(
@@ -115,9 +112,9 @@ def _poor_record(
     part = GraphPart(graph)
     if not part.assign():
         return int(graph.first_records[0])
-    # How many rows of each kind show each value.
+    # How many rows of each type show each value.
     width = int(after.max()) + 1
-    pairs, counts = np.unique(graph.row_kind * width + after, return_counts=True)
+    pairs, counts = np.unique(graph.row_type * width + after, return_counts=True)
     starts = np.searchsorted(pairs, np.arange(part.b + 1) * width)
     while True:
         inside = part.effective_part()
@@ -166,9 +163,9 @@ class _DiversePart(GraphPart):
     Parameters
     ----------
     graph
-        Its kinds share their sensitive value.
+        Its types share their sensitive value.
     record_values, row_values
-        (a,) and (b,) the value of each kind.
+        (a,) and (b,) the value of each type.
     matches
         Matches that each record and each row needs.
     most
@@ -188,7 +185,7 @@ class _DiversePart(GraphPart):
         self.matches, self.most = matches, most
 
     def find_short(self) -> int | None:
-        """Return a kind of record that cannot have its matches, None if all can."""
+        """Return a record type that cannot have its matches, None if all can."""
         self.flow = np.zeros(len(self.source), np.int64)
         while True:
             self._set_gates()
@@ -281,7 +278,7 @@ class _DiversePart(GraphPart):
         self.flow[order[place[ours]]] += found.data[ours]
 
     def _behind(self, short: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return the kinds of records that are reached from those that lack matches."""
+        """Return the types of records that are reached from those that lack matches."""
         tail, head, _ = self._residue()
         size = self.size
         tail = np.concatenate([tail, np.full(len(short), size)])

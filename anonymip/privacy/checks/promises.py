@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from anonymip.privacy.checks.closeness import far_classes
 from anonymip.privacy.reading.cells import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
-from anonymip.privacy.reading.manifests.manifest import Column, Diversity, Limit
+from anonymip.privacy.reading.manifests.columns import Column
+from anonymip.privacy.reading.manifests.promises import Diversity, Limit
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 from anonymip.privacy.reading.tables import aligned, distinct

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from anonymip.privacy.reading.cells import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
-from anonymip.privacy.reading.manifests.manifest import Column
-from anonymip.privacy.reading.masks import Mask
+from anonymip.privacy.reading.manifests.columns import Column
+from anonymip.privacy.reading.manifests.masks import Mask
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
 
@@ -131,7 +131,7 @@ def recoded_problems(
     """Return whether more rows than records look as the levels make a record look.
 
     A short path ends in the root, so that the root stands on several levels: only the original
-    tells whether a cell is on the declared one for its record.
+    says whether a cell is on the declared one for its record.
 
     Parameters
     ----------

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.graph.containment import Containment
+from anonymip.privacy.graph.containment import Containment, containments_of
 from anonymip.privacy.graph.matching import Shortage, find_shortage
 from anonymip.privacy.reading.cells import Cell
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import NAMED_PROBLEMS, PublishedTable, dense_rows
-from anonymip.privacy.reading.tables import aligned, distinct
+from anonymip.privacy.reading.tables import paired_codes
 
 #: Rows that are compared with records at once, where some records are left out.
 _BLOCK = 256
@@ -55,11 +55,11 @@ def truth_problems(
         Whether sensitive and kept values follow an assignment of their own: then only the cells
         of row i are tied to record i.
     """
-    containments = [
-        Containment(cells, levels)
-        for cells, levels in zip(published.cells, original.levels, strict=True)
-    ]
-    untouched = {name: _paired_codes(original, published, name) for name in published.untouched}
+    containments = containments_of(published, original)
+    untouched = {
+        name: paired_codes(original.untouched[name], column)
+        for name, column in published.untouched.items()
+    }
     if in_order:
         tied = {} if is_cover else untouched
         check = _row_by_row if published.n == original.n else _in_turn
@@ -88,10 +88,7 @@ def truth_problems(
     left_out = np.bincount(before) - np.bincount(after, minlength=int(before.max()) + 1)
     padded = published.with_rows_of_stars(count)
     after = np.concatenate([after, np.repeat(np.arange(len(left_out)), left_out)])
-    containments = [
-        Containment(cells, levels)
-        for cells, levels in zip(padded.cells, original.levels, strict=True)
-    ]
+    containments = containments_of(padded, original)
     shortage = find_shortage(original.codes, before, padded.codes, after, containments)
     if shortage is None:
         return []
@@ -178,15 +175,6 @@ def _in_turn(
             behind = f"Published row {row + 1}: no original record behind those of the rows before"
             return [f"{behind} it fits, if only {most} are left out."]
     return []
-
-
-def _paired_codes(
-    original: Original, published: PublishedTable, name: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return codes of an untouched column before and after: equal codes, equal values."""
-    before, after = aligned(original.untouched[name], published.untouched[name])
-    _, codes = distinct(np.concatenate([before, after]))
-    return codes[: len(before)], codes[len(before) :]
 
 
 def _groups(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.graph.containment import BitTable, Containment
+from anonymip.privacy.graph.containment import BitTable, containments_of
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
 
@@ -27,48 +27,48 @@ _COMPARED_AT_ONCE = 1 << 22
 
 
 class Consistency(Protocol):
-    """Kinds of records and kinds of rows, and which contain which."""
+    """Types of records and types of rows, and which contain which."""
 
     @property
     def record_units(self) -> NDArray[np.int64]:
-        """(a,) how many records are of each kind."""
+        """(a,) how many records are of each type."""
         ...
 
     @property
     def row_units(self) -> NDArray[np.int64]:
-        """(b,) how many rows are of each kind."""
+        """(b,) how many rows are of each type."""
         ...
 
     @property
     def first_records(self) -> NDArray[np.int64]:
-        """(a,) the first record of each kind."""
+        """(a,) the first record of each type."""
         ...
 
     @property
     def first_rows(self) -> NDArray[np.int64]:
-        """(b,) the first row of each kind."""
+        """(b,) the first row of each type."""
         ...
 
     def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
-        """Return matches (kind of record, kind of row) of some kinds of records, each once.
+        """Return matches (record type, row type) of some types of records, each once.
 
         Parameters
         ----------
         records
-            Kinds of records.
+            Types of records.
         limit
-            So many of each kind at most, so that a kind with fewer has no others; None means all.
+            So many of each type at most, so that a type with fewer has no others; None means all.
         """
         ...
 
     def records_of(self, rows: NDArray[np.int64]) -> Pairs:
-        """Return all matches (kind of record, kind of row) of some kinds of rows."""
+        """Return all matches (record type, row type) of some types of rows."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class MatchGraph:
-    """A consistency graph that is given match by match, every record a kind of its own.
+    """A consistency graph that is given match by match, every record a type of its own.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class PublishedMatches:
     original, published
         Tables of the same number of rows.
     record_labels, row_labels
-        (n,) numbers that records, or rows, of one kind must share; they do not matter for what
+        (n,) numbers that records, or rows, of one type must share; they do not matter for what
         contains what. None means no labels.
 
     Notes
@@ -181,21 +181,18 @@ class PublishedMatches:
         record_labels: NDArray[np.int64] | None = None,
         row_labels: NDArray[np.int64] | None = None,
     ) -> None:
-        self._containments = [
-            Containment(cells, levels)
-            for cells, levels in zip(published.cells, original.levels, strict=True)
-        ]
-        self.record_kind, self.first_records, self.record_units = _kinds(
+        self._containments = containments_of(published, original)
+        self.record_type, self.first_records, self.record_units = _types(
             original.codes, record_labels
         )
-        row_kind, first, units = _kinds(published.codes, row_labels)
+        row_type, first, units = _types(published.codes, row_labels)
         share = np.zeros(len(units))
         for attribute, containment in enumerate(self._containments):
             share += containment.log_share()[published.codes[first, attribute]]
         order = np.argsort(share, kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        self.row_kind, self.first_rows, self.row_units = place[row_kind], first[order], units[order]
+        self.row_type, self.first_rows, self.row_units = place[row_type], first[order], units[order]
         self._record_codes = original.codes[self.first_records]
         self._row_codes = published.codes[self.first_rows]
         self._table = BitTable(self._row_codes, self._containments)
@@ -205,7 +202,7 @@ class PublishedMatches:
         )
 
     def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
-        """Return matches of some kinds of records, those with the tightest rows first."""
+        """Return matches of some types of records, those with the tightest rows first."""
         most = len(self.row_units) if limit is None else limit
         if not len(records):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -224,7 +221,7 @@ class PublishedMatches:
         return records[source], target
 
     def records_of(self, rows: NDArray[np.int64]) -> Pairs:
-        """Return all matches of some kinds of rows."""
+        """Return all matches of some types of rows."""
         found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         everyone = len(self._record_codes)
         at_once = max(1, _COMPARED_AT_ONCE // everyone)
@@ -245,28 +242,28 @@ class PublishedMatches:
     def graph(self) -> MatchGraph:
         """Return the graph match by match; for tables whose matches fit into memory."""
         source, target = self.rows_of(np.arange(len(self.record_units)))
-        by_record = np.argsort(self.record_kind, kind="stable")
+        by_record = np.argsort(self.record_type, kind="stable")
         record_start = np.cumsum(self.record_units) - self.record_units
         order = np.argsort(target, kind="stable")
-        source, kind_sizes = source[order], np.bincount(target, minlength=len(self.row_units))
-        kind_start = np.cumsum(kind_sizes) - kind_sizes
-        # First kinds of records of each row, then the records of each kind.
-        sizes = kind_sizes[self.row_kind]
-        kinds = source[np.repeat(kind_start[self.row_kind], sizes) + _places(sizes)]
-        units = self.record_units[kinds]
-        records = by_record[np.repeat(record_start[kinds], units) + _places(units)]
-        row = np.repeat(np.arange(len(self.row_kind)), sizes)
-        counts = np.bincount(row, weights=units, minlength=len(self.row_kind)).astype(np.int64)
+        source, type_sizes = source[order], np.bincount(target, minlength=len(self.row_units))
+        type_start = np.cumsum(type_sizes) - type_sizes
+        # First types of records of each row, then the records of each type.
+        sizes = type_sizes[self.row_type]
+        types = source[np.repeat(type_start[self.row_type], sizes) + _places(sizes)]
+        units = self.record_units[types]
+        records = by_record[np.repeat(record_start[types], units) + _places(units)]
+        row = np.repeat(np.arange(len(self.row_type)), sizes)
+        counts = np.bincount(row, weights=units, minlength=len(self.row_type)).astype(np.int64)
         return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
 
 
-def _kinds(
+def _types(
     codes: NDArray[np.int32], labels: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the kind of each row of codes; first row and number of rows of each kind."""
-    kind = dense_rows(codes if labels is None else np.column_stack([codes, labels]))
-    _, first, units = np.unique(kind, return_index=True, return_counts=True)
-    return kind, first.astype(np.int64), units.astype(np.int64)
+    """Return the type of each row of codes; first row and number of rows of each type."""
+    type_of = dense_rows(codes if labels is None else np.column_stack([codes, labels]))
+    _, first, units = np.unique(type_of, return_index=True, return_counts=True)
+    return type_of, first.astype(np.int64), units.astype(np.int64)
 
 
 def _places(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

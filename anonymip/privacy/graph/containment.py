@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable
 
 #: Columns with more values than this are looked up by buckets and checked exactly afterwards.
 _BUCKETS = 1024
-#: Classes and record kinds treated at once; bounds the memory of temporary tables.
+#: Classes and record types treated at once; bounds the memory of temporary tables.
 _CLASSES_AT_ONCE = 4096
-_KINDS_AT_ONCE = 256
+_TYPES_AT_ONCE = 256
 
 
 class Containment:
@@ -77,7 +79,7 @@ class Containment:
         return ranks * _BUCKETS // self.level_count
 
     def bits(self, cell_codes: NDArray[np.integer]) -> NDArray[np.uint8]:
-        """Return (buckets, bytes): bit c of row b tells whether cell c touches bucket b."""
+        """Return (buckets, bytes): bit c of row b says whether cell c touches bucket b."""
         bucket = self.buckets()
         count = int(bucket[-1]) + 1
         parts = [
@@ -103,6 +105,14 @@ class Containment:
         levels = self.listed_levels[np.repeat(begin, sizes) + steps]
         touches[bucket[levels], np.repeat(np.arange(len(cells)), sizes)] = True
         return np.asarray(touches, np.bool_)
+
+
+def containments_of(published: PublishedTable, original: Original) -> list[Containment]:
+    """Return the containments of all quasi-identifiers of a release and its original."""
+    return [
+        Containment(cells, levels)
+        for cells, levels in zip(published.cells, original.levels, strict=True)
+    ]
 
 
 class BitTable:
@@ -167,8 +177,8 @@ class BitTable:
             most `limit` of them returned.
         """
         found = [
-            self._first_of_block(records[begin : begin + _KINDS_AT_ONCE], begin, limit)
-            for begin in range(0, len(records), _KINDS_AT_ONCE)
+            self._first_of_block(records[begin : begin + _TYPES_AT_ONCE], begin, limit)
+            for begin in range(0, len(records), _TYPES_AT_ONCE)
         ]
         return np.concatenate([part[0] for part in found]), np.concatenate(
             [part[1] for part in found]

@@ -63,11 +63,11 @@ class _Side:
     codes
         (d, m) code rows.
     units
-        (d,) how many records or rows are of the kind.
+        (d,) how many records or rows are of the type.
     starts
         (groups + 1,) where each group starts.
     first
-        (d,) the first record or row of the kind.
+        (d,) the first record or row of the type.
     """
 
     codes: NDArray[np.int32]
@@ -106,7 +106,7 @@ def find_shortage(
 
     Notes
     -----
-    Complexity: O(T C m / 64) word operations for T kinds of records and C of rows in a group,
+    Complexity: O(T C m / 64) word operations for T types of records and C of rows in a group,
     and the flow; memory O(n + C times the number of values).
     """
     groups = int(record_groups.max()) + 1
@@ -127,8 +127,8 @@ def find_shortage(
 
 
 def _side(codes: NDArray[np.int32], groups: NDArray[np.int64], count: int) -> _Side:
-    kinds = dense_rows(np.column_stack([groups, codes]))
-    _, first, units = np.unique(kinds, return_index=True, return_counts=True)
+    types = dense_rows(np.column_stack([groups, codes]))
+    _, first, units = np.unique(types, return_index=True, return_counts=True)
     order = np.argsort(groups[first], kind="stable")
     first, units = first[order], units[order]
     starts = np.searchsorted(groups[first], np.arange(count + 1))
@@ -136,7 +136,7 @@ def _side(codes: NDArray[np.int32], groups: NDArray[np.int64], count: int) -> _S
 
 
 def _tightest_first(rows: _Side, containments: Sequence[Containment]) -> _Side:
-    """Sort the kinds of a group by the share of values that they contain."""
+    """Sort the types of a group by the share of values that they contain."""
     size = np.zeros(len(rows.units))
     for attribute, containment in enumerate(containments):
         size += containment.log_share()[rows.codes[:, attribute]]
@@ -148,7 +148,7 @@ def _tightest_first(rows: _Side, containments: Sequence[Containment]) -> _Side:
 def _first_edges(
     records: _Side, rows: _Side, containments: Sequence[Containment]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs (kind of record, kind of row) that contain each other: few per record."""
+    """Return pairs (record type, row type) that contain each other: few per record."""
     left, right = np.diff(records.starts), np.diff(rows.starts)
     small = left * right <= _SMALL_GROUP
     edges = list(_pairwise_edges(records, rows, np.flatnonzero(small), containments))
@@ -194,7 +194,7 @@ def _table(rows: _Side, group: int, containments: Sequence[Containment]) -> BitT
 def _maximum_flow(
     records: _Side, rows: _Side, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the edges that a maximum flow uses: kind of record, kind of row, units."""
+    """Return the edges that a maximum flow uses: record type, row type, units."""
     a, b = len(records.units), len(rows.units)
     tail = np.concatenate([np.zeros(a, np.int64), source + 1, np.arange(b) + a + 1])
     head = np.concatenate([np.arange(a) + 1, target + a + 1, np.full(b, a + b + 1)])
@@ -236,35 +236,35 @@ class _Search:
         places = target[inside] - self.row_begin
         np.subtract.at(self.free, places, amount[inside])
         self.table.remove(self.open, np.flatnonzero(self.free == 0))
-        for kind, place, units in zip(
+        for record_type, place, units in zip(
             source[inside].tolist(), places.tolist(), amount[inside].tolist(), strict=True
         ):
-            self.holders[place][kind] = units
+            self.holders[place][record_type] = units
 
     def place_all(self, left: NDArray[np.int64]) -> Shortage | None:
-        """Place the units `left` (d,) of the group's kinds, which becomes 0 where it succeeds."""
-        for kind in range(self.begin, self.end):
-            while left[kind] > 0:
-                amount_or_shortage = self._augment(kind, int(left[kind]))
+        """Place the units `left` (d,) of the group's types, which becomes 0 where it succeeds."""
+        for record_type in range(self.begin, self.end):
+            while left[record_type] > 0:
+                amount_or_shortage = self._augment(record_type, int(left[record_type]))
                 if isinstance(amount_or_shortage, Shortage):
                     return amount_or_shortage
-                left[kind] -= amount_or_shortage
+                left[record_type] -= amount_or_shortage
         return None
 
-    def _augment(self, kind: int, wanted: int) -> int | Shortage:
+    def _augment(self, record_type: int, wanted: int) -> int | Shortage:
         """Place up to `wanted` units along a shortest path, or prove that none exists."""
         unseen = self.table.all_classes()
         came_from: dict[int, int] = {}
         taken_by: dict[int, int] = {}
-        seen = {kind}
-        queue = deque([kind])
+        seen = {record_type}
+        queue = deque([record_type])
         while queue:
             current = queue.popleft()
             record = self.records.codes[current]
             available = self.table.containing(record, self.open)
             if len(available):
                 taken_by[int(available[0])] = current
-                return self._push(kind, wanted, int(available[0]), taken_by, came_from)
+                return self._push(record_type, wanted, int(available[0]), taken_by, came_from)
             fresh = self.table.containing(record, unseen)
             self.table.remove(unseen, fresh)
             for place in fresh.tolist():
@@ -277,12 +277,12 @@ class _Search:
         return Shortage(
             int(self.records.units[list(seen)].sum()),
             int(self.units[list(taken_by)].sum()),
-            int(self.records.first[kind]),
+            int(self.records.first[record_type]),
         )
 
     def _push(
         self,
-        kind: int,
+        record_type: int,
         wanted: int,
         last: int,
         taken_by: dict[int, int],
@@ -293,7 +293,7 @@ class _Search:
         while True:
             taker = taken_by[place]
             path.append((taker, place))
-            if taker == kind:
+            if taker == record_type:
                 break
             place = came_from[taker]
         amount = min(wanted, int(self.free[last]))

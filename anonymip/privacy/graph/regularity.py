@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, maxi
 
 from anonymip.privacy.graph.consistency import Consistency, Pairs
 
-#: Matches of each kind of record in the first part of the graph, times k ...
+#: Matches of each record type in the first part of the graph, times k ...
 _FIRST_MATCHES = 4
 #: ... but so many at least; and how much wider the next part is, where a part falls short.
 _FEWEST_MATCHES = 64
@@ -68,7 +68,7 @@ class EffectiveMatches:
     Parameters
     ----------
     of_records, of_rows
-        (kinds,) effective matches of one record, and of one row, of each kind. Exact where they
+        (types,) effective matches of one record, and of one row, of each type. Exact where they
         are below what was asked for, else a lower bound.
     """
 
@@ -100,7 +100,7 @@ class GraphPart:
         self._take(source * self.b + target)
 
     def degrees(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return matches of one record and of one row of each kind; exact where below k.
+        """Return matches of one record and of one row of each type; exact where below k.
 
         Complexity: that of finding the first part, and all matches of what has too few in it.
         """
@@ -174,7 +174,7 @@ class GraphPart:
         Notes
         -----
         Send an arrow from each record to the rows that contain it, and from each row of an
-        assignment to its record: a match is effective if it closes a circle, so both its ends lie
+        assignment to its record: a match is effective if it closes a cycle, so both its ends lie
         in one strongly connected component. Complexity: linear in the matches.
         """
         _, component = connected_components(self._all_arrows(), connection="strong")
@@ -189,11 +189,11 @@ class GraphPart:
         starts = np.concatenate([records, self.a + rows])
         if not len(starts):
             return False
-        # All circles through a record pass what is reached from it.
+        # All cycles through a record pass what is reached from it.
         return self._grow(self._follow(self._all_arrows(), starts)[: self.a])
 
     def _ask(self, records: NDArray[np.int64], limit: int) -> Pairs:
-        """Return matches of some kinds of records, and note what is still to be asked of them."""
+        """Return matches of some types of records, and note what is still to be asked of them."""
         source, target = self.graph.rows_of(records, limit if limit < self.b else None)
         found = np.bincount(source, minlength=self.a)[records]
         self._limit[records] = np.where(found < limit, self.b, limit)
@@ -206,7 +206,7 @@ class GraphPart:
         self.flow = np.zeros(len(keys), np.int64)
 
     def _grow(self, records: NDArray[np.bool_]) -> bool:
-        """Give some kinds of records more matches; returns False if they have all."""
+        """Give some types of records more matches; returns False if they have all."""
         wanting = np.flatnonzero(records & (self._limit < self.b))
         if not len(wanting):
             return False
@@ -218,7 +218,7 @@ class GraphPart:
         return True
 
     def _capacity(self, k: int) -> NDArray[np.int64]:
-        """Return how often each match can be used: once for each record and row of its kinds."""
+        """Return how often each match can be used: once for each record and row of its types."""
         return _capacity(self.graph, self.source, self.target, k)
 
     def _augment(self, k: int) -> None:
@@ -258,7 +258,7 @@ class GraphPart:
         return csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(size, size))
 
     def _all_arrows(self) -> csr_array:
-        # Any match can be taken once more, by another record or row of its kinds.
+        # Any match can be taken once more, by another record or row of its types.
         return self._arrows(np.ones(len(self.source), np.bool_))
 
     def _follow(self, arrows: csr_array, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -276,7 +276,7 @@ class GraphPart:
     def _reached(
         self, starts: NDArray[np.int64], k: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the kinds of records and of rows that are reached from records in the residue."""
+        """Return the types of records and of rows that are reached from records in the residue."""
         seen = self._follow(self._arrows(self.flow < self._capacity(k)), starts)
         return seen[: self.a], seen[self.a :]
 
@@ -329,7 +329,7 @@ class GraphPart:
 def _capacity(
     graph: Consistency, source: NDArray[np.int64], target: NDArray[np.int64], k: int
 ) -> NDArray[np.int64]:
-    """Return how often k assignments can use each match of two kinds."""
+    """Return how often k assignments can use each match of two types."""
     units, row_units = graph.record_units[source], graph.row_units[target]
     capacity: NDArray[np.int64] = np.minimum(units * row_units, k * np.minimum(units, row_units))
     return capacity

@@ -172,7 +172,7 @@ def read_node_cell(text: str, below: Mapping[str, tuple[str, ...]] | None) -> Ce
 
 def _published_number(text: str, integer: bool) -> float:
     number = read_number(text)
-    # A second spelling of the same number would tell rows of one class apart.
+    # A second spelling of the same number would make rows of one class differ.
     if number_text(number) != text:
         raise CellError("holds a number that is not in its shortest spelling")
     if integer and not number.is_integer():

@@ -23,7 +23,7 @@ def formula_problems(table: TextTable) -> list[str]:
     """Return what is wrong with the apostrophes of a release, as it was read.
 
     One stands before each formula, and before each text that begins with one. Anywhere else it
-    would tell rows apart that look alike without it.
+    would make rows differ that look alike without it.
     """
     problems = [
         f"The name of the column at position {place + 1} {_wrong(name)}."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.manifests.manifest import Column
+from anonymip.privacy.reading.manifests.columns import Column
 
 #: A hierarchy as it is handed over: for each value its path to the root, or the file of the paths.
 Paths = Sequence[Sequence[str]] | str | Path

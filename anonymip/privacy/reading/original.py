@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.privacy.reading.cells import CellError, read_number
 from anonymip.privacy.reading.hierarchies import Nodes
-from anonymip.privacy.reading.manifests.manifest import Column, Manifest, read_domain
+from anonymip.privacy.reading.manifests.columns import Column, read_domain
+from anonymip.privacy.reading.manifests.manifest import Manifest
 from anonymip.privacy.reading.schemas import Schema
 from anonymip.privacy.reading.tables import TextColumn, TextTable, distinct
 

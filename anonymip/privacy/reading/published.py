@@ -23,7 +23,8 @@ from anonymip.privacy.reading.cells import (
 )
 from anonymip.privacy.reading.formulas import formula_problems, without_marks
 from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
-from anonymip.privacy.reading.manifests.manifest import Column, Manifest, read_manifest
+from anonymip.privacy.reading.manifests.columns import Column
+from anonymip.privacy.reading.manifests.manifest import Manifest, read_manifest
 from anonymip.privacy.reading.tables import (
     MalformedTable,
     TextColumn,
@@ -32,7 +33,7 @@ from anonymip.privacy.reading.tables import (
     read_table,
 )
 
-#: So many problems of one kind are named; the rest is counted.
+#: So many problems of one check are named; the rest is counted.
 NAMED_PROBLEMS = 5
 
 
@@ -162,17 +163,30 @@ def read_release(
         If release, manifest or a hierarchy cannot be read, or break the format; the message names
         the first offence.
     """
-    read = read_manifest(manifest, release)
-    table = read_table(release, separator=read.separator, encoding=read.encoding)
+    claims = read_manifest(manifest, release)
+    known = None
+    if hierarchies is not None:
+        known = read_nodes(claims.quasi_identifiers, {}, hierarchies)
+    return read_published(release, claims, known)
+
+
+def read_published(
+    release: str | Path | pd.DataFrame, manifest: Manifest, hierarchies: Mapping[str, Nodes] | None
+) -> PublishedTable:
+    """Read the table of a release whose manifest and hierarchies are read.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or breaks the format; the message names the first offence.
+    """
+    table = read_table(release, separator=manifest.separator, encoding=manifest.encoding)
     problems = []
-    if read.formulas_escaped:
+    if manifest.formulas_escaped:
         problems, table = formula_problems(table), without_marks(table)
-    problems += header_problems(table, read)
+    problems += header_problems(table, manifest)
     if not problems:
-        known = None
-        if hierarchies is not None:
-            known = read_nodes(read.quasi_identifiers, {}, hierarchies)
-        published, problems = parse_release(table, read, known)
+        published, problems = parse_release(table, manifest, hierarchies)
         if published is not None:
             return published
     raise MalformedTable(problems[0].rstrip("."), remedy="Run verify for all problems")
@@ -205,7 +219,7 @@ def baggage_problems(table: TextTable, order_kept: pd.Index | None = None) -> li
         The release.
     order_kept
         Labels of the original records, if both are data frames and the release keeps their order:
-        the same labels, or those of the records that are not left out, tell no more.
+        the same labels, or those of the records that are not left out, reveal no more.
     """
     problems = []
     same = False
@@ -272,7 +286,7 @@ def _cell_texts(released: TextColumn, column: Column) -> NDArray[np.object_]:
         return released.texts
     values, index = distinct(released.texts)
     spelled = np.empty(len(values), dtype=object)
-    # A minus zero would tell rows of a class apart: it is left for the grammar to refuse.
+    # A minus zero would make rows of a class differ: it is left for the grammar to refuse.
     spelled[:] = [
         ("-0" if value.startswith("-0") and float(value) == 0 else number_text(float(value)))
         if value

@@ -27,6 +27,11 @@ class Schema:
     tokens: tuple[str, ...] | None = None
     hierarchies: Mapping[str, Path | Sequence[Sequence[str]]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that have a role."""
+        return (*self.kinds, *self.sensitive, *self.keep, *self.drop)
+
     def role_of(self, name: str) -> str | None:
         """Return the declared role of a column, None if it has none."""
         if name in self.kinds:

@@ -136,8 +136,17 @@ def aligned(
     return _respelled_numbers(original.texts, single), _respelled_numbers(released.texts, single)
 
 
+def paired_codes(one: TextColumn, other: TextColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return codes of the values of two columns: equal codes, equal values.
+
+    Values are compared as :func:`aligned` has them.
+    """
+    codes = distinct(np.concatenate(aligned(one, other)))[1]
+    return codes[: len(one.texts)], codes[len(one.texts) :]
+
+
 def _read_parquet(path: Path) -> TextTable:
-    """Return a Parquet file; columns that pandas makes an index of are told as labels."""
+    """Return a Parquet file; columns that pandas makes an index of are returned as labels."""
     from pyarrow import parquet
 
     metadata = parquet.read_schema(path).metadata or {}

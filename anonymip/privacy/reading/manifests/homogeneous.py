@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.reading.fields import refuse, value_of
+from anonymip.privacy.reading.manifests.fields import refuse, value_of
 from anonymip.privacy.reading.tables import TextColumn, distinct
 
 
@@ -39,11 +39,11 @@ def homogeneous_counts(
 
 def homogeneous_sentence(counts: Mapping[str, tuple[int, int]], rows: int) -> str:
     """Return what the counts of all sensitive columns say."""
-    told = "; ".join(
-        f"{classes} share one value of {name!r}, {shown} of {rows} rows"
-        for name, (classes, shown) in counts.items()
+    counted = "; ".join(
+        f"{classes} share one value of {name!r}, {of_them} of {rows} rows"
+        for name, (classes, of_them) in counts.items()
     )
-    return f"Classes that share one sensitive value are counted: {told}."
+    return f"Classes that share one sensitive value are counted: {counted}."
 
 
 def homogeneous_problems(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anonymip.privacy.reading.fields import refuse
+from anonymip.privacy.reading.manifests.fields import refuse
 from anonymip.privacy.reading.manifests.left_out import LEFT_OUT_KEYS
-from anonymip.privacy.reading.masks import MASK_KEYS
+from anonymip.privacy.reading.manifests.masks import MASK_KEYS
 
 #: All keys that a manifest may have.
 _KEYS = frozenset(

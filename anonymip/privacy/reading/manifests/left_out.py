@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anonymip.privacy.reading.fields import refuse, value_of
+from anonymip.privacy.reading.manifests.fields import refuse, value_of
 
 #: Keys of the manifest's object.
 LEFT_OUT_KEYS = frozenset(("suppressed", "missing", "columns", "undeclared_columns"))
@@ -21,7 +21,7 @@ class LeftOut:
     suppressed
         Suppressed records; their loss counts.
     missing
-        Records that the missing policy left out, whose loss does not count; None if it is not told.
+        Records that the missing policy left out, whose loss does not count; None if not stated.
     """
 
     suppressed: int = 0

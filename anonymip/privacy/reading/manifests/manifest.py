@@ -7,16 +7,15 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import pandas as pd
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.fields import (
+from anonymip.privacy.reading.manifests.columns import Column, read_column
+from anonymip.privacy.reading.manifests.fields import (
     REMEDY,
-    is_number,
     number_of,
     one_of,
     refuse,
@@ -26,7 +25,14 @@ from anonymip.privacy.reading.fields import (
 from anonymip.privacy.reading.manifests.homogeneous import read_homogeneous
 from anonymip.privacy.reading.manifests.known_keys import foreign_keys
 from anonymip.privacy.reading.manifests.left_out import LeftOut, read_left_out
-from anonymip.privacy.reading.masks import Mask, read_levels, read_mask
+from anonymip.privacy.reading.manifests.masks import Mask, read_levels, read_mask
+from anonymip.privacy.reading.manifests.promises import (
+    Diversity,
+    Limit,
+    read_diversity,
+    read_limits,
+)
+from anonymip.privacy.reading.manifests.star_costs import StarCosts, read_star_costs
 
 FORMAT = "anonymip-release/1"
 #: Recodings in which every record has a published set of its own, not that of its class.
@@ -36,106 +42,6 @@ STARRED = ("pattern", "full-domain")
 SUFFIX = ".manifest.json"
 #: Keys that say how a release was made, and what of it was not proven.
 CAVEATS = ("assumed", "checked", "method", "options", "solver", "versions")
-#: Forms of a generalized cell by the kind of its column.
-_FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
-ROLES = ("quasi-identifier", "sensitive", "keep")
-
-
-@dataclass(frozen=True)
-class Column:
-    """One published column as the manifest declares it.
-
-    Parameters
-    ----------
-    name
-        Its name in the original.
-    role
-        ``"quasi-identifier"``, ``"sensitive"`` or ``"keep"``.
-    kind
-        ``"numeric"``, ``"categorical"`` or ``"hierarchical"``; "categorical" for columns published
-        untouched.
-    publish
-        ``"range"``, ``"set"`` or ``"node"``.
-    integer
-        Whether its numbers are whole.
-    domain
-        Declared domain: two numbers, or all texts; None if it is what the original holds.
-    """
-
-    name: str
-    role: str
-    kind: str = "categorical"
-    publish: str = "set"
-    integer: bool = False
-    domain: tuple[float, float] | tuple[str, ...] | None = None
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether values are numbers."""
-        return self.kind == "numeric"
-
-    @property
-    def is_node(self) -> bool:
-        """Whether its cells are nodes of a hierarchy."""
-        return self.kind == "hierarchical"
-
-
-@dataclass(frozen=True)
-class Diversity:
-    """What the manifest promises of the sensitive values of every class.
-
-    Parameters
-    ----------
-    l
-        No value makes up more than 1/l of a class.
-    distinct
-        Every class has so many values at least.
-    matches
-        In a cover, the rows of a record among which the values are counted, all equally likely;
-        None if their number differs, and for classes.
-    t
-        How far the values of a class may lie from those of all rows; None for any distance.
-    ordered
-        Whether numbers lie on a line.
-    """
-
-    l: Fraction  # noqa: E741 - the field's own name
-    distinct: int
-    matches: int | None = None
-    t: Fraction | None = None
-    ordered: bool = False
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A limit of generalization that the manifest promises.
-
-    Parameters
-    ----------
-    attribute
-        Name of the quasi-identifier.
-    most
-        The most that a cell may cover; None for two values kept apart, which are not named.
-    """
-
-    attribute: str
-    most: float | None
-
-
-@dataclass(frozen=True)
-class StarCosts:
-    """What the objective charges for cells that are not exact, if the manifest tells it.
-
-    Parameters
-    ----------
-    columns
-        By column, 1 where nothing is said.
-    patterns
-        By the set of columns that are not exact, in place of the sum of theirs.
-    """
-
-    columns: Mapping[str, float]
-    patterns: Mapping[frozenset[str], float]
 
 
 @dataclass(frozen=True)
@@ -259,31 +165,6 @@ def read_manifest(
     return _manifest(document)
 
 
-def read_domain(
-    name: str, kind: str, given: object
-) -> tuple[float, float] | tuple[str, ...] | None:
-    """Return a declared domain in the form of :class:`Column`.
-
-    Raises
-    ------
-    InputError
-        If it is not ``[lowest, highest]`` for a numeric column, or a list for another.
-    """
-    if given is None:
-        return None
-    wrong = InputError(
-        f"the domain of column {name!r} does not fit its kind",
-        remedy="Give [lowest, highest] for a numeric column, else a list of texts",
-    )
-    if not isinstance(given, (list, tuple)) or not given:
-        raise wrong
-    if kind != "numeric":
-        return tuple(dict.fromkeys(str(value) for value in given))
-    if len(given) != 2 or not all(is_number(end) for end in given) or given[0] > given[1]:
-        raise wrong
-    return (float(given[0]), float(given[1]))
-
-
 def _manifest(document: Mapping[str, Any]) -> Manifest:
     if value_of(document, "format", str) != FORMAT:
         raise InputError(
@@ -300,7 +181,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     missing = value_of(table, "missing", dict, "table.")
     objective = value_of(document, "objective", dict)
     bound = value_or_none(document, "bound", dict)
-    columns = tuple(_column(entry) for entry in value_of(document, "columns", list))
+    columns = tuple(read_column(entry) for entry in value_of(document, "columns", list))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         refuse("columns", "names a column twice")
@@ -331,8 +212,8 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         label=value_of(missing, "label", str, "table.missing."),
         formulas_escaped="formulas" in table
         and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
-        diversity=_diversity(document.get("diversity")),
-        limits=_limits(document.get("limits"), identifying),
+        diversity=read_diversity(document.get("diversity")),
+        limits=read_limits(document.get("limits"), identifying),
         has_seed=_names_seed(document) or _names_seed(document.get("options")),
         unknown_keys=foreign_keys(document),
         mask=read_mask(value_of(document, "mask"), identifying) if recoding == "pattern" else None,
@@ -341,7 +222,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         else None,
         stars_are_class=recoding in STARRED
         and one_of(document, "stars", ("class", "suppressed")) == "class",
-        star_costs=_star_costs(objective, identifying),
+        star_costs=read_star_costs(objective, identifying),
         sha256=_digest(table),
         missing_caveats=tuple(key for key in CAVEATS if key not in document),
         left_out=read_left_out(document.get("left_out")),
@@ -351,87 +232,6 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
 
 def _names_seed(given: object) -> bool:
     return isinstance(given, Mapping) and any("seed" in str(key).lower() for key in given)
-
-
-def _column(entry: object) -> Column:
-    if not isinstance(entry, Mapping):
-        refuse("columns", "holds something that is not an object")
-    name = value_of(entry, "name", str, "columns.")
-    role = one_of(entry, "role", ROLES, "columns.")
-    if role != "quasi-identifier":
-        return Column(name, role)
-    kind = one_of(entry, "kind", tuple(_FORMS), "columns.")
-    publish = one_of(entry, "publish", ("range", "set", "node"), "columns.")
-    if publish not in _FORMS[kind]:
-        refuse("columns.publish", f"asks for a {publish} in the {kind} column {name!r}")
-    if kind == "hierarchical" and entry.get("domain") is not None:
-        refuse("columns.domain", f"is that of the hierarchy in column {name!r}: write null")
-    integer = value_of(entry, "integer", bool, "columns.")
-    return Column(name, role, kind, publish, integer, read_domain(name, kind, entry.get("domain")))
-
-
-def _star_costs(objective: Mapping[str, Any], names: Sequence[str]) -> StarCosts | None:
-    if objective["name"] != "suppressions":
-        return None
-    costs = objective.get("costs", {})
-    if not isinstance(costs, Mapping) or not set(costs) <= set(names):
-        refuse("objective.costs", "is not an object of quasi-identifiers")
-    columns = {name: number_of(costs, name, "objective.costs.") for name in costs}
-    patterns: dict[frozenset[str], float] = {}
-    listed = objective.get("pattern_costs", [])
-    if not isinstance(listed, list) or not all(isinstance(entry, Mapping) for entry in listed):
-        refuse("objective.pattern_costs", "is not a list of objects")
-    for entry in listed:
-        named = value_of(entry, "columns", list, "objective.pattern_costs.")
-        if set(entry) != {"columns", "cost"} or not all(name in names for name in named):
-            refuse("objective.pattern_costs", "holds something else than columns and their cost")
-        patterns[frozenset(named)] = number_of(entry, "cost", "objective.pattern_costs.")
-    return StarCosts(columns, patterns)
-
-
-def _diversity(given: object) -> Diversity | None:
-    if given is None:
-        return None
-    if not isinstance(given, Mapping):
-        refuse("diversity", "is not an object")
-    share = number_of(given, "l", "diversity.")
-    distinct = cast(int, value_of(given, "distinct", int, "diversity."))
-    matches = None
-    if given.get("matches") is not None:
-        matches = cast(int, value_of(given, "matches", int, "diversity."))
-    if share < 1 or distinct < 1 or (matches is not None and matches < 1):
-        refuse("diversity", "asks for less than nothing")
-    far = None if given.get("t") is None else number_of(given, "t", "diversity.")
-    if far is not None and (not 0 <= far < 1 or matches is not None):
-        refuse("diversity", "has a t that is not from 0 to below 1, or not of classes")
-    ordered = given.get("ordered", False)
-    if not isinstance(ordered, bool):
-        refuse("diversity.ordered", "is neither true nor false")
-    # The nearest fraction of ordinary size is what was meant: 3.3333333333333335 is 10/3.
-    return Diversity(
-        Fraction(share).limit_denominator(10**6),
-        distinct,
-        matches,
-        None if far is None else Fraction(far).limit_denominator(10**6),
-        ordered,
-    )
-
-
-def _limits(given: object, names: Sequence[str]) -> tuple[Limit, ...]:
-    if given is None:
-        return ()
-    if not isinstance(given, list):
-        refuse("limits", "is not a list")
-    return tuple(_limit(entry, names) for entry in given)
-
-
-def _limit(entry: object, names: Sequence[str]) -> Limit:
-    if not isinstance(entry, Mapping):
-        refuse("limits", "holds something that is not an object")
-    attribute = one_of(entry, "attribute", names, "limits.")
-    if one_of(entry, "rule", ("cap", "apart"), "limits.") == "apart":
-        return Limit(attribute, None)
-    return Limit(attribute, number_of(entry, "most", "limits."))
 
 
 def _one_character(table: Mapping[str, Any]) -> str:

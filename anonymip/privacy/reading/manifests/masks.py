@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anonymip.privacy.reading.fields import refuse
+from anonymip.privacy.reading.manifests.fields import refuse
 
 #: Keys of a mask in a manifest.
 MASK_KEYS = frozenset(
