@@ -318,6 +318,19 @@ def test_models_are_built_and_not_solved() -> None:
     assert offenders == []
 
 
+def test_solvers_alone_call_solvers() -> None:
+    """Outside the solvers' room nobody imports HiGHS, PuLP or SciPy's linear programs."""
+    solvers = {"highspy", "pulp", "scipy.optimize.linprog", "scipy.optimize.milp"}
+    offenders = [
+        f"{label(path)}:{line} imports {name}"
+        for path in INSIDE
+        if room_of(path) != "solvers"
+        for line, name in imported_modules(path, path.read_text(encoding="utf-8"))
+        if any(name == one or name.startswith(f"{one}.") for one in solvers)
+    ]
+    assert offenders == []
+
+
 def test_verification_shares_nothing_with_what_it_verifies() -> None:
     """The privacy room imports from the package only the errors and itself."""
     paths = [path for path in SOURCES if room_of(path) == "privacy"]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import csc_array, hstack, identity
 
 from anonymip.bounds.combinatorial import record_terms
@@ -20,6 +18,7 @@ from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
+from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.tolerances import LOSS_RELATIVE
 
 
@@ -137,15 +136,11 @@ def _dual_prices(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray
     if suppression:
         matrix = csc_array(hstack([matrix, identity(sets.rows.types)]))
         costs = np.concatenate([costs, np.full(sets.rows.types, price)])
-    remaining = budget.remaining()
-    options: dict[str, object] = {"presolve": False}
-    if remaining is not None:
-        options["time_limit"] = max(remaining, 1e-3)
-    solve: Any = linprog  # its stubs know no sparse arrays
-    result = solve(costs, A_eq=matrix, b_eq=sets.rows.counts, method="highs", options=options)
-    if result.status != 0:
+    wanted = sets.rows.counts.astype(np.float64)
+    found = solve_linear_program(costs, matrix, wanted, wanted, presolve=False, budget=budget)
+    if found is None:
         return None
-    prices = np.array(result.eqlin.marginals, np.float64)
+    prices = found.duals
     if suppression:
         prices = np.minimum(prices, price)
     undercut = (sets.losses - sets.incidence.T @ prices) / sets.sizes

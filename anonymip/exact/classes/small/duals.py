@@ -8,11 +8,8 @@ sets whose reduced cost is below the gap.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from anonymip.assignments import Classes
 from anonymip.exact.classes.small.cover import cheapest_cover, label_cover, sort_found
@@ -21,6 +18,7 @@ from anonymip.exact.classes.small.work import SmallRules, SmallWork
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
+from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.tolerances import LOSS_RELATIVE, PRICE_ROUNDING, VISIBLE_SLACK
 
 #: Rounds of column generation at most; thirty types take about twenty.
@@ -130,13 +128,9 @@ class DualPrices:
         self, sets: NDArray[np.float64], costs: NDArray[np.float64], budget: Budget
     ) -> NDArray[np.float64] | None:
         """Return the duals of the master over some sets; None if there is no time."""
-        remaining = budget.remaining()
-        options: dict[str, object] = {"presolve": False}
-        if remaining is not None:
-            options["time_limit"] = max(remaining, 1e-3)
-        solve: Any = linprog
-        result = solve(costs, A_eq=sets.T, b_eq=self.counts, method="highs", options=options)
-        return None if result.status != 0 else np.array(result.eqlin.marginals, np.float64)
+        wanted = self.counts.astype(np.float64)
+        found = solve_linear_program(costs, sets.T, wanted, wanted, presolve=False, budget=budget)
+        return None if found is None else found.duals
 
     def _list(self, prices: NDArray[np.float64], cutoff: float) -> int:
         """List the sets whose reduced cost is below the cutoff."""

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csc_array, vstack
+from scipy.sparse import coo_array, csc_array, csr_array, hstack, vstack
 
 from anonymip.bounds.patterns.pattern_groups import RecordGroups
 from anonymip.bounds.patterns.pattern_program import PatternProgram
 from anonymip.runtime.budget import Budget
+from anonymip.solvers.linear_programs import GrowingProgram
 
 
 class Relaxation:
     """Every record is in groups once in sum, or alone at its price if there is one.
 
-    HiGHS goes on from the last basis each time.
+    Each solve goes on from the last basis.
 
     Parameters
     ----------
@@ -30,15 +28,11 @@ class Relaxation:
         self._losses: dict[bytes, float] = {}
         self._groups: RecordGroups | None = None
         self._alone = program.kinds if np.isfinite(program.price) else 0
-        self._model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._model.setOptionValue("output_flag", False)
-        self._model.setOptionValue("threads", 1)
         records = program.counts.astype(np.float64)
-        none = np.zeros(program.kinds, np.int32)
-        empty = np.empty(0)
-        self._model.addRows(program.kinds, records, records, 0, none, empty.astype(np.int32), empty)
+        self._model = GrowingProgram(records, records)
         if self._alone:
-            self._columns(np.full(program.kinds, program.price), csc_array(np.eye(program.kinds)))
+            price = np.full(program.kinds, program.price)
+            self._model.add_columns(price, csc_array(np.eye(program.kinds)))
 
     def add(self, groups: RecordGroups, triples: NDArray[np.int64]) -> RecordGroups:
         """Add what is new or cheaper than known, given all triples so far; return all groups."""
@@ -50,7 +44,8 @@ class Relaxation:
         groups = groups.only(new)
         matrix = incidence(groups, self._program.kinds)
         if len(groups):
-            self._columns(cost[new], csc_array(vstack([matrix, held_by(matrix, triples)])))
+            held = held_by(matrix, triples)
+            self._model.add_columns(cost[new], csc_array(vstack([matrix, held])))
         self._groups = groups if self._groups is None else self._groups.and_also(groups)
         return self._groups
 
@@ -58,48 +53,23 @@ class Relaxation:
         """Let all groups, which are given, hold two or three of each new triple once in sum."""
         if not len(triples):
             return
-        held = held_by(incidence(groups, self._program.kinds), triples).tocsr()
+        held = held_by(incidence(groups, self._program.kinds), triples)
         count = len(triples)
-        self._model.addRows(
-            count,
-            np.full(count, -highspy.kHighsInf),
-            np.ones(count),
-            held.nnz,
-            held.indptr[:-1].astype(np.int32),
-            (held.indices + self._alone).astype(np.int32),
-            held.data,
+        alone = csc_array((count, self._alone))
+        self._model.add_rows(
+            csr_array(hstack([alone, held])), np.full(count, -np.inf), np.ones(count)
         )
 
     def solve(
         self, budget: Budget
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
-        """Return the value, shares of groups, prices of kinds and of triples; None without time."""
-        left = budget.remaining()
-        if left is not None:
-            # The limit counts from when the model was made.
-            self._model.setOptionValue("time_limit", self._model.getRunTime() + max(left, 1e-3))
-        self._model.run()
-        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        """Return value, shares of groups, duals of row types and of triples; None without time."""
+        found = self._model.solve(budget)
+        if found is None:
             return None
-        solution = self._model.getSolution()
-        shares = np.asarray(solution.col_value, np.float64)[self._alone :]
-        prices = np.asarray(solution.row_dual, np.float64)
         kinds = self._program.kinds
-        loss = float(self._model.getInfo().objective_function_value)
-        return loss, shares, prices[:kinds], np.maximum(0.0, -prices[kinds:])
-
-    def _columns(self, cost: NDArray[np.float64], matrix: csc_array) -> None:
-        count = len(cost)
-        self._model.addCols(
-            count,
-            cost,
-            np.zeros(count),
-            np.full(count, highspy.kHighsInf),
-            matrix.nnz,
-            matrix.indptr[:-1].astype(np.int32),
-            matrix.indices.astype(np.int32),
-            matrix.data.astype(np.float64),
-        )
+        triples = np.maximum(0.0, -found.duals[kinds:])
+        return found.value, found.point[self._alone :], found.duals[:kinds], triples
 
 
 def incidence(groups: RecordGroups, kinds: int) -> csc_array:

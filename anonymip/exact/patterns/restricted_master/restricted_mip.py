@@ -7,13 +7,13 @@ from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals
 from anonymip.errors import SolverError
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
+from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.status import Stopped
 from anonymip.tolerances import INTEGRALITY
 
@@ -186,20 +186,16 @@ def _whole(
 
 def _vertex(form: StandardForm) -> NDArray[np.float64]:
     """Return an optimal vertex of a linear program that is known to have a point."""
-    equal = form.row_lower == form.row_upper
-    above = np.isfinite(form.row_upper) & ~equal
-    below = np.isfinite(form.row_lower) & ~equal
-    result = linprog(
+    found = solve_linear_program(
         form.cost,
-        A_ub=vstack([form.matrix[above], -form.matrix[below]]),
-        b_ub=np.concatenate([form.row_upper[above], -form.row_lower[below]]),
-        A_eq=form.matrix[equal] if equal.any() else None,
-        b_eq=form.row_upper[equal] if equal.any() else None,
-        bounds=list(zip(form.lower.tolist(), form.upper.tolist(), strict=True)),
-        method="highs-ds",
+        form.matrix,
+        form.row_lower,
+        form.row_upper,
+        lower=form.lower,
+        upper=form.upper,
     )
-    if result.x is None:
+    if found is None:
         raise SolverError(
             "the records of a point cannot be given to its rows", remedy="Use another solver"
         )
-    return np.asarray(result.x, np.float64)
+    return found.point

@@ -1,0 +1,176 @@
+"""The one door to linear programs that no adapter solves: those whose dual values are asked for.
+
+A program that is solved once goes to SciPy's copy of HiGHS, which lies beside any other in the
+process. One that grows goes to highspy, which goes on from the last basis; always with one thread,
+since HiGHS shares a scheduler among all programs of a thread. What comes back is as exact as a
+solver's tolerances are: a bound needs duals that are repaired in arithmetic of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, vstack
+
+from anonymip.runtime.budget import Budget
+
+#: A time limit of less than this is none to HiGHS, in seconds.
+_LEAST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class LinearAnswer:
+    """An optimal vertex of a linear program that is minimised.
+
+    Parameters
+    ----------
+    value
+        The objective there.
+    point
+        (columns,) the vertex.
+    duals
+        (rows,) what the value rises by where the sides of a row do, for each unit.
+    """
+
+    value: float
+    point: NDArray[np.float64]
+    duals: NDArray[np.float64]
+
+
+def solve_linear_program(
+    cost: NDArray[np.float64],
+    matrix: Any,
+    row_lower: NDArray[np.float64],
+    row_upper: NDArray[np.float64],
+    *,
+    lower: NDArray[np.float64] | None = None,
+    upper: NDArray[np.float64] | None = None,
+    presolve: bool = True,
+    budget: Budget | None = None,
+) -> LinearAnswer | None:
+    """Minimise ``cost @ x`` with ``row_lower <= matrix @ x <= row_upper``.
+
+    Parameters
+    ----------
+    cost
+        (columns,).
+    matrix
+        (rows, columns), dense or sparse.
+    row_lower, row_upper
+        (rows,), infinite where there is no side.
+    lower, upper
+        (columns,), infinite where there is no bound; None: 0, and no bound.
+    presolve
+        Whether the program is simplified first, which takes longer than it saves where there are
+        many columns.
+    budget
+        Its time is a limit.
+
+    Returns
+    -------
+    LinearAnswer or None
+        None if time ended, or there is no optimum.
+    """
+    from scipy.optimize import linprog
+
+    options: dict[str, object] = {"presolve": presolve}
+    remaining = None if budget is None else budget.remaining()
+    if remaining is not None:
+        options["time_limit"] = max(remaining, _LEAST)
+    columns = len(cost)
+    equal = row_lower == row_upper
+    below, above = np.isfinite(row_upper) & ~equal, np.isfinite(row_lower) & ~equal
+    sides: dict[str, object] = {"A_eq": matrix, "b_eq": row_upper}
+    if not equal.all():
+        # Rows with two different sides appear once for each.
+        sparse = csr_array(matrix)
+        sides = {
+            "A_ub": vstack([sparse[below], -sparse[above]]),
+            "b_ub": np.concatenate([row_upper[below], -row_lower[above]]),
+        }
+        if equal.any():
+            sides |= {"A_eq": sparse[equal], "b_eq": row_upper[equal]}
+    if lower is not None or upper is not None:
+        least = np.zeros(columns) if lower is None else lower
+        most = np.full(columns, np.inf) if upper is None else upper
+        sides["bounds"] = np.stack([least, most], axis=1)
+    solve: Any = linprog  # its stubs know no sparse arrays
+    result = solve(cost, **sides, method="highs-ds", options=options)
+    if result.status != 0:
+        return None
+    duals = np.zeros(len(equal))
+    if equal.any():
+        duals[equal] = result.eqlin.marginals
+    if not equal.all():
+        marginals, split = result.ineqlin.marginals, int(below.sum())
+        duals[below] += marginals[:split]
+        duals[above] -= marginals[split:]
+    return LinearAnswer(float(result.fun), np.asarray(result.x, np.float64), duals)
+
+
+class GrowingProgram:
+    """A linear program that grows by columns and rows, and goes on from its last basis.
+
+    Parameters
+    ----------
+    row_lower, row_upper
+        (rows,) sides of the rows that it begins with, infinite where there is none.
+    """
+
+    def __init__(self, row_lower: NDArray[np.float64], row_upper: NDArray[np.float64]) -> None:
+        import highspy
+
+        self._model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._infinity = highspy.kHighsInf
+        self._model.setOptionValue("output_flag", False)
+        self._model.setOptionValue("threads", 1)
+        self.add_rows(csr_array((len(row_lower), 0)), row_lower, row_upper)
+
+    def add_columns(self, cost: NDArray[np.float64], matrix: csc_array) -> None:
+        """Add columns of at least 0 with their costs and their (rows, columns) coefficients."""
+        count = len(cost)
+        self._model.addCols(
+            count,
+            cost,
+            np.zeros(count),
+            np.full(count, self._infinity),
+            matrix.nnz,
+            matrix.indptr[:-1].astype(np.int32),
+            matrix.indices.astype(np.int32),
+            matrix.data.astype(np.float64),
+        )
+
+    def add_rows(
+        self, matrix: csr_array, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> None:
+        """Add rows with their sides and their (rows, columns) coefficients."""
+        self._model.addRows(
+            len(lower),
+            np.maximum(lower, -self._infinity),
+            np.minimum(upper, self._infinity),
+            matrix.nnz,
+            matrix.indptr[:-1].astype(np.int32),
+            matrix.indices.astype(np.int32),
+            matrix.data.astype(np.float64),
+        )
+
+    def solve(self, budget: Budget) -> LinearAnswer | None:
+        """Return an optimal vertex; None if time ended or there is none."""
+        remaining = budget.remaining()
+        if remaining is not None:
+            # The limit counts from when the model was made.
+            limit = self._model.getRunTime() + max(remaining, _LEAST)
+            self._model.setOptionValue("time_limit", limit)
+        self._model.run()
+        if self._model.getModelStatus() != self._optimal:
+            return None
+        solution = self._model.getSolution()
+        return LinearAnswer(
+            float(self._model.getInfo().objective_function_value),
+            np.asarray(solution.col_value, np.float64),
+            np.asarray(solution.row_dual, np.float64),
+        )

@@ -1,0 +1,77 @@
+"""Linear programs with dual values: the values can be checked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array, csr_array
+
+from anonymip.runtime.budget import Budget
+from anonymip.solvers.linear_programs import GrowingProgram, solve_linear_program
+
+COST = np.array([2.0, 3.0, 1.0])
+#: At least 4 of the first two together, exactly 5 of all, at most 3 of the first and the last.
+MATRIX = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
+LOWER, UPPER = np.array([4.0, 5.0, -np.inf]), np.array([np.inf, 5.0, 3.0])
+
+
+def assert_duals_price(duals: Any, value: float) -> None:
+    """Assert that no column costs less than its duals, and that they pay for the value."""
+    assert (COST - MATRIX.T @ duals >= -1e-9).all()
+    assert duals @ np.where(np.isfinite(UPPER), UPPER, LOWER) == pytest.approx(value)
+    assert duals[0] >= 0 >= duals[2]
+
+
+@pytest.mark.parametrize("form", [np.array, csr_array, csc_array])
+def test_every_row_has_its_dual(form: Any) -> None:
+    """Equalities and rows with a side below or above; the optimum is 2 * 2 + 3 * 2 + 1."""
+    found = solve_linear_program(COST, form(MATRIX), LOWER, UPPER)
+    assert found is not None
+    assert found.point == pytest.approx([2.0, 2.0, 1.0])
+    assert found.value == pytest.approx(11.0)
+    assert_duals_price(found.duals, 11.0)
+
+
+@pytest.mark.parametrize(("cost", "point"), [(1.0, 2.0), (-1.0, 6.0)])
+def test_a_row_between_two_sides_has_one_dual(cost: float, point: float) -> None:
+    """Of a row with two sides the one that holds the point counts."""
+    sides = np.array([2.0]), np.array([6.0])
+    found = solve_linear_program(np.array([cost]), np.array([[1.0]]), *sides)
+    assert found is not None
+    assert found.point == pytest.approx([point])
+    assert found.duals == pytest.approx([cost])
+
+
+def test_bounds_hold() -> None:
+    """Columns stay between their bounds."""
+    lower, upper = np.array([0.0, 3.0, 0.0]), np.array([0.5, np.inf, np.inf])
+    found = solve_linear_program(COST, MATRIX, LOWER, UPPER, lower=lower, upper=upper)
+    assert found is not None
+    assert found.point == pytest.approx([0.5, 3.5, 1.0])
+
+
+def test_no_optimum_is_none() -> None:
+    """Neither where rows contradict each other nor where nothing bounds the objective."""
+    sides = np.array([1.0, 2.0])
+    assert solve_linear_program(np.ones(1), np.ones((2, 1)), sides, sides) is None
+    free = np.array([0.0]), np.array([np.inf])
+    assert solve_linear_program(-np.ones(1), np.ones((1, 1)), *free) is None
+
+
+def test_a_growing_program_agrees_with_one_made_at_once() -> None:
+    """It grows by columns and by rows; without the last row the first column costs least."""
+    program = GrowingProgram(LOWER[:2], UPPER[:2])
+    program.add_columns(COST[:1], csc_array(MATRIX[:2, :1]))
+    program.add_columns(COST[1:], csc_array(MATRIX[:2, 1:]))
+    first = program.solve(Budget())
+    assert first is not None
+    assert first.value == pytest.approx(9.0)
+    program.add_rows(csr_array(MATRIX[2:]), LOWER[2:], UPPER[2:])
+    for budget in (Budget(), Budget.of(60.0)):
+        found = program.solve(budget)
+        assert found is not None
+        assert found.value == pytest.approx(11.0)
+        assert found.point == pytest.approx([2.0, 2.0, 1.0])
+        assert_duals_price(found.duals, 11.0)
