@@ -234,7 +234,8 @@ def test_the_tree_is_that_of_the_package() -> None:
     for indent, name, end in lines:
         path = (*path[: len(indent) // 2], name)
         file = PACKAGE.joinpath(*path)
-        assert (file if end == "/" else file.with_suffix(".py")).exists(), "/".join(path)
+        found = (file if end == "/" else file.with_suffix(".py")).exists()
+        assert found, f"the page has {'/'.join(path)}, the package has not"
         listed.append(path)
     folders = {
         init.parent.relative_to(PACKAGE).parts
