@@ -165,6 +165,27 @@ def test_names_of_the_package_on_pages_exist(page: Path) -> None:
         assert pkgutil.resolve_name(dotted) is not None
 
 
+def missing_places(text: str) -> list[str]:
+    """Return the files, folders and modules of the package that a text names and that are none."""
+    named = [name.replace(".", "/") for name in re.findall(r"\banonymip(?:[./][a-z_]\w*)+", text)]
+    paths = {name: REPOSITORY / name.removesuffix("/py") for name in named}
+    return [n for n, path in paths.items() if not (path.exists() or Path(f"{path}.py").exists())]
+
+
+def test_configuration_names_what_is_there() -> None:
+    """Settings of tools name no room of the package that is not there: they would fall silent."""
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    assert "anonymip.bounds.*" in text
+    assert missing_places(text) == []
+
+
+def test_invented_places_are_seen() -> None:
+    """A file that has moved and a module that is not there are found; those that are there pass."""
+    there = "anonymip.bounds.* anonymip/cli/app.py anonymip.cli.app"
+    gone = ["anonymip/heuristics/mondrian/py", "anonymip/exact/small"]
+    assert missing_places(f"{there} anonymip/heuristics/mondrian.py anonymip.exact.small.*") == gone
+
+
 def test_what_leads_nowhere_is_seen() -> None:
     """A file, an anchor and a name that are not there are found; those that are there pass."""
     links = "[a](gone.md) [b](format.md#gone) [c](../README.md#methods) [d](https://example.org)"
