@@ -1,4 +1,7 @@
-"""The vocabulary between what is asked and what is published: assignments and descriptions."""
+"""The vocabulary between what is asked and what is published: assignments and descriptions.
+
+One file, since losses, recodings and releases share these few types and nothing else.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Temporary files bear names that are nobody else's, and that fit where the file's own fits.
 _PREFIX = ".anonymip-tmp-"
 _TEMPORARY = re.compile(r"\.anonymip-tmp-[a-z0-9_]{8}(\.\w{1,12})?", re.ASCII)
-#: The ending of a file tells writers its format; a longer one tells nothing.
+#: The ending of a file says its format to writers; a longer one says nothing.
 _ENDING = re.compile(r"\.\w{1,12}", re.ASCII)
 
 
@@ -259,7 +259,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names of a folder; not all file systems can tell."""
+    """Wait until the disk has the names of a folder; not all file systems can do so."""
     with suppress(OSError), ExitStack() as stack:
         handle = os.open(folder, os.O_RDONLY)
         stack.callback(os.close, handle)

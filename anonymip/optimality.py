@@ -41,7 +41,7 @@ def proves_optimal(
     strict
         Whether the bound comes from plain arithmetic, which has no tolerances but rounding.
     description
-        Of the release; asked for where its loss is not told from that of the exact table.
+        Of the release; asked for where its loss is as good as that of the exact table.
     """
     if not closes_gap(objective, bound):
         return False
@@ -60,11 +60,11 @@ def proves_optimal(
 
 def changeable(problem: Problem, objective: float) -> float:
     """Return how much of a loss is not there when every record is published exactly."""
-    beyond = abs(objective - problem.unavoidable)
+    avoidable = abs(objective - problem.unavoidable)
     if problem.compiled.monotone or problem.compiled.superadditive:
-        return beyond
+        return avoidable
     # Such a loss may fall from the exact table on: all it can change by is the measure.
-    return max(beyond, abs(problem.whole - problem.unavoidable))
+    return max(avoidable, abs(problem.whole - problem.unavoidable))
 
 
 def hidden_by_rounding(problem: Problem, objective: float) -> float:

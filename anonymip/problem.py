@@ -176,7 +176,7 @@ class Problem:
     def rounding(self) -> float:
         """How far rounding may put a computed loss off, whatever release it is of.
 
-        Without tables it is told by the sizes of the losses alone, and this is 0.
+        Without tables only the sizes of the losses say how far, and this is 0.
         """
         if not self.compiled.has_tables:
             return 0.0
@@ -219,5 +219,5 @@ class Problem:
         return self.microdata.m
 
     def replace(self, **changes: Any) -> Problem:
-        """Return a problem with some parts replaced, validated anew."""
+        """Return a problem with some parts replaced, validated again."""
         return dataclasses.replace(self, **changes)

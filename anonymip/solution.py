@@ -35,8 +35,8 @@ class Bound:
     method
         What computed it.
     proof
-        ``"certified"`` (can be re-checked from a certificate), ``"solver"`` (a solver's word) or
-        ``"argument"`` (a theorem and plain arithmetic).
+        ``"certified"`` (can be re-checked from a certificate), ``"solver"`` (reported by a solver)
+        or ``"argument"`` (a theorem and plain arithmetic).
     seconds
         Spent on it.
 
@@ -330,8 +330,7 @@ class Solution:
         ``<name>_upper``; per attribute published as a set a tuple of its values; per hierarchical
         attribute the label of its node, None if suppressed.
         """
-        microdata, cells = self.problem.microdata, self.description
-        assignment = self.assignment
+        microdata, cells, assignment = self.problem.microdata, self.description, self.assignment
         columns: dict[str, Any] = {}
         if isinstance(assignment, Cover):
             columns["matches"] = pd.Series(
@@ -345,8 +344,8 @@ class Solution:
                 columns[f"{attribute.name}_upper"] = cells.upper[:, a]
             elif attribute.hierarchy is not None:
                 labels = (*attribute.hierarchy.tree.labels, None)
-                shown = np.where(cells.suppressed[:, a], -1, cells.nodes[:, a])
-                columns[attribute.name] = pd.Series([labels[node] for node in shown], dtype=object)
+                nodes = np.where(cells.suppressed[:, a], -1, cells.nodes[:, a])
+                columns[attribute.name] = pd.Series([labels[node] for node in nodes], dtype=object)
             else:
                 level = microdata.levels[a]
                 columns[attribute.name] = pd.Series(

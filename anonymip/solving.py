@@ -63,11 +63,11 @@ def solve(
         alone and as private as the table. It stays, also when the method has ended.
     resume
         Whether to go on from that file, with the same result as if nothing had come between; begins
-        anew if it is not there. Without it a file in its place is an error.
+        from the start if it is not there. Without it a file in its place is an error.
     bound
         Whether to compute a lower bound where the method itself proves none.
     progress
-        Told about the computation.
+        Receives what the computation reports.
     budget
         Takes the place of `time_limit` and `progress`, for callers that stop several computations
         together.
@@ -178,7 +178,7 @@ def lower_bound(
     time_limit
         Seconds; records not looked at until then add nothing to the bound.
     progress
-        Told about the computation.
+        Receives what the computation reports.
 
     Returns
     -------

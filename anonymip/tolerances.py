@@ -15,7 +15,7 @@ LOSS_ABSOLUTE = 1e-9
 OPTIMALITY_RELATIVE = 1e-6
 #: Searches and sums of losses are sure up to this share of the loss.
 SEARCH_ROUNDING = 4e-12
-#: ... and up to this share of all prices that they use, which may be large and cancel.
+#: ... and up to this share of all dual values that they use, which may be large and cancel.
 PRICE_ROUNDING = 3e-14
 #: A search proves nothing where what it does not look for is a larger share of the loss.
 VISIBLE_SLACK = 1e-7
@@ -25,7 +25,7 @@ CLAIM_ABSOLUTE = 1e-6
 #: Points of solvers may break rows by their tolerances, and so may their bounds be off, by this
 #: share of the largest effect of one cell on the loss.
 SOLVER_RESOLUTION = 1e-5
-#: Losses below this share of the largest effect are too fine for a solver's word to prove.
+#: Losses below this share of the largest effect are too fine to be proven by what a solver reports.
 FINE_LOSS = 1e-2
 
 #: Costs of patterns that differ by less than this share of the largest look alike to a solver.

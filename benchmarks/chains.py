@@ -72,8 +72,8 @@ def split_carry() -> Iterator[dict[str, Any]]:
                 if order != "variance" and not boundary:
                     continue
                 run = run_chain(problem, ChainOptions(S=s, boundary=boundary), order=order)
-                told = f"order={order} S={s} boundary={boundary or k}"
-                yield _row(run.solution, plain, variant=told, **_windows(run), **reference)
+                options = f"order={order} S={s} boundary={boundary or k}"
+                yield _row(run.solution, plain, variant=options, **_windows(run), **reference)
         for name in ("local-search", "auto"):
             found = solve(problem, name, bound=False)
             best, bound = _PROTOTYPE.get(n, (None, None)) if k == 3 else (None, None)
@@ -97,7 +97,7 @@ def local_search() -> Iterator[dict[str, Any]]:
         (100_000, 5, 240.0),
     ):
         problem = Problem(load_instance(f"census:{n},8,1"), k)
-        begun = solve(problem, "greedy-search", bound=False)
+        start = solve(problem, "greedy-search", bound=False)
         found = solve(
             problem,
             "local-search",
@@ -106,10 +106,10 @@ def local_search() -> Iterator[dict[str, Any]]:
             time_limit=limit,
         )
         reference = "ncp of greedy search"
-        yield _row(begun, begun, variant="start", reference=reference)
+        yield _row(start, start, variant="start", reference=reference)
         yield _row(
-            replace(found, seconds=found.seconds - begun.seconds),
-            begun,
+            replace(found, seconds=found.seconds - start.seconds),
+            start,
             variant="without the start's seconds",
             reference=reference,
         )
@@ -132,9 +132,9 @@ def small_windows() -> Iterator[dict[str, Any]]:
                 solve_small(parts[0])
                 seconds, proven = [], 0
                 for part in parts:
-                    begun = perf_counter()
+                    started = perf_counter()
                     proven += solve_small(part).proven
-                    seconds.append(perf_counter() - begun)
+                    seconds.append(perf_counter() - started)
                 median = float(np.median(seconds))
                 reference = reference or median
                 yield {
@@ -151,7 +151,7 @@ def small_windows() -> Iterator[dict[str, Any]]:
                 }
 
 
-def seams() -> Iterator[dict[str, Any]]:
+def boundaries() -> Iterator[dict[str, Any]]:
     """Cut the order into chains; one chain is the reference."""
     for k in (3, 5):
         problem = Problem(_census(20_000), k)

@@ -77,13 +77,13 @@ def freeform() -> Iterator[dict[str, Any]]:
     for n in (10_000, 100_000):
         cover = solve(_freeform(f"census:{n},8,1", 10), "ring", bound=False).assignment
         for way in ("random walks", "cycle walks"):
-            begun = perf_counter()
+            started = perf_counter()
             random_matchings(cover, 10, np.random.default_rng(0), way=way)
             yield {
                 "n": n,
                 "k": 10,
                 "method": f"10 disjoint matchings, {way}",
-                "seconds": round(perf_counter() - begun, 3),
+                "seconds": round(perf_counter() - started, 3),
             }
 
 
@@ -192,9 +192,9 @@ def doka_census() -> Iterator[dict[str, Any]]:
     ]
     classes = problem.replace(recoding=EquivalenceClasses())
     for name, options in runs:
-        begun = perf_counter()
+        started = perf_counter()
         solution = solve(problem, name, options=options, bound=False)
-        seconds = perf_counter() - begun
+        seconds = perf_counter() - started
         published = {"hungarian": 0.0229, "sort-greedy": 0.0264}.get(name, 0.0229)
         yield {
             **_row(solution, seconds),

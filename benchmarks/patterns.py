@@ -105,16 +105,16 @@ def pattern_proofs() -> Iterator[dict[str, Any]]:
         ("cmc", "all", cmc, Mask(), (2, 3), 100.0),
         ("adult-2", "all", adult, Mask(), (2, 3, 10), 30.0),
     ]
-    for name, told, data, mask, ks, limit in runs:
+    for name, masked, data, mask, ks, limit in runs:
         for k in ks:
             problem = Problem(data, k, PatternGuided(mask))
             greedy = solve(problem, "pattern-greedy", bound=False)
             found = solve(problem, "pattern-ilp", time_limit=limit)
-            known = _OPTIMA.get(name, {}).get(k) if told != "all" else None
+            known = _OPTIMA.get(name, {}).get(k) if masked != "all" else None
             yield _row(
                 found,
                 name,
-                told,
+                masked,
                 ratio=round(greedy.objective / max(found.objective, 1.0), 4),
                 reference="loss of pattern-greedy over this"
                 + ("" if known is None else f"; known optimum {known}"),

@@ -21,20 +21,20 @@ def hand_over() -> Iterator[dict[str, Any]]:
     reference = None
     for n in (25, 50, 100):
         problem = Problem(load_instance(f"census:{n},8,1"), k=5)
-        begun = perf_counter()
+        started = perf_counter()
         model = build(problem, "bigm")
         built = perf_counter()
         # The limit holds for the solver alone, after it has the model.
         result = solve_model(model, "highs", SolverOptions(time_limit=0.01))
-        seconds = perf_counter() - begun
+        seconds = perf_counter() - started
         each = seconds / model_size(problem, "bigm")
         reference = reference or each
         yield {
             "n": n,
             "m": 8,
             "rows": model_size(problem, "bigm"),
-            "build_seconds": round(built - begun, 3),
-            "hand_over_seconds": round(seconds - (built - begun), 3),
+            "build_seconds": round(built - started, 3),
+            "hand_over_seconds": round(seconds - (built - started), 3),
             "seconds": round(seconds, 3),
             "stopped": result.stopped.value,
             "ratio": round(each / reference, 2),
@@ -49,7 +49,7 @@ def time_limits() -> Iterator[dict[str, Any]]:
     for name in _FREE:
         if not availability(name).installed:
             continue
-        begun = perf_counter()
+        started = perf_counter()
         solution = solve(
             problem,
             "equivalence-mip",
@@ -57,7 +57,7 @@ def time_limits() -> Iterator[dict[str, Any]]:
             time_limit=_SECONDS,
             options={"formulation": "bigm"},
         )
-        seconds = perf_counter() - begun
+        seconds = perf_counter() - started
         assert solution.objective <= start.objective
         yield {
             "solver": solution.solver,

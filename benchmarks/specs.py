@@ -8,7 +8,7 @@ from typing import Any
 
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.methods import METHODS
-from benchmarks.chains import local_search, seams, small_windows, split_carry
+from benchmarks.chains import boundaries, local_search, small_windows, split_carry
 from benchmarks.formulations import formulations, write_table
 from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
@@ -167,7 +167,7 @@ BENCHMARKS = (
     Benchmark("time-limits", time_limits),
     Benchmark("split-carry", split_carry, ("census-100k",)),
     Benchmark("small-windows", small_windows, ("census-100k",)),
-    Benchmark("seams", seams, ("census-100k",)),
+    Benchmark("boundaries", boundaries, ("census-100k",)),
     Benchmark("local-search", local_search),
     Benchmark("pattern-greedy", pattern_greedy, ("nursery", "cmc", "adult-raw")),
     Benchmark("pattern-proofs", pattern_proofs, ("nursery", "cmc", "adult-raw")),

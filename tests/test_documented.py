@@ -121,12 +121,12 @@ def test_diverse_classes_on_a_curve_lose_about_as_much_as_rings() -> None:
 def test_hp_parts_beyond_an_attribute_that_does_not_split() -> None:
     """The figures of docs/freeform.md: hp parts by age, where stopping leaves a class a sex."""
     shown = names_of("freeform.md")
-    parted, stopped = shown["parted"], shown["stopped"]
-    twins = parted.problem.microdata
+    partitioned, stopped = shown["partitioned"], shown["stopped"]
+    twins = partitioned.problem.microdata
     assert twins.names == ("SEX", "TWIN", "AGE")
     codes = twins.codes
-    for group in parted.assignment.groups():
-        assert len(group) < 2 * parted.problem.k or (codes[group] == codes[group][0]).all()
+    for group in partitioned.assignment.groups():
+        assert len(group) < 2 * partitioned.problem.k or (codes[group] == codes[group][0]).all()
     sets = [np.flatnonzero(codes[:, 0] == code).tolist() for code in codes[:, 0]]
     assert counted(twins, sets) == pytest.approx(stopped.gcp)
-    assert stopped.gcp > 10 * parted.gcp
+    assert stopped.gcp > 10 * partitioned.gcp

@@ -84,7 +84,7 @@ def assert_honest(
 
 @pytest.mark.parametrize("method", ["greedy-search", "ordered-cut", "equivalence-mip"])
 def test_a_wide_domain_makes_nothing_optimal(method: str) -> None:
-    """Losses of 1e-13 are told apart as strictly as those of 1."""
+    """Losses of 1e-13 are distinguished as strictly as those of 1."""
     loss = width(VALUES, Fraction(SENTINEL))
     found = solve(Problem(table(VALUES, domain=(0, SENTINEL)), 3), method)
     assert_honest(found, loss, optimum(8, 3, loss))

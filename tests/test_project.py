@@ -411,8 +411,8 @@ def test_package_is_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
 
-def test_version_is_told_once() -> None:
-    """The package and pyproject.toml tell the same version, and the changelog has an entry."""
+def test_version_is_stated_once() -> None:
+    """The package and pyproject.toml state the same version, and the changelog has an entry."""
     version = PYPROJECT["project"]["version"]
     assert anonymip.__version__ == version
     changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")

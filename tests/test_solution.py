@@ -291,7 +291,7 @@ def test_solutions_are_frozen() -> None:
 
 
 def test_plain_arithmetic_proves_up_to_rounding_only() -> None:
-    """Where one dear cell cannot be spared, a relative tolerance would hide what others lose."""
+    """Where one costly cell cannot be spared, a relative tolerance would hide what others lose."""
     near = Bound(LOSS * (1 - OPTIMALITY_RELATIVE / 2), "prover", "argument")
     assert not solution().with_bound(near).is_optimal
     assert solution().with_bound(Bound(LOSS * (1 - 1e-10), "prover", "argument")).is_optimal

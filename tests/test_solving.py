@@ -234,11 +234,11 @@ def test_wrong_settings_are_refused_by_every_method(
 
 def test_a_time_limit_leaves_time_for_the_bound() -> None:
     """Heuristics get a share of the time, so that their answer has a bound that says something."""
-    told: list[float] = []
+    result: list[float] = []
 
     @register_method("watchful", source="test")
     def watchful(problem: Problem, *, budget: Budget, seed: int) -> Solution:
-        told.append(budget.remaining() or 0.0)
+        result.append(budget.remaining() or 0.0)
         return Solution.of(problem, Classes(np.zeros(problem.n, int)), method="watchful")
 
     problem = Problem(load_instance("health-records"), 3)
@@ -247,5 +247,5 @@ def test_a_time_limit_leaves_time_for_the_bound() -> None:
         solve(problem, "watchful", time_limit=100, bound=False)
     finally:
         registry._methods.pop("watchful")
-    assert told[0] <= 80
-    assert 90 <= told[1] <= 100
+    assert result[0] <= 80
+    assert 90 <= result[1] <= 100

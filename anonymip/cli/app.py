@@ -76,7 +76,7 @@ def run(arguments: list[str] | None = None) -> int:
         return InputError.exit_code
     except Exception as error:  # noqa: BLE001
         return _internal(error, arguments)
-    # Some versions of Typer raise at Ctrl-C, others return this code without a word.
+    # Some versions of Typer raise at Ctrl-C, others only return this code.
     if code == Interrupted.exit_code:
         err.print("interrupted")
     return code if isinstance(code, int) else 0

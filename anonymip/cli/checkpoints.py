@@ -67,7 +67,7 @@ class Keeping:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What :func:`anonymip.solve` is told."""
+        """What :func:`anonymip.solve` is given."""
         return {"checkpoint": self.path, "resume": self.resume}
 
     def finish(self, solution: Solution) -> str | None:
@@ -79,7 +79,7 @@ class Keeping:
         Returns
         -------
         str or None
-            What to tell the user.
+            What to report to the user.
         """
         used = "checkpoint" in find_method(solution.method).takes
         written = _written(self.path)

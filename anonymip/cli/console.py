@@ -87,13 +87,13 @@ def write_json(
 @contextmanager
 def showing_warnings() -> Iterator[None]:
     """Print warnings of ours in one line each, without Python's place of it."""
-    told: set[str] = set()
+    printed: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, _OURS):
             # A comparison solves the same problem many times.
-            if str(message) not in told:
-                told.add(str(message))
+            if str(message) not in printed:
+                printed.add(str(message))
                 say(err, f"warning: {message}")
         else:
             plain(message, category, *place, **more)

@@ -98,9 +98,9 @@ def anonymize(
     sources = table.sources(instance, asked.objective)
     keeping = Keeping.of(method, checkpoint, resume, output)
     refuse_targets(sources, output, manifest, report, json, *keeping.files)
-    unlike = cut_off(output)
-    if unlike is not None:
-        say(err, f"warning: {unlike}; both are replaced")
+    mismatch = cut_off(output)
+    if mismatch is not None:
+        say(err, f"warning: {mismatch}; both are replaced")
     problem = given.make_problem(instance, k, table, allowed, asked, method)
     suppressed = given.suppressed_as(problem.recoding, publish_suppressed)
     data = problem.microdata
@@ -177,7 +177,7 @@ def verify(
     trees = None if named is None else hierarchy_paths(named)
     result = verify_release(table, release, manifest, schema=schema, k=k, hierarchies=trees)
     record = {"original": original, "release": str(release), **result.to_dict()}
-    told, ok = result.summary(), result.ok
+    summary, ok = result.summary(), result.ok
     if others and ok:
         joined = joined_candidates(
             table,
@@ -188,9 +188,9 @@ def verify(
             hierarchies=trees,
         )
         record["together"] = {"with": [str(other) for other in others], **joined.to_dict()}
-        told, ok = f"{told}\n{joined.summary()}", joined.ok
+        summary, ok = f"{summary}\n{joined.summary()}", joined.ok
     write_json([record], json)
-    say(human(json), told)
+    say(human(json), summary)
     if not ok:
         raise typer.Exit(1)
 

@@ -240,7 +240,7 @@ def _names(problem: Problem, ks: Sequence[int], methods: Sequence[str], exact: b
         raise UnsupportedObjective(
             f"no heuristic of recoding {problem.recoding.name} accepts objective "
             f"{problem.objective.name!r}",
-            remedy="Name methods that do; 'anonymip methods' tells what each needs",
+            remedy="Name methods that do; 'anonymip methods' says what each needs",
         )
     return names
 

@@ -1,4 +1,7 @@
-"""The methods of the package; their functions are named, not imported."""
+"""The methods of the package; their functions are named, not imported.
+
+One file, since it is one table: a method is found in it by its name.
+"""
 
 from __future__ import annotations
 
@@ -83,12 +86,14 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                         "exact, auto, indicator, bigm, hull, strengthened, set-partition",
                     ),
                     MethodOption("carry", "classes", "classes, or least: rows of least part"),
-                    MethodOption("fixed", 0, "records of every link; 0: S k and the carried ones"),
-                    MethodOption("accept", 0, "classes settled by a link of fixed size"),
+                    MethodOption(
+                        "fixed", 0, "records of every link; 0: S k and those carried over"
+                    ),
+                    MethodOption("accept", 0, "classes that a link of fixed size keeps"),
                     MethodOption("prefer", "oldest", "which these are: oldest, or of least loss"),
                     MethodOption("pass_time", True, "links use what others left of their time"),
                     MethodOption("link_time", 0.0, "seconds of a link at most, 0 for no limit"),
-                    MethodOption("chains", 1, "stretches of the order with a chain each"),
+                    MethodOption("chains", 1, "segments of the order with a chain each"),
                     MethodOption("jobs", 0, "chains at a time; 0: as many as cores, two at most"),
                 ),
                 also=("freeform", "one-k", "k-one", "k-k", "k-concealment"),
@@ -98,7 +103,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "classes",
                 "heuristic",
                 "anonymip.heuristics.local_search.local_search:local_search",
-                "improves classes by moves, swaps and small windows made anew",
+                "improves classes by moves, swaps and small windows solved again",
                 options=(
                     MethodOption(
                         "from_method",

@@ -41,7 +41,7 @@ _PAIRED_RECORDS = 1_000
 #: Records that differ and are improved: with exact windows, by moves alone, and by moves alone
 #: where a time limit ends it.
 _WINDOWS, _IMPROVED, _IN_TIME = 1_000, 100_000, 500_000
-#: Records up to which the freeform heuristics look at the whole table, the dearer first.
+#: Records up to which the freeform heuristics look at the whole table, the costlier first.
 _HUNGARIAN, _SORTED = 1_000, 10_000
 #: Beyond, parts of so many records, and beyond the second number rings.
 _PART, _IN_PARTS = 1_000, 100_000

@@ -68,7 +68,7 @@ def _number_set(values: NDArray[np.generic]) -> str:
 
 
 def _text(text: str) -> str:
-    """Write a single text, or the label of a node; a backslash tells the root * from a star."""
+    """Write a text, or the label of a node; a backslash distinguishes the root * from a star."""
     return "\\" + text if text.startswith(("[", "{", "*", "\\")) else text
 
 

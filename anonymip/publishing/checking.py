@@ -112,8 +112,8 @@ def broken_limits(problem: Problem, table: PublishedTable) -> list[str]:
             # Numbers of one set and their names in a limit may be spelled differently.
             kind = float if attribute.is_numeric else str
             pair = {kind(limit.one), kind(limit.other)}  # type: ignore[arg-type]
-            shown = table.cells[table.names.index(attribute.name)]
-            met = not any(pair <= set(cell.members) for cell in shown)
+            published = table.cells[table.names.index(attribute.name)]
+            met = not any(pair <= set(cell.members) for cell in published)
         else:
             met = bool(limit.met_by(problem.microdata, cells).all())
         if not met:
@@ -140,5 +140,5 @@ def _cells(problem: Problem, table: PublishedTable) -> CellBatch:
 
 def _nodes(place: dict[str, int], table: PublishedTable, attribute: int) -> NDArray[np.int32]:
     """Return (n,) published nodes; -1 for stars."""
-    shown = [-1 if cell.node is None else place[cell.node] for cell in table.cells[attribute]]
-    return np.array(shown, np.int32)[table.codes[:, attribute]]
+    nodes = [-1 if cell.node is None else place[cell.node] for cell in table.cells[attribute]]
+    return np.array(nodes, np.int32)[table.codes[:, attribute]]

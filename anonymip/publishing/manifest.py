@@ -154,7 +154,7 @@ def _describe_diversity(
 
 
 def _describe_limit(limit: Limit) -> dict[str, Any]:
-    """Describe a limit; the two values that stay apart are values of the table, and not told."""
+    """Describe a limit; the two values that stay apart are values of the table, and not named."""
     if isinstance(limit, Cap):
         return {"attribute": limit.attribute, "rule": "cap", "most": float(limit.most)}
     return {"attribute": limit.attribute, "rule": "apart"}
@@ -196,7 +196,7 @@ def _published_bound(solution: Solution) -> Bound | None:
     if solution.bound is None:
         return None
     if solution.is_optimal:
-        # Of a loss of members not even a closed bound tells all digits.
+        # Of a loss of members not even a closed bound shows all digits.
         is_members = solution.problem.compiled.tier == "members"
         value = _published_value(solution) if is_members else solution.bound.value
         return replace(solution.bound, value=value)
@@ -210,12 +210,12 @@ def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[
     if form != recoding.name:
         assumed.append(f"the rules of recoding {recoding.name} beyond those of {form}")
     if solution.bound is not None and solution.bound.proof == "solver":
-        assumed.append(f"the bound is the word of {solution.solver}")
+        assumed.append(f"the bound is what {solution.solver} reports")
     assumed += solution.problem.compiled.assumed
     if solution.problem.compiled.tier == "members":
         assumed.append("4 digits of the objective give nothing away about values inside a class")
     if isinstance(solution.assignment, Cover):
-        # Kept order tells of a cover no more than its method, which an adversary may know.
+        # Kept order reveals of a cover no more than its method, which an adversary may know.
         assumed += cover_assumptions(solution, solution.assignment, is_seeded)
     elif keep_order:
         assumed.append("an adversary does not know the order of the original's rows")

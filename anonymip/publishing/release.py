@@ -33,7 +33,7 @@ from anonymip.publishing.manifest import (
     manifest_path,
     of_file,
 )
-from anonymip.publishing.star_claims import telling_columns
+from anonymip.publishing.star_claims import revealing_columns
 from anonymip.publishing.suppressed import published_records, refuse_choice, starred_rows
 from anonymip.solution import Solution
 
@@ -90,9 +90,9 @@ class Release:
         VerificationFailed
             If what was written does not survive its verification.
         """
-        unlike = cut_off(path)
-        if unlike is not None:
-            warnings.warn(unlike, stacklevel=2)
+        mismatch = cut_off(path)
+        if mismatch is not None:
+            warnings.warn(mismatch, stacklevel=2)
         with writing() as outputs:
             return self.write_aside(path, outputs, original=original)
 
@@ -217,20 +217,20 @@ def publish(
         Whether rows keep the order of the original. Then whoever knows that order knows which
         class each person is in. Of a cover only the quasi-identifiers keep it: row i shows what
         the set of record i is published with, but sensitive and kept values of any record of the
-        set. The order tells nothing of the assignment. The frame then keeps the labels of the
+        set. The order reveals nothing of the assignment. The frame then keeps the labels of the
         original's rows as well; files have none.
     escape_formulas
         Whether cells that a spreadsheet would run as formulas get an apostrophe in front.
     suppressed
         What becomes of suppressed records. ``"left-out"``: they have no row, and their number is
-        told. ``"starred"``: their rows show stars, and their sensitive and kept values, so that
+        reported. ``"starred"``: their rows show stars, and their sensitive and kept values, so that
         they have to be at least k, or none, and of the diversity that is asked for.
 
     Raises
     ------
     InputError
         If the layout is unknown or its column names are taken; if values are suppressed, a
-        domain is not declared, and the loss would tell how wide it is; if all records are left
+        domain is not declared, and the loss would reveal how wide it is; if all records are left
         out, or starred ones are too few.
     NoSolution
         If no assignment of a cover is found that keeps the diversity.
@@ -251,7 +251,7 @@ def publish(
     refuse_layout(microdata, layout)
     refuse_choice(suppressed)
     _refuse_telling_domains(solution)
-    shown = np.flatnonzero(published_records(solution, suppressed))
+    published = np.flatnonzero(published_records(solution, suppressed))
     is_seeded = rng is not None
     rng = np.random.default_rng() if rng is None else rng
     matching = None
@@ -276,23 +276,23 @@ def publish(
             a = positions[name]
             described.append(describe_attribute(microdata.attributes[a]))
             for header, column in published_columns(solution, a, layout).items():
-                columns[header] = column[shown]
+                columns[header] = column[published]
                 cells.append(columns[header])
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
-            column = microdata.frame[name].iloc[shown if matching is None else matching]
+            column = microdata.frame[name].iloc[published if matching is None else matching]
             # Without its labels, by which pandas lays columns side by side.
             columns[name] = untouched_column(column).reset_index(drop=True)
     frame = pd.DataFrame(columns)
     if keep_order:
-        frame.index = microdata.original.index[microdata.rows[shown]]
+        frame.index = microdata.original.index[microdata.rows[published]]
     else:
         frame = frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
     cautions = [*nearly_unique_columns(microdata), *starred_rows(solution, suppressed)]
     homogeneous = None
     if matching is None:
-        homogeneous = count_homogeneous(cells, microdata, shown)
-        cautions += homogeneous_classes(homogeneous, len(shown))
+        homogeneous = count_homogeneous(cells, microdata, published)
+        cautions += homogeneous_classes(homogeneous, len(published))
     if escape_formulas:
         frame = with_apostrophes(frame)
     else:
@@ -318,15 +318,15 @@ def publish(
 
 def _refuse_telling_domains(solution: Solution) -> None:
     """Refuse suppressed values that the published loss would give away."""
-    observed = telling_columns(solution)
+    observed = revealing_columns(solution)
     if observed:
         by_cells = isinstance(solution.assignment, Patterns | Levels)
         hidden, instead = ("records", "do not allow suppression")
         if by_cells:
             hidden, instead = ("values", "use the objective gcp or suppressions")
         raise InputError(
-            f"{hidden} are suppressed, and the loss would tell how far out they lie: the domain of "
-            f"{', '.join(map(repr, observed))} is what was observed",
+            f"{hidden} are suppressed, and the loss would reveal how far out they lie: the domain "
+            f"of {', '.join(map(repr, observed))} is what was observed",
             remedy=f"Declare the domain in the schema, or {instead}",
         )
 

@@ -8,7 +8,7 @@ from anonymip.publishing.release import Release
 def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
     """Return how many records and which columns of the original are not published.
 
-    The number of suppressed records is told wherever some may be suppressed, also if it is 0.
+    The number of suppressed records is reported wherever some may be suppressed, also if it is 0.
 
     Parameters
     ----------

@@ -17,22 +17,23 @@ _BLIND_TO_DOMAINS = (GCP, LeafLoss, HierarchyLoss, Suppressions)
 
 
 def describe_stars(solution: Solution, suppressed: str) -> dict[str, Any]:
-    """Return the keys by which a manifest tells what is starred, none of classes and covers.
+    """Return the keys by which a manifest says what is starred, none of classes and covers.
 
     ``stars`` says what rows of stars only are: ``"suppressed"`` if one of them was suppressed as
-    a whole, which then nobody can tell from the others; else they are a class like any other.
+    a whole, which then nobody can distinguish from the others; else they are a class like any
+    other.
     """
     assignment, problem = solution.assignment, solution.problem
     if not isinstance(assignment, Patterns | Levels):
         return {}
     starred = suppressed == STARRED and assignment.suppressed > 0
-    told: dict[str, Any] = {"stars": "suppressed" if starred else "class"}
+    claims: dict[str, Any] = {"stars": "suppressed" if starred else "class"}
     if isinstance(assignment, Levels):
         levels = zip(problem.microdata.names, assignment.levels.tolist(), strict=True)
-        return {**told, "levels": dict(levels)}
+        return {**claims, "levels": dict(levels)}
     if isinstance(problem.recoding, PatternGuided):
-        told["mask"] = describe_mask(problem.recoding)
-    return told
+        claims["mask"] = describe_mask(problem.recoding)
+    return claims
 
 
 def describe_mask(recoding: PatternGuided) -> dict[str, Any]:
@@ -78,13 +79,13 @@ def star_checks(solution: Solution) -> list[str]:
     return checks
 
 
-def telling_columns(solution: Solution) -> list[str]:
-    """Return the columns whose observed domain the published loss could tell of hidden values.
+def revealing_columns(solution: Solution) -> list[str]:
+    """Return the columns whose observed domain the published loss could reveal of hidden values.
 
     A suppressed record of a partition hides values that may end the domain, by whose width the
     losses of all ranges are divided. Where cells are exact, nodes or stars, the certainty
     penalty, the losses of hierarchies and what stars cost do not know a domain that was observed;
-    of another loss nobody can tell.
+    of another loss that is not known.
     """
     attributes = solution.problem.microdata.attributes
     if isinstance(solution.assignment, Patterns | Levels):

@@ -40,18 +40,18 @@ def published_records(solution: Solution, suppressed: str) -> NDArray[np.bool_]:
     ------
     InputError
         If nothing is left to publish; or if rows of stars would be fewer than k or lack the
-        diversity, so that they tell more than a class may of a person who is found in none.
+        diversity, so that they reveal more than a class may of a person who is found in none.
     """
-    shown = ~_suppressed_records(solution)
+    published = ~_suppressed_records(solution)
     if suppressed == LEFT_OUT:
-        if not shown.any():
+        if not published.any():
             raise InputError(
-                f"all {len(shown)} records are suppressed: nothing is left to publish",
+                f"all {len(published)} records are suppressed: nothing is left to publish",
                 remedy="Use a smaller k, wider limits, or a loss that charges more for suppression",
             )
-        return shown
-    _refuse_lone_stars(solution)
-    return np.ones_like(shown)
+        return published
+    _refuse_too_few_stars(solution)
+    return np.ones_like(published)
 
 
 def left_out(solution: Solution, suppressed: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _suppressed_records(solution: Solution) -> NDArray[np.bool_]:
     return np.asarray(solution.classes.labels == SUPPRESSED, np.bool_)
 
 
-def _refuse_lone_stars(solution: Solution) -> None:
+def _refuse_too_few_stars(solution: Solution) -> None:
     """Refuse rows of stars that are no class: too few, or without the diversity."""
     problem = solution.problem
     if not _suppressed_records(solution).any():
@@ -120,6 +120,6 @@ def _refuse_lone_stars(solution: Solution) -> None:
     if not problem.diversity.kept_by(problem.microdata, stars, one_class, 1).all():
         raise InputError(
             f"{len(stars)} rows of stars only lack the {problem.diversity}: who finds a person in "
-            "no class would learn from them what a class may not tell",
+            "no class would learn from them what a class may not reveal",
             remedy=remedy,
         )

@@ -160,7 +160,7 @@ class Place:
 
     def steps(self) -> list[str]:
         """Return the steps of a run that is not killed."""
-        told, telling = os.pipe()
+        outcome, telling = os.pipe()
 
         def count() -> None:
             steps = Steps()
@@ -170,7 +170,7 @@ class Place:
 
         in_child(count)
         os.close(telling)
-        with os.fdopen(told, "rb") as stream:
+        with os.fdopen(outcome, "rb") as stream:
             code, names = json.loads(stream.read())
         assert code == 0
         return list(names)

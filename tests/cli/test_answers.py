@@ -38,30 +38,30 @@ def check_record(record: dict[str, Any]) -> None:
 
 
 def test_the_health_records(shell: Any) -> None:
-    """The answer for people says loss, proof, classes and solver; records are told apart."""
-    told = shell("solve", "health-records", "-k", 3)
-    assert told.code == 0
-    assert told.err == ""
-    assert told.out.startswith(
+    """The answer for people says loss, proof, classes and solver; records are distinguished."""
+    result = shell("solve", "health-records", "-k", 3)
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out.startswith(
         "loss 0.04548; proven optimal: no equivalence-class release of this table with k = 3 can "
         "be below it\n"
     )
-    assert "2 classes of 3 to 4 records" in told.out
-    assert "auto picked equivalence-mip" in told.out
+    assert "2 classes of 3 to 4 records" in result.out
+    assert "auto picked equivalence-mip" in result.out
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_json_on_standard_output(shell: Any, solver: str) -> None:
     """With `--json -` standard output is JSON and nothing else; people read standard error."""
-    told = shell("solve", "health-records", "-k", 3, *MIP, "--solver", solver, "--json", "-")
-    (record,) = told.records()
+    result = shell("solve", "health-records", "-k", 3, *MIP, "--solver", solver, "--json", "-")
+    (record,) = result.records()
     check_record(record)
     assert record["groups"] == [0, 0, 0, 1, 1, 1, 1]
     assert (record["status"], record["proof"]) == ("optimal", "solver")
     assert record["solver"].lower().startswith(solver)
     assert record["instance"] == "health-records"
     assert record["objective_name"] == "gcp"
-    assert told.err.startswith("loss 0.04548; proven optimal")
+    assert result.err.startswith("loss 0.04548; proven optimal")
 
 
 @pytest.mark.parametrize("method", HEURISTICS)
@@ -81,8 +81,8 @@ def test_every_heuristic(shell: Any, method: str) -> None:
 
 def test_json_in_a_file(shell: Any) -> None:
     """With a file for the JSON standard output stays for people."""
-    told = shell("solve", "health-records", "-k", 3, "--json", "result.json")
-    assert told.out.startswith("loss ")
+    result = shell("solve", "health-records", "-k", 3, "--json", "result.json")
+    assert result.out.startswith("loss ")
     (record,) = json.loads(shell.read("result.json"))
     check_record(record)
 
@@ -90,11 +90,11 @@ def test_json_in_a_file(shell: Any) -> None:
 def test_groups_are_those_of_the_original_rows(shell: Any) -> None:
     """Rows that the missing policy leaves out have no class, all others keep their place."""
     shell.write("gaps.csv", "age,sex\n1,F\n,F\n2,F\n70,M\n,M\n71,M\n")
-    told = shell(
+    result = shell(
         *("solve", "gaps.csv", "-q", "age", "-q", "sex", "-k", 2, "--missing", "drop"),
         *("--json", "-"),
     )
-    (record,) = told.records()
+    (record,) = result.records()
     check_record(record)
     assert record["n"] == 4
     assert record["groups"] == [0, None, 0, 1, None, 1]
@@ -103,11 +103,11 @@ def test_groups_are_those_of_the_original_rows(shell: Any) -> None:
 def test_missing_values_as_a_category(shell: Any) -> None:
     """The policy `category` makes a value of its own of missing texts."""
     shell.write("gaps.csv", "sex,eye\nF,blue\n,blue\nM,blue\n,blue\n")
-    told = shell(
+    result = shell(
         *("solve", "gaps.csv", "-q", "sex", "-q", "eye", "-k", 2, "--missing", "category"),
         *("--json", "-"),
     )
-    (record,) = told.records()
+    (record,) = result.records()
     assert record["groups"] == [0, 1, 0, 1]
     assert record["ncp"] == pytest.approx(2 * 1 / 2)
 
@@ -150,11 +150,11 @@ def test_warm_starts(shell: Any, start: str) -> None:
 
 def test_common_settings_are_taken(shell: Any) -> None:
     """Gap, threads, seed, time limit and log of the solver are accepted and have their effect."""
-    told = shell(
+    result = shell(
         *("solve", "health-records", "-k", 2, *MIP, "--gap", 0.5, "--threads", 2, "--seed", 7),
         *("--time-limit", 60, "--recoding", "classes", "--log", "solver.log", "--json", "-"),
     )
-    (record,) = told.records()
+    (record,) = result.records()
     check_record(record)
     assert record["gap"] <= 0.5
     assert record["seed"] == 7
@@ -163,13 +163,13 @@ def test_common_settings_are_taken(shell: Any) -> None:
 
 def test_no_solution_within_the_limits(shell: Any) -> None:
     """A limit too short for any solution ends with exit code 3 and writes nothing."""
-    told = shell(
+    result = shell(
         *("solve", "census:40,8,1", "-k", 3, *MIP, "--warm-start", "none"),
         *("--time-limit", 0.01, "--json", "result.json"),
     )
-    assert told.code == 3
-    assert told.out == ""
-    assert "more time, or a warm start" in told.err
+    assert result.code == 3
+    assert result.out == ""
+    assert "more time, or a warm start" in result.err
     assert not (shell.folder / "result.json").exists()
 
 
@@ -216,12 +216,12 @@ def test_an_objective_of_ones_own(shell: Any) -> None:
 
 def test_comparing_writes_all_formats(shell: Any) -> None:
     """One row per k and method: on standard output, as CSV, Markdown, JSON and picture."""
-    told = shell(
+    result = shell(
         *("compare", "health-records", "-k", "2-3", "--methods", "mondrian, k-member", "--exact"),
         *("--csv", "t.csv", "--markdown", "t.md", "--json", "t.json", "--plot", "gap.png"),
     )
-    assert told.code == 0
-    lines = told.out.splitlines()
+    assert result.code == 0
+    lines = result.out.splitlines()
     assert lines[0].split() == [
         *("k", "method", "loss", "bound", "gap", "to", "seconds", "class", "sizes", "status"),
     ]
@@ -243,22 +243,22 @@ def test_comparing_writes_all_formats(shell: Any) -> None:
 
 def test_comparing_all_heuristics_by_default(shell: Any) -> None:
     """Without names all heuristics run; without an optimum the gap is to a bound, and says so."""
-    told = shell("compare", "census:60,4,1", "-k", "3", "--json", "-")
+    result = shell("compare", "census:60,4,1", "-k", "3", "--json", "-")
     fitting = [name for name in HEURISTICS if METHODS[name].solves_for(3)]
-    assert [record["method"] for record in told.records()] == fitting
-    rows = told.err.splitlines()[1:]
+    assert [record["method"] for record in result.records()] == fitting
+    rows = result.err.splitlines()[1:]
     assert len(rows) == len(fitting)
     assert all(" bound " in row for row in rows)
-    assert "optim" not in told.err
+    assert "optim" not in result.err
 
 
 def test_options_of_compared_methods(shell: Any) -> None:
     """Each method gets its own options."""
-    told = shell(
+    result = shell(
         *("compare", "census:60,4,1", "-k", 3, "--methods", "mondrian,ordered-cut"),
         *("--option", "mondrian.strict=no", "--option", "ordered-cut.order=snake", "--json", "-"),
     )
-    relaxed, cut = told.records()
+    relaxed, cut = result.records()
     assert relaxed["options"] == {"strict": False}
     assert cut["options"]["order"] == "snake"
 
@@ -267,28 +267,28 @@ def test_the_bound(shell: Any) -> None:
     """The bound is that of the library, with its argument, for people and as JSON."""
     proven = lower_bound(Problem(load_instance("health-records"), k=3))
     assert proven is not None
-    told = shell("bound", "health-records", "-k", 3, "--json", "-")
-    (record,) = told.records()
+    result = shell("bound", "health-records", "-k", 3, "--json", "-")
+    (record,) = result.records()
     assert set(record) == FIELDS
     assert record["bound"] == proven.value
     assert record["proof"] == "argument"
     assert "optimal" not in record["status"]
     for field in ("objective", "ncp", "gcp", "gap", "groups", "solver"):
         assert record[field] is None
-    assert told.err.startswith("no equivalence-class release of this table with k = 3 can lose ")
-    assert "less than gcp = 0.4973531 (gcp 0.02368348)" in told.err
+    assert result.err.startswith("no equivalence-class release of this table with k = 3 can lose ")
+    assert "less than gcp = 0.4973531 (gcp 0.02368348)" in result.err
 
 
 def test_no_bound_is_said_to_be_none(shell: Any) -> None:
     """Without a monotone objective the bound is unknown: null, never 0."""
     shell.write("fall.py", "def fall(record):\n    return -record.spread['age']\n")
     arguments = ("people.csv", "-k", 3, "--schema", "roles.toml", "--objective", "fall.py:fall")
-    told = shell("bound", *arguments, "--json", "-")
-    (record,) = told.records()
-    assert told.code == 0
+    result = shell("bound", *arguments, "--json", "-")
+    (record,) = result.records()
+    assert result.code == 0
     assert record["bound"] is None
     assert record["proof"] is None
-    assert "no lower bound" in told.err
+    assert "no lower bound" in result.err
     method = ("--method", "greedy-search")
     (solved,) = shell("solve", *arguments, *method, "--json", "-").records()
     check_record(solved)
@@ -322,9 +322,9 @@ def test_rules_reach_the_problem(shell: Any, rule: tuple[str, str]) -> None:
     asked = ("people.csv", *shell.roles, "-k", 2, "--suppression")
     for command in ("bound", "solve"):
         (loose,) = shell(command, *asked, "--json", "-").records()
-        told = shell(command, *asked, *rule, "--json", "-")
-        assert told.code == 0, told.err
-        (bound,) = told.records()
+        result = shell(command, *asked, *rule, "--json", "-")
+        assert result.code == 0, result.err
+        (bound,) = result.records()
         assert bound["bound"] >= loose["bound"]
         said = bound["limits"] if rule[0] in ("--cap", "--apart") else [bound["diversity"]]
         assert len(said) == 1
@@ -351,10 +351,10 @@ def test_rules_reach_the_release(shell: Any, method: str) -> None:
     shell.write("roles.toml", roles)
     asked = ("people.csv", "--schema", "roles.toml", "-k", 2, "--suppression", "--method", method)
     rules = ("--distinct-diversity", "2", "--cap", "age=30", "--apart", "sex=F,M")
-    told = shell("anonymize", *asked, *rules, "-o", "release.csv", "--json", "-")
-    assert told.code == 0, told.err
+    result = shell("anonymize", *asked, *rules, "-o", "release.csv", "--json", "-")
+    assert result.code == 0, result.err
     release = pd.read_csv(shell.folder / "release.csv", dtype=str)
-    assert len(release) == told.records()[0]["n"]
+    assert len(release) == result.records()[0]["n"]
     assert max(spans(release["age"])) <= 30
     assert not release["sex"].str.contains("F|M", regex=False).any()
     kept = release[release["sex"] != "*"]
@@ -372,8 +372,8 @@ def test_weights_that_have_no_effect(shell: Any, command: str) -> None:
     shell.write("weights.toml", "[attributes.age]\nweight = 4\n[attributes.sex]\n")
     shell.write("weights.csv", "age,sex\n1,F\n2,M\n3,F\n4,M\n")
     asked = ("weights.csv", "--schema", "weights.toml", "-k", 2)
-    told = shell(command, *asked)
-    assert told.code == 0
-    assert told.err.count("different weights, which objective 'gcp' does not read") == 1
-    assert "weighted-loss" in told.err
+    result = shell(command, *asked)
+    assert result.code == 0
+    assert result.err.count("different weights, which objective 'gcp' does not read") == 1
+    assert "weighted-loss" in result.err
     assert shell(command, *asked, "--objective", "weighted-loss").err == ""

@@ -45,18 +45,18 @@ def anonymip(*arguments: str, folder: Path, **settings: Any) -> subprocess.Popen
 @pytest.mark.parametrize("command", FLAGS)
 def test_every_command_tells_its_flags(shell: Any, command: str) -> None:
     """The help of a command names all flags that the command promises."""
-    told = shell(command, "--help")
-    assert told.code == 0
-    assert [flag for flag in FLAGS[command] if flag not in told.out] == []
+    outcome = shell(command, "--help")
+    assert outcome.code == 0
+    assert [flag for flag in FLAGS[command] if flag not in outcome.out] == []
 
 
 def test_the_help_lists_the_commands(shell: Any) -> None:
     """The help names all commands, and a call without any shows it and is bad input."""
-    told, bare = shell("--help"), shell()
-    assert told.code == 0
+    outcome, bare = shell("--help"), shell()
+    assert outcome.code == 0
     assert bare.code == 2
     for command in FLAGS:
-        assert f"\n  {command} " in told.out
+        assert f"\n  {command} " in outcome.out
         assert f"\n  {command} " in bare.out + bare.err
 
 
@@ -74,10 +74,10 @@ def test_the_help_lists_the_commands(shell: Any) -> None:
 )
 def test_errors_of_usage(shell: Any, arguments: tuple[str, ...], words: str) -> None:
     """A call that cannot be parsed is bad input; the message names the argument."""
-    told = shell(*arguments)
-    assert told.code == 2
-    assert words in told.err
-    assert told.out == ""
+    outcome = shell(*arguments)
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert outcome.out == ""
 
 
 def test_internal_errors_are_called_so(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,13 +87,13 @@ def test_internal_errors_are_called_so(shell: Any, monkeypatch: pytest.MonkeyPat
         raise RuntimeError("cannot handle 55107")
 
     monkeypatch.setattr("anonymip.cli.answers.solve_problem", fail)
-    told = shell("solve", "health-records", "-k", 3)
-    assert told.code == 4
-    assert "internal error: RuntimeError in test_app.py, line " in told.err
-    assert "report it" in told.err
-    assert "55107" not in told.err
-    assert "Traceback" not in told.err
-    assert told.out == ""
+    outcome = shell("solve", "health-records", "-k", 3)
+    assert outcome.code == 4
+    assert "internal error: RuntimeError in test_app.py, line " in outcome.err
+    assert "report it" in outcome.err
+    assert "55107" not in outcome.err
+    assert "Traceback" not in outcome.err
+    assert outcome.out == ""
     assert "55107" in shell("solve", "health-records", "-k", 3, "--show-values").err
 
 
@@ -118,17 +118,17 @@ def test_own_errors_have_their_exit_codes(
         raise error("nothing works", remedy="Do [bold]this[/bold]")
 
     monkeypatch.setattr("anonymip.cli.answers.solve_problem", fail)
-    told = shell("solve", "health-records", "-k", 3)
-    assert told.code == code
-    assert told.err == "error: nothing works. Do [bold]this[/bold]\n"
+    outcome = shell("solve", "health-records", "-k", 3)
+    assert outcome.code == code
+    assert outcome.err == "error: nothing works. Do [bold]this[/bold]\n"
 
 
 def test_an_interrupt_with_nothing_to_show(shell: Any) -> None:
     """Ctrl-C before there is a solution ends with 130 and without a traceback."""
     shell.write("slow.py", "raise KeyboardInterrupt\n")
-    told = shell("solve", "health-records", "-k", 3, "--objective", "slow.py:loss")
-    assert told.code == 130
-    assert told.err == "interrupted\n"
+    outcome = shell("solve", "health-records", "-k", 3, "--objective", "slow.py:loss")
+    assert outcome.code == 130
+    assert outcome.err == "interrupted\n"
 
 
 def test_bad_input_ends_the_process_with_two(tmp_path: Path) -> None:

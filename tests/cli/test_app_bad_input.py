@@ -28,16 +28,16 @@ def test_bad_input(shell: Any, case: Case, command: str) -> None:
     shell.write("release.csv.manifest.json", "its manifest")
     before = shell.files()
     output = ("-o", "release.csv") if command == "anonymize" else ()
-    told = shell(command, case.instance, *case.arguments, *output)
-    assert told.code == 2, told
-    assert told.out == ""
-    assert told.err.startswith("error: ")
-    assert told.err.count("\n") == 1
+    result = shell(command, case.instance, *case.arguments, *output)
+    assert result.code == 2, result
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
     for word in case.words:
-        assert word in told.err
+        assert word in result.err
     assert shell.files() == before
     if case.secret is not None:
-        assert case.secret not in told.err
+        assert case.secret not in result.err
         shown = shell(command, case.instance, *case.arguments, *output, "--show-values")
         assert shown.code == 2
         assert case.secret in shown.err
@@ -52,25 +52,25 @@ def test_objectives_that_cannot_be_used(shell: Any, name: str, command: str) -> 
     shell.write("mine.py", text)
     before = shell.files()
     output = ("-o", "release.csv") if command == "anonymize" else ()
-    told = shell(command, "people.csv", *AGE_SEX, *K, "--objective", "mine.py:loss", *output)
-    assert told.code == 2, told
-    assert told.out == ""
-    assert told.err.startswith("error: ")
+    result = shell(command, "people.csv", *AGE_SEX, *K, "--objective", "mine.py:loss", *output)
+    assert result.code == 2, result
+    assert result.out == ""
+    assert result.err.startswith("error: ")
     for word in words:
-        assert word in told.err
+        assert word in result.err
     assert shell.files() == before
 
 
 def test_an_objective_that_no_model_expresses(shell: Any) -> None:
     """A formulation that needs a monotone loss refuses another, and names what takes it."""
     shell.write("fall.py", "def fall(record):\n    return -record.spread['age']\n")
-    told = shell(
+    result = shell(
         *("solve", "people.csv", "--schema", "roles.toml", "-k", 3, "--objective", "fall.py:fall"),
         *("--method", "equivalence-mip", "--option", "equivalence-mip.formulation=bigm"),
     )
-    assert told.code == 2
+    assert result.code == 2
     for word in ("monotone", "'fall'", "'age'", "greedy-search", "set-partition"):
-        assert word in told.err
+        assert word in result.err
 
 
 @pytest.mark.parametrize("role", ["-q", "--sensitive", "--keep"])
@@ -78,12 +78,12 @@ def test_a_parquet_file_with_a_column_of_lists(shell: Any, role: str) -> None:
     """Cells that hold several values are bad input in every role that is published."""
     lists = pd.DataFrame({"age": [1, 2, 3, 4], "visits": [[1, 2]] * 4})
     lists.to_parquet(shell.folder / "lists.parquet")
-    told = shell(
+    result = shell(
         *("anonymize", "lists.parquet", "-q", "age", role, "visits", "-k", 2, "-o", "out.csv")
     )
-    assert told.code == 2, told
-    assert "column 'visits'" in told.err
-    assert "row 1. Write it as text" in told.err
+    assert result.code == 2, result
+    assert "column 'visits'" in result.err
+    assert "row 1. Write it as text" in result.err
 
 
 @pytest.mark.parametrize("target", ["people.csv", "./people.csv", "link.csv", "hard.csv"])
@@ -92,9 +92,9 @@ def test_the_original_is_never_overwritten(shell: Any, target: str) -> None:
     (shell.folder / "link.csv").symlink_to("people.csv")
     (shell.folder / "hard.csv").hardlink_to("people.csv")
     before = shell.files()
-    told = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", target)
-    assert told.code == 2
-    assert target.removeprefix("./") in told.err
+    result = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", target)
+    assert result.code == 2
+    assert target.removeprefix("./") in result.err
     assert shell.files() == before
 
 
@@ -110,9 +110,9 @@ def test_the_original_is_never_overwritten(shell: Any, target: str) -> None:
 def test_a_place_that_cannot_be_written_to(shell: Any, target: str, words: str) -> None:
     """A missing folder, a file for a folder, and a folder for a file are refused."""
     before = shell.files()
-    told = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", target)
-    assert told.code == 2
-    assert words in told.err
+    result = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", target)
+    assert result.code == 2
+    assert words in result.err
     assert shell.files() == before
 
 
@@ -127,9 +127,11 @@ def test_a_folder_without_permission(shell: Any, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("anonymip.files.tempfile.mkstemp", refuse)
     monkeypatch.setattr("anonymip.cli.tasks.solve", never)
-    told = shell("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv")
-    assert told.code == 2
-    assert "cannot write release.csv: Permission denied" in told.err
+    result = shell(
+        "anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv"
+    )
+    assert result.code == 2
+    assert "cannot write release.csv: Permission denied" in result.err
 
 
 def test_a_table_without_permission(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,23 +145,23 @@ def test_a_table_without_permission(shell: Any, monkeypatch: pytest.MonkeyPatch)
         return opened(self, *arguments, **settings)
 
     monkeypatch.setattr(Path, "open", refuse)
-    for told in (
+    for result in (
         shell("solve", "people.csv", "--schema", "roles.toml", "-k", 3),
         shell("verify", "people.csv", "release.csv"),
     ):
-        assert told.code == 2
-        assert "people.csv cannot be read: Permission denied" in told.err
+        assert result.code == 2
+        assert "people.csv cannot be read: Permission denied" in result.err
 
 
 def test_constant_columns_cost_nothing(shell: Any) -> None:
     """Columns with one value only are no error; their domain of width 0 costs 0."""
     shell.write("same.csv", "age,sex\n5,F\n5,F\n5,F\n")
-    told = shell(
+    result = shell(
         *("anonymize", "same.csv", "-q", "age", "-q", "sex", "-k", 2, "-o", "release.csv"),
         *("--json", "-"),
     )
-    (record,) = told.records()
-    assert told.code == 0
+    (record,) = result.records()
+    assert result.code == 0
     assert (record["objective"], record["gap"], record["status"]) == (0.0, 0.0, "optimal")
     assert shell.read("release.csv") == "age,sex\n5,F\n5,F\n5,F\n"
 
@@ -176,6 +178,6 @@ def test_constant_columns_cost_nothing(shell: Any) -> None:
 )
 def test_names_that_no_file_can_have(shell: Any, arguments: tuple[object, ...]) -> None:
     """An input whose name is too long for any file is not there, which is bad input."""
-    told = shell(*arguments)
-    assert told.code == 2, told
-    assert told.err.startswith("error: ")
+    result = shell(*arguments)
+    assert result.code == 2, result
+    assert result.err.startswith("error: ")

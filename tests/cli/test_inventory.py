@@ -18,9 +18,9 @@ from anonymip.solvers import Availability
 
 def test_methods_are_listed(shell: Any) -> None:
     """Each method has a line with its recoding, role, needs, source and options."""
-    told = shell("methods")
-    assert told.code == 0
-    lines = {line.split()[0]: line for line in told.out.splitlines()}
+    result = shell("methods")
+    assert result.code == 0
+    lines = {line.split()[0]: line for line in result.out.splitlines()}
     for spec in METHODS.values():
         assert spec.recoding in lines[spec.name]
         assert spec.role in lines[spec.name]
@@ -50,9 +50,9 @@ def test_listing_methods_imports_none_of_them() -> None:
 
 def test_solvers_are_listed(shell: Any) -> None:
     """Each solver has a line; those of the default installation have full licences."""
-    told = shell("solvers")
-    assert told.code == 0
-    lines = {line.split()[0]: line.split() for line in told.out.splitlines()}
+    result = shell("solvers")
+    assert result.code == 0
+    lines = {line.split()[0]: line.split() for line in result.out.splitlines()}
     assert set(solver_names()) <= set(lines)
     assert lines["highs"][1:3] == ["yes", "full"]
     assert lines["cbc"][1:3] == ["yes", "full"]
@@ -72,7 +72,7 @@ def test_solvers_are_listed(shell: Any) -> None:
 def test_licences_are_told(
     shell: Any, monkeypatch: pytest.MonkeyPatch, found: Availability, text: str
 ) -> None:
-    """A licence for small models is told with its limits, and a missing one too."""
+    """A licence for small models is reported with its limits, and a missing one too."""
     monkeypatch.setattr(inventory, "availability", lambda name: found)
     lines = [" ".join(line.split()) for line in shell("solvers").out.splitlines()]
     assert [line for line in lines if line.startswith(f"gurobi {text} ")]
@@ -80,9 +80,9 @@ def test_licences_are_told(
 
 def test_instances_are_listed(shell: Any) -> None:
     """Each named instance has a line with its source; built-in ones are here."""
-    told = shell("instances")
-    assert told.code == 0
-    lines = {line.split()[0]: line for line in told.out.splitlines()}
+    result = shell("instances")
+    assert result.code == 0
+    lines = {line.split()[0]: line for line in result.out.splitlines()}
     assert {*INSTANCES, "census:n,m,seed"} <= set(lines)
     assert lines["health-records"].split()[1] == "yes"
     assert INSTANCES["health-records"].source in lines["health-records"]
@@ -91,9 +91,9 @@ def test_instances_are_listed(shell: Any) -> None:
 def test_absent_data_are_told(shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the data folder an instance of it is marked, and asking for it is bad input."""
     monkeypatch.setenv("ANONYMIP_DATA", str(tmp_path / "nowhere"))
-    told = shell("instances")
-    assert told.code == 0
-    (line,) = [line for line in told.out.splitlines() if line.startswith("census-1k ")]
+    result = shell("instances")
+    assert result.code == 0
+    (line,) = [line for line in result.out.splitlines() if line.startswith("census-1k ")]
     assert "no (ANONYMIP_DATA)" in line
     refused = shell("solve", "census-1k", "-k", 3)
     assert refused.code == 2
@@ -102,10 +102,10 @@ def test_absent_data_are_told(shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_versions_are_told(shell: Any) -> None:
     """The versions of the package, what it depends on, and the solvers are printed."""
-    told = shell("versions")
-    assert told.code == 0
-    found = re.findall(r"^(solver \S+|\S+) (.+)$", told.out, re.MULTILINE)
-    assert len(found) == len(told.out.splitlines())
+    result = shell("versions")
+    assert result.code == 0
+    found = re.findall(r"^(solver \S+|\S+) (.+)$", result.out, re.MULTILINE)
+    assert len(found) == len(result.out.splitlines())
     lines = dict(found)
     assert lines["anonymip"] == __version__
     assert versions().items() <= lines.items()

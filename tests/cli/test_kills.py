@@ -1,4 +1,4 @@
-"""Tests of runs that are killed while they write: what is left is whole, or told."""
+"""Tests of runs that are killed while they write: what is left is whole, or reported."""
 
 from __future__ import annotations
 

@@ -9,31 +9,31 @@ import pytest
 
 def test_a_function_of_a_file_without_a_table(shell: Any) -> None:
     """The attributes it reads make a table, and the answer says so."""
-    told = shell("objective", "mine.py:protect_age", "--json", "-")
-    (record,) = told.records()
+    result = shell("objective", "mine.py:protect_age", "--json", "-")
+    (record,) = result.records()
     assert record["instance"] is None
     assert record["attributes"] == {"age": "numeric", "sex": "numeric"}
     assert (record["tier"], record["monotone"]) == ("affine", "proven")
     assert record["suppression_price"] == 5
     assert record["methods"]["equivalence-mip"] is None
-    assert "made-up table" in told.err
+    assert "made-up table" in result.err
 
 
 def test_on_a_table(shell: Any) -> None:
     """With a table the kinds are the table's, and nothing is made up."""
-    told = shell("objective", "mine.py:protect_age", "people.csv", *shell.roles)
-    assert told.code == 0
-    assert "made-up" not in told.out
-    assert "affine" in told.out
-    assert "proven" in told.out
+    result = shell("objective", "mine.py:protect_age", "people.csv", *shell.roles)
+    assert result.code == 0
+    assert "made-up" not in result.out
+    assert "affine" in result.out
+    assert "proven" in result.out
 
 
 def test_reasons_are_printed(shell: Any) -> None:
     """A refuted loss names the attribute, and each method that refuses it says why."""
     shell.write("bad.py", "def fall(record):\n    return -record.width['age']\n")
-    told = shell("objective", "bad.py:fall", "people.csv", "--schema", "roles.toml")
-    assert told.code == 0
-    lines = {line.split()[0]: line for line in told.out.splitlines() if line}
+    result = shell("objective", "bad.py:fall", "people.csv", "--schema", "roles.toml")
+    assert result.code == 0
+    lines = {line.split()[0]: line for line in result.out.splitlines() if line}
     assert "refuted" in lines["monotone"]
     assert "'age'" in lines["monotone"]
     assert lines["bigm"].split()[1] == "no"
@@ -54,7 +54,7 @@ def test_reasons_are_printed(shell: Any) -> None:
 )
 def test_bad_input(shell: Any, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     """The message says what is wrong."""
-    told = shell("objective", *arguments)
-    assert told.code == 2
+    result = shell("objective", *arguments)
+    assert result.code == 2
     for word in words:
-        assert word in told.err
+        assert word in result.err

@@ -9,18 +9,18 @@ import pytest
 
 
 def test_export_says_what_it_wrote(shell: Any) -> None:
-    """Size, meaning of the names, privacy and place are told; the file is read elsewhere."""
-    told = shell("export", "people.csv", *shell.roles, "-k", 3, "-o", "model.lp")
-    assert told.code == 0
-    assert told.err == ""
+    """Size, meaning of the names, privacy and place are reported; the file is read elsewhere."""
+    result = shell("export", "people.csv", *shell.roles, "-k", 3, "-o", "model.lp")
+    assert result.code == 0
+    assert result.err == ""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     assert solver.readModel(str(shell.folder / "model.lp")) == highspy.HighsStatus.kOk
-    assert told.out.startswith(f"{solver.getNumRow()} rows, ")
+    assert result.out.startswith(f"{solver.getNumRow()} rows, ")
     for words in ("equivalent", "whether two records are published alike", "0 age, 1 sex, 2 zip"):
-        assert words in told.out
-    assert "as private as the table" in told.out
-    assert told.out.endswith("written: model.lp\n")
+        assert words in result.out
+    assert "as private as the table" in result.out
+    assert result.out.endswith("written: model.lp\n")
 
 
 def test_the_exported_optimum_is_ours(shell: Any) -> None:
@@ -49,10 +49,10 @@ def test_left_out_records_are_spoken_of(shell: Any) -> None:
     """Where records are left out, the names count those that remain."""
     shell.write("holes.csv", "age,sex\n1,F\n,F\n2,F\n3,M\n4,M\n")
     roles = ("-q", "age", "-q", "sex", "--missing", "drop")
-    told = shell("export", "holes.csv", *roles, "-k", 2, "-o", "m.nl")
-    assert told.code == 0
-    assert "no missing values" in told.out
-    assert "written: m.nl, m.row, m.col" in told.out
+    result = shell("export", "holes.csv", *roles, "-k", 2, "-o", "m.nl")
+    assert result.code == 0
+    assert "no missing values" in result.out
+    assert "written: m.nl, m.row, m.col" in result.out
 
 
 @pytest.mark.parametrize(
@@ -68,16 +68,16 @@ def test_left_out_records_are_spoken_of(shell: Any) -> None:
 def test_bad_input(shell: Any, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     """The message says what is wrong, and nothing is written."""
     before = shell.files()
-    told = shell("export", "people.csv", *shell.roles, "-k", 3, *arguments)
-    assert told.code == 2
+    result = shell("export", "people.csv", *shell.roles, "-k", 3, *arguments)
+    assert result.code == 2
     for word in words:
-        assert word in told.err
+        assert word in result.err
     assert shell.files() == before
 
 
 def test_inputs_are_not_overwritten(shell: Any) -> None:
     """The names beside an NL file are outputs too."""
     shell.write("model.col", shell.read("people.csv"))
-    told = shell("export", "model.col", *shell.roles, "-k", 3, "-o", "model.nl")
-    assert told.code == 2
+    result = shell("export", "model.col", *shell.roles, "-k", 3, "-o", "model.nl")
+    assert result.code == 2
     assert shell.read("model.col") == shell.read("people.csv")

@@ -1,4 +1,4 @@
-"""Tests of what commands write: together or not at all, over files only, and told if cut off."""
+"""Tests of what commands write: together or not at all, over files only, reported if cut off."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ EVERYTHING = ("--report", "report.html", "--json", "result.json")
 def test_pipes_are_not_replaced(shell: Any, option: str) -> None:
     """An output in the place of a pipe is bad input, and the pipe stays one."""
     os.mkfifo(shell.folder / "pipe")
-    told = shell(
+    result = shell(
         *("anonymize", "people.csv", *shell.roles, "-k", 3),
         *(("-o", "pipe") if option == "-o" else ("-o", "release.csv", option, "pipe")),
     )
-    assert told.code == 2
-    assert "pipe is a device, a pipe or a socket" in told.err
+    assert result.code == 2
+    assert "pipe is a device, a pipe or a socket" in result.err
     assert stat.S_ISFIFO((shell.folder / "pipe").stat().st_mode)
     assert not (shell.folder / "release.csv").exists()
 
@@ -54,22 +54,22 @@ def test_names_that_are_too_long_are_bad_input(shell: Any, length: int, method: 
     """So is a release whose manifest or checkpoint would have too long a name."""
     before = shell.files()
     name = "a" * (length - 4) + ".csv"
-    told = shell(
+    result = shell(
         *("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", name, "--method", method)
     )
-    assert told.code == 2
-    assert "File name too long" in told.err
-    assert "Shorten it" in told.err
+    assert result.code == 2
+    assert "File name too long" in result.err
+    assert "Shorten it" in result.err
     assert shell.files() == before
 
 
 def test_the_longest_name_of_a_release(shell: Any) -> None:
     """A name that leaves room for the manifest's is written and verified."""
     name = "a" * (255 - len(".csv.manifest.json")) + ".csv"
-    told = shell(
+    result = shell(
         *("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", name, "--method", "mondrian")
     )
-    assert told.code == 0, told
+    assert result.code == 0, result
     assert shell("verify", "people.csv", name).code == 0
 
 
@@ -86,11 +86,11 @@ def test_nothing_is_written_where_one_output_fails(
 
     name = "html_report" if failing == "report" else "solution_record"
     monkeypatch.setattr(f"anonymip.cli.tasks.{name}", fill)
-    told = anonymize(shell, 2, *EVERYTHING)
-    assert told.code == 2
-    assert "release.csv" in told.err
-    assert "No space left on device" in told.err
-    assert "none of it was put in place" in told.err
+    result = anonymize(shell, 2, *EVERYTHING)
+    assert result.code == 2
+    assert "release.csv" in result.err
+    assert "No space left on device" in result.err
+    assert "none of it was put in place" in result.err
     assert shell.files() == before
 
 
@@ -104,12 +104,12 @@ def test_a_comparison_is_written_as_a_whole(shell: Any, monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("anonymip.cli.answers.write_json", fill)
-    told = shell(
+    result = shell(
         *("compare", "people.csv", *shell.roles, "-k", 3, "--methods", "mondrian"),
         *("--csv", "table.csv", "--markdown", "table.md", "--plot", "gap.png"),
         *("--json", "result.json"),
     )
-    assert told.code == 2
+    assert result.code == 2
     assert shell.files() == before
 
 
@@ -123,10 +123,10 @@ def test_a_model_and_its_record_are_written_as_a_whole(
 
     before = shell.files()
     monkeypatch.setattr("anonymip.cli.modelling.write_json", fill)
-    told = shell(
+    result = shell(
         "export", "people.csv", *shell.roles, "-k", 3, "-o", "model.nl", "--json", "m.json"
     )
-    assert told.code == 2
+    assert result.code == 2
     assert shell.files() == before
 
 
@@ -137,12 +137,12 @@ def test_a_table_beside_anothers_manifest_is_told(shell: Any) -> None:
     assert anonymize(shell, 2).code == 0
     assert "not the table" not in shell("verify", "people.csv", "release.csv").out
     shell.write("release.csv", table)  # k = 3 beside a manifest of k = 2
-    told = shell("verify", "people.csv", "release.csv")
-    assert told.code == 1
-    assert "PROBLEM: The table is not the one that the manifest was written for" in told.out
-    told = anonymize(shell, 2)
-    assert told.code == 0
-    assert "warning: release.csv is not the table that release.csv.manifest.json" in told.err
+    result = shell("verify", "people.csv", "release.csv")
+    assert result.code == 1
+    assert "PROBLEM: The table is not the one that the manifest was written for" in result.out
+    result = anonymize(shell, 2)
+    assert result.code == 0
+    assert "warning: release.csv is not the table that release.csv.manifest.json" in result.err
     assert "is not the table" not in anonymize(shell, 2).err
     assert shell("verify", "people.csv", "release.csv").code == 0
 
@@ -151,20 +151,20 @@ def test_a_manifest_without_its_table_is_told(shell: Any) -> None:
     """A first run that was cut off leaves a manifest alone, and the next one says so."""
     assert anonymize(shell, 3).code == 0
     (shell.folder / "release.csv").unlink()
-    told = anonymize(shell, 3)
-    assert told.code == 0
-    assert "release.csv.manifest.json lies there without its table" in told.err
+    result = anonymize(shell, 3)
+    assert result.code == 0
+    assert "release.csv.manifest.json lies there without its table" in result.err
 
 
 def test_older_manifests_are_verified(shell: Any) -> None:
-    """A manifest of version 0.6 has no digest: that is told, and the release still verifies."""
+    """A manifest of version 0.6 has no digest: that is reported, and the release still verifies."""
     assert anonymize(shell, 3).code == 0
     manifest = json.loads(shell.read("release.csv.manifest.json"))
     del manifest["table"]["sha256"]
     shell.write("release.csv.manifest.json", json.dumps(manifest))
-    told = shell("verify", "people.csv", "release.csv")
-    assert told.code == 0
-    assert "Not checked: that the table is the one that the manifest was written for" in told.out
+    result = shell("verify", "people.csv", "release.csv")
+    assert result.code == 0
+    assert "Not checked: that the table is the one that the manifest was written for" in result.out
     assert "is not the table" not in anonymize(shell, 3).err
 
 

@@ -157,23 +157,23 @@ def test_costs_make_the_objective() -> None:
     for text in ("age", "=2", "age=dear", "age=-1", "age=inf"):
         with pytest.raises(InputError):
             StarRules(costs=[text]).objective(GCP(), "pattern")
-    told = StarRules(section={"costs": {"age": 2, 'age,"zip, home"': 2.5}})
-    assert told.objective(GCP(), "pattern") == expected
-    assert told.objective(GCP(), "classes") == GCP()
-    assert told.objective(LiangGCP(), "pattern") == LiangGCP()
+    result = StarRules(section={"costs": {"age": 2, 'age,"zip, home"': 2.5}})
+    assert result.objective(GCP(), "pattern") == expected
+    assert result.objective(GCP(), "classes") == GCP()
+    assert result.objective(LiangGCP(), "pattern") == LiangGCP()
 
 
 @pytest.mark.parametrize("how", ["options", "schema"])
 def test_a_release_by_options_or_schema(table: Any, how: str) -> None:
-    """The same mask either way: written, verified, and told row by row."""
+    """The same mask either way: written, verified, and reported row by row."""
     options = (
         *("--suppress-at-most", 2, "--never", "sex", "--allow-all-stars"),
         *("--suppression-cost", "age=2", "--suppression-cost", 'age,"zip, home"=2.5'),
     )
     asked = (*PLAIN, *options) if how == "options" else ("table.csv", "--schema", "masked.toml")
-    told = table("anonymize", *asked, "-k", 2, "-o", "release.csv", "--keep-order", "--json", "-")
-    assert told.code == 0, told.err
-    (record,) = told.records()
+    result = table("anonymize", *asked, "-k", 2, "-o", "release.csv", "--keep-order", "--json", "-")
+    assert result.code == 0, result.err
+    (record,) = result.records()
     assert (record["recoding"], record["objective_name"]) == ("pattern", "suppressions")
     assert record["mask"] == {
         "suppress_at_most": 2,
@@ -206,9 +206,9 @@ def test_a_tampered_release_fails(table: Any) -> None:
     original = pd.read_csv(table.folder / "table.csv", dtype=str)
     release.loc[2] = original.loc[2]
     release.to_csv(table.folder / "release.csv", index=False)
-    told = table("verify", "table.csv", "release.csv")
-    assert told.code == 1
-    assert "1 classes have fewer than 2 rows" in told.out
+    result = table("verify", "table.csv", "release.csv")
+    assert result.code == 1
+    assert "1 classes have fewer than 2 rows" in result.out
 
 
 @pytest.mark.parametrize("method", ["auto", "pattern-greedy", "pattern-ilp"])
@@ -224,12 +224,12 @@ def test_methods_of_patterns(table: Any, method: str) -> None:
 
 
 def test_suppressed_records_need_no_companions(table: Any) -> None:
-    """With suppression a lone record may be left out, or be stars only beside another one."""
+    """With suppression an isolated record may be left out, or be stars only beside another one."""
     asked: tuple[str, ...] = ("--never", "sex", "--never", "age", "--suppression")
     asked = (*asked, "-o", "release.csv")
-    told = table("anonymize", *PLAIN, "-k", 2, *asked, "--json", "-")
-    assert told.code == 0, told.err
-    (record,) = told.records()
+    result = table("anonymize", *PLAIN, "-k", 2, *asked, "--json", "-")
+    assert result.code == 0, result.err
+    (record,) = result.records()
     # Two have no companion; a third may be cheaper to suppress than to join.
     suppressed = record["groups"].count(-1)
     assert suppressed in (2, 3)
@@ -260,9 +260,9 @@ def test_bad_masks_are_bad_input(
     table: Any, options: tuple[str, ...], code: int, message: str
 ) -> None:
     """Unknown columns, contradictions, and masks under which nobody finds companions."""
-    told = table("solve", *PLAIN, "-k", 2, *options)
-    assert told.code == code
-    assert message in told.err
+    result = table("solve", *PLAIN, "-k", 2, *options)
+    assert result.code == code
+    assert message in result.err
 
 
 @pytest.mark.parametrize(
@@ -282,17 +282,17 @@ def test_bad_sections_are_bad_input(table: Any, section: str, message: str) -> N
     """The key of the section is named."""
     text = section + ROLES if section.startswith("mask") else ROLES + section
     table.write("bad.toml", text)
-    told = table("solve", "table.csv", "--schema", "bad.toml", "-k", 2)
-    assert told.code == 2
-    assert message in told.err
+    result = table("solve", "table.csv", "--schema", "bad.toml", "-k", 2)
+    assert result.code == 2
+    assert message in result.err
 
 
 def test_listed_patterns_of_a_schema(table: Any) -> None:
     """Patterns one by one; a schema beside the table is found by its name."""
     table.write("table.toml", ROLES + '[mask]\npatterns = [[], ["zip, home"], ["age"]]\n')
-    told = table("solve", "table.csv", "-k", 2, "--json", "-", "--suppression")
-    assert told.code == 0, told.err
-    (record,) = told.records()
+    result = table("solve", "table.csv", "-k", 2, "--json", "-", "--suppression")
+    assert result.code == 0, result.err
+    (record,) = result.records()
     assert record["mask"]["patterns"] == [[], ["zip, home"], ["age"]]
     shown = [
         stars
@@ -303,11 +303,11 @@ def test_listed_patterns_of_a_schema(table: Any) -> None:
 
 
 def test_full_domains(table: Any, tmp_path: Path) -> None:
-    """One level a column, told by name; a share may be suppressed."""
+    """One level a column, reported by name; a share may be suppressed."""
     asked = (*PLAIN, "-k", 2, "--recoding", "full-domain", "-o", "release.csv", "--json", "-")
-    told = table("anonymize", *asked)
-    assert told.code == 0, told.err
-    (record,) = told.records()
+    result = table("anonymize", *asked)
+    assert result.code == 0, result.err
+    (record,) = result.records()
     # The third record has no companion but where age or zip are stars, and both must be.
     assert record["levels"] == {"age": 1, "sex": 0, "zip, home": 1}
     checked = table("verify", "table.csv", "release.csv")
@@ -324,9 +324,9 @@ def test_levels_in_place_of_stars(shell: Any) -> None:
     asked = ("aggarwal-quality", "-k", 2, "--recoding", "pattern-levels")
     (free,) = shell("solve", *asked, "--objective", "hierarchy-loss", "--json", "-").records()
     assert (free["method"], free["status"]) == ("pattern-levels", "optimal")
-    told = shell("anonymize", *asked, "--objective", "hierarchy-loss", "-o", "x.csv")
-    assert told.code == 0
+    result = shell("anonymize", *asked, "--objective", "hierarchy-loss", "-o", "x.csv")
+    assert result.code == 0
     assert shell("verify", "aggarwal-quality", "x.csv").code == 0
-    told = shell("solve", *asked, "--single-use")
-    assert told.code == 2
-    assert "no single use" in told.err
+    result = shell("solve", *asked, "--single-use")
+    assert result.code == 2
+    assert "no single use" in result.err

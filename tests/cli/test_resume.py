@@ -76,15 +76,15 @@ def test_a_killed_run_goes_on(shell: Any, undisturbed: tuple[str, list[int]]) ->
     left = shell.folder / "release.csv.checkpoint"
     assert stat.S_IMODE(left.stat().st_mode) == 0o600
     content = left.read_bytes()
-    told = shell(*RUN)
-    assert told.code == 2
-    assert "release.csv.checkpoint is there already" in told.err
-    assert "--resume" in told.err
+    result = shell(*RUN)
+    assert result.code == 2
+    assert "release.csv.checkpoint is there already" in result.err
+    assert "--resume" in result.err
     assert left.read_bytes() == content
-    told = shell(*RUN, "--resume")
-    assert told.code == 0
-    assert "went on behind" in told.out
-    assert "went on behind 0 links" not in told.out
+    result = shell(*RUN, "--resume")
+    assert result.code == 0
+    assert "went on behind" in result.out
+    assert "went on behind 0 links" not in result.out
     assert (shell.read("release.csv"), groups(shell)) == undisturbed
     assert not any("checkpoint" in name for name in shell.files())
 
@@ -117,16 +117,16 @@ def test_a_run_out_of_time_can_be_given_again(shell: Any) -> None:
 def test_a_named_checkpoint_stays_until_the_chain_has_ended(shell: Any) -> None:
     """A little time, then as much as it takes; links that had too little stay as they are."""
     named = (*RUN, "--checkpoint", "mine")
-    told = shell(*named, "--time-limit", "0.5")
-    assert told.code == 0
-    assert "the same command with --checkpoint mine --resume goes on" in told.out
+    result = shell(*named, "--time-limit", "0.5")
+    assert result.code == 0
+    assert "the same command with --checkpoint mine --resume goes on" in result.out
     assert "mine" in shell.files()
     assert "release.csv.checkpoint" not in shell.files()
     assert shell(*named).code == 2
-    told = shell(*named, "--resume")
-    assert told.code == 0
-    assert "went on behind" in told.out
-    assert "time ended" not in told.out
+    result = shell(*named, "--resume")
+    assert result.code == 0
+    assert "went on behind" in result.out
+    assert "time ended" not in result.out
     assert "mine" not in shell.files()
 
 
@@ -135,22 +135,22 @@ def test_the_checkpoint_of_something_else_is_refused_and_stays(shell: Any) -> No
     shell.write("mine", "no checkpoint\n")
     before = shell.files()
     for more in ([], ["--resume"]):
-        told = shell(*QUICK, "--checkpoint", "mine", *more)
-        assert told.code == 2
-        assert "mine" in told.err
+        result = shell(*QUICK, "--checkpoint", "mine", *more)
+        assert result.code == 2
+        assert "mine" in result.err
         assert shell.files() == before
-    told = shell(*QUICK, "--checkpoint", "release.csv")
-    assert told.code == 2
-    assert "two outputs" in told.err
+    result = shell(*QUICK, "--checkpoint", "release.csv")
+    assert result.code == 2
+    assert "two outputs" in result.err
 
 
 def test_a_method_that_keeps_none(shell: Any) -> None:
     """It is refused by name, and has no file beside its output otherwise."""
     quick = ("anonymize", "census:60,3,1", "-k", "3", "--method", "mondrian", "-o", "release.csv")
     for more in (["--resume"], ["--checkpoint", "mine"]):
-        told = shell(*quick, *more)
-        assert told.code == 2
-        assert "mondrian keeps no checkpoints" in told.err
+        result = shell(*quick, *more)
+        assert result.code == 2
+        assert "mondrian keeps no checkpoints" in result.err
     assert shell(*quick).code == 0
 
 
@@ -160,12 +160,12 @@ def test_chains_of_covers_go_on_too(shell: Any) -> None:
         *("anonymize", "census:40,3,1", "-k", "2", "--method", "split-carry"),
         *("--recoding", "freeform", "-o", "release.csv"),
     )
-    told = shell(*covers, "--checkpoint", "mine", "--time-limit", "1e-6")
-    assert told.code == 0
-    assert "the same command with --checkpoint mine --resume goes on" in told.out
-    told = shell(*covers, "--checkpoint", "mine", "--resume")
-    assert told.code == 0
-    assert "went on behind" in told.out
+    result = shell(*covers, "--checkpoint", "mine", "--time-limit", "1e-6")
+    assert result.code == 0
+    assert "the same command with --checkpoint mine --resume goes on" in result.out
+    result = shell(*covers, "--checkpoint", "mine", "--resume")
+    assert result.code == 0
+    assert "went on behind" in result.out
     assert "mine" not in shell.files()
     assert shell(*covers).code == 0
     assert not any("checkpoint" in name for name in shell.files())
@@ -174,18 +174,18 @@ def test_chains_of_covers_go_on_too(shell: Any) -> None:
 def test_what_auto_does_not_use_is_not_removed(shell: Any) -> None:
     """A file of the user's that the method picked never looks at."""
     shell.write("mine", "precious\n")
-    told = shell("solve", "health-records", "-k", "3", "--checkpoint", "mine", "--resume")
-    assert told.code == 0
+    result = shell("solve", "health-records", "-k", "3", "--checkpoint", "mine", "--resume")
+    assert result.code == 0
     assert shell.read("mine") == "precious\n"
 
 
 def test_solve_goes_on_too(shell: Any) -> None:
     """It makes no file beside which a checkpoint could lie: it is named."""
     arguments = ("solve", "census:300,3,1", "-k", "3", "--method", "split-carry")
-    told = shell(*arguments, "--resume")
-    assert told.code == 2
-    assert "--checkpoint FILE" in told.err
-    told = shell(*arguments, "--checkpoint", "mine", "--resume", "--json", "out.json")
-    assert told.code == 0
-    assert "went on behind" not in told.out
+    result = shell(*arguments, "--resume")
+    assert result.code == 2
+    assert "--checkpoint FILE" in result.err
+    result = shell(*arguments, "--checkpoint", "mine", "--resume", "--json", "out.json")
+    assert result.code == 0
+    assert "went on behind" not in result.out
     assert "mine" not in shell.files()

@@ -17,12 +17,12 @@ def read(shell: Any, name: str) -> pd.DataFrame:
 
 def test_from_a_table_to_a_verified_release(shell: Any) -> None:
     """Release and manifest are written and hold; roles are kept; the summary says what was done."""
-    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
-    assert told.code == 0
-    assert told.err.startswith("warning: column 'visit' (kept) is nearly unique: 7 different")
-    assert told.err.count("\n") == 1
-    assert "proven optimal" in told.out
-    assert "verified and written: release.csv, release.csv.manifest.json" in told.out
+    result = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    assert result.code == 0
+    assert result.err.startswith("warning: column 'visit' (kept) is nearly unique: 7 different")
+    assert result.err.count("\n") == 1
+    assert "proven optimal" in result.out
+    assert "verified and written: release.csv, release.csv.manifest.json" in result.out
     release = read(shell, "release.csv")
     assert list(release) == ["age", "sex", "zip", "disease", "visit"]
     assert set(release["age"]) == {"[35..37]", "[61..66]"}
@@ -52,13 +52,13 @@ def test_the_order_is_shuffled_unless_kept(shell: Any) -> None:
 
 def test_json_and_report(shell: Any) -> None:
     """The record has the class of every original row; the report is one page without records."""
-    told = shell(
+    result = shell(
         *("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv"),
         *("--json", "-", "--report", "report.html"),
     )
-    (record,) = told.records()
+    (record,) = result.records()
     assert record["groups"] == [0, 0, 0, 1, 1, 1, 1]
-    assert "verified and written" in told.err
+    assert "verified and written" in result.err
     page = shell.read("report.html")
     assert page.startswith("<!doctype html>")
     assert "proven optimal" in page
@@ -70,11 +70,11 @@ def test_json_and_report(shell: Any) -> None:
 
 def test_layout_columns(shell: Any) -> None:
     """The ends of numeric ranges stand in columns of their own, and the release holds."""
-    told = shell(
+    result = shell(
         *("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv"),
         *("--layout", "columns"),
     )
-    assert told.code == 0
+    assert result.code == 0
     release = read(shell, "release.csv")
     assert list(release)[:3] == ["age_lower", "age_upper", "sex"]
     assert set(zip(release["age_lower"], release["age_upper"], strict=True)) == {
@@ -86,8 +86,8 @@ def test_layout_columns(shell: Any) -> None:
 
 def test_a_parquet_release(shell: Any) -> None:
     """The ending chooses Parquet; the release verifies against a CSV original."""
-    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.parquet")
-    assert told.code == 0
+    result = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.parquet")
+    assert result.code == 0
     release = pd.read_parquet(shell.folder / "release.parquet")
     assert sorted(release["visit"]) == [f"0{number}" for number in range(1, 8)]
     assert shell("verify", "people.csv", "release.parquet").code == 0
@@ -96,22 +96,22 @@ def test_a_parquet_release(shell: Any) -> None:
 def test_columns_without_a_role_are_listed(shell: Any) -> None:
     """A column without role is not published, and that is said."""
     shell.write("people.csv", shell.read("people.csv").replace("name", "nick"))
-    told = shell(
+    result = shell(
         *("anonymize", "people.csv", "-q", "age", "-q", "sex", "--keep", "visit"),
         *("--drop", "nick", "--drop", "zip", "-k", 3, "-o", "release.csv"),
     )
-    assert told.code == 0
-    assert "columns without a role are not published: disease" in told.out
+    assert result.code == 0
+    assert "columns without a role are not published: disease" in result.out
     assert list(read(shell, "release.csv")) == ["age", "sex", "visit"]
 
 
 def test_an_objective_of_ones_own(shell: Any) -> None:
     """A user's function is what the release minimises, and the manifest says so."""
-    told = shell(
+    result = shell(
         *("anonymize", "people.csv", "--schema", "roles.toml", "-k", 3, "-o", "release.csv"),
         *("--objective", "mine.py:protect_age"),
     )
-    assert told.code == 0
+    assert result.code == 0
     manifest = json.loads(shell.read("release.csv.manifest.json"))
     assert manifest["objective"]["name"] == "protect_age"
     assert manifest["objective"]["value"] == pytest.approx(1.04)
@@ -120,18 +120,18 @@ def test_an_objective_of_ones_own(shell: Any) -> None:
 
 
 def test_suppressed_records_are_left_out(shell: Any) -> None:
-    """Their number is told, also if it is 0; publishing them takes a word, and k of them."""
+    """Their number is reported, also if it is 0; publishing them takes an option, and k of them."""
     shell.write("far.csv", "age,disease\n1,flu\n2,gout\n1000,flu\n")
     asked = ("anonymize", "far.csv", "-q", "age", "--sensitive", "disease", "-k", 2)
-    told = shell(*asked, "--suppression", "-o", "release.csv")
-    assert told.code == 2
-    assert "Declare the domain" in told.err
+    result = shell(*asked, "--suppression", "-o", "release.csv")
+    assert result.code == 2
+    assert "Declare the domain" in result.err
     shell.write("far.toml", "[attributes.age]\ndomain = [1, 1000]\n")
-    told = shell(*asked, "--suppression", "-o", "release.csv")
-    assert told.code == 0
+    result = shell(*asked, "--suppression", "-o", "release.csv")
+    assert result.code == 0
     assert read(shell, "release.csv")["age"].tolist() == ["[1..2]", "[1..2]"]
     assert json.loads(shell.read("release.csv.manifest.json"))["left_out"]["suppressed"] == 1
-    assert "1 record is suppressed and left out" in told.out
+    assert "1 record is suppressed and left out" in result.out
     assert shell("verify", "far.csv", "release.csv").code == 0
     alone = shell(*asked, "--suppression", "--publish-suppressed", "-o", "starred.csv")
     assert alone.code == 2
@@ -158,11 +158,11 @@ def test_what_is_gone_stands_in_output_manifest_and_report(shell: Any) -> None:
     shell.write(
         "gaps.csv", "sex,eye,name,note\nF,blue,Ann,1\n,blue,Bea,1\nF,blue,Cyd,2\nF,blue,Eve,2\n"
     )
-    told = shell(
+    result = shell(
         *("anonymize", "gaps.csv", "-q", "sex", "--sensitive", "eye", "--drop", "name"),
         *("--missing", "drop", "-k", 2, "-o", "release.csv", "--report", "r.html"),
     )
-    assert told.code == 0
+    assert result.code == 0
     manifest = json.loads(shell.read("release.csv.manifest.json"))
     assert manifest["left_out"] == {
         "suppressed": 0,
@@ -175,13 +175,13 @@ def test_what_is_gone_stands_in_output_manifest_and_report(shell: Any) -> None:
         "1 record with missing values is left out",
         "dropped columns are not published: name",
     ):
-        assert text in told.out
+        assert text in result.out
         assert text in page
     # A name that nobody declared may be a value: the terminal shows it, what is published does not.
-    assert "columns without a role are not published: note" in told.out
+    assert "columns without a role are not published: note" in result.out
     assert "columns without a role are not published: 1" in page
-    assert "1 class shares one value of 'eye', 3 of 3 rows" in told.err
-    assert "--l-diversity" in told.err
+    assert "1 class shares one value of 'eye', 3 of 3 rows" in result.err
+    assert "--l-diversity" in result.err
     assert "1 class shares one value of &#x27;eye&#x27;" in page
     assert shell("verify", "gaps.csv", "release.csv").code == 0
     manifest["left_out"]["missing"] = 0
@@ -220,11 +220,11 @@ def test_no_solution_leaves_the_old_release(shell: Any) -> None:
     """Where the limits leave nothing, the exit code is 3 and old outputs stay."""
     shell.write("release.csv", "old")
     before = shell.files()
-    told = shell(
+    result = shell(
         *("anonymize", "census:40,8,1", "-k", 3, "--method", "equivalence-mip", "-o"),
         *("release.csv", "--option", "equivalence-mip.warm_start=none", "--time-limit", 0.01),
     )
-    assert told.code == 3
+    assert result.code == 3
     assert shell.files() == before
 
 
@@ -235,9 +235,9 @@ def test_a_release_that_fails_is_not_published(shell: Any, monkeypatch: pytest.M
     monkeypatch.setattr(
         "anonymip.publishing.cells._range", lambda lower, upper: f"[{lower:g}..1e9]"
     )
-    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
-    assert told.code == 1
-    assert "Nothing was published" in told.err
+    result = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
+    assert result.code == 1
+    assert "Nothing was published" in result.err
     assert shell.files() == before
 
 
@@ -245,11 +245,11 @@ def test_a_tampered_release_fails(shell: Any) -> None:
     """A changed cell ends verification with exit code 1 and the names of column and row."""
     shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
     shell.write("release.csv", shell.read("release.csv").replace("mumps", "cough"))
-    told = shell("verify", "people.csv", "release.csv")
-    assert told.code == 1
-    assert told.out.startswith("The release FAILS.")
-    assert "PROBLEM: " in told.out
-    assert "cough" not in told.out + told.err
+    result = shell("verify", "people.csv", "release.csv")
+    assert result.code == 1
+    assert result.out.startswith("The release FAILS.")
+    assert "PROBLEM: " in result.out
+    assert "cough" not in result.out + result.err
 
 
 def test_insisting_on_a_larger_k(shell: Any) -> None:
@@ -298,21 +298,21 @@ def test_what_cannot_be_verified_is_bad_input(shell: Any, arguments: tuple[str, 
     """Absent or foreign files end with exit code 2, a message, and no file changed."""
     shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv")
     before = shell.files()
-    told = shell("verify", *arguments)
-    assert told.code == 2
-    assert told.err.startswith("error: ")
-    assert told.out == ""
+    result = shell("verify", *arguments)
+    assert result.code == 2
+    assert result.err.startswith("error: ")
+    assert result.out == ""
     assert shell.files() == before
 
 
 def test_the_demo(shell: Any) -> None:
     """The demo proves with two solvers, publishes, verifies, compares, and leaves its files."""
-    told = shell("demo", "--out", "here/files")
-    assert told.code == 0
-    assert told.err == ""
-    assert told.out.count("; proven optimal:") == 2
-    assert "The release keeps its promises." in told.out
-    assert "[35..37]" in told.out
+    result = shell("demo", "--out", "here/files")
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out.count("; proven optimal:") == 2
+    assert "The release keeps its promises." in result.out
+    assert "[35..37]" in result.out
     assert {path.name for path in (shell.folder / "here/files").iterdir()} == {
         *("release.csv", "release.csv.manifest.json", "report.html"),
         *("comparison.md", "comparison.csv", "gap.png"),
@@ -322,19 +322,19 @@ def test_the_demo(shell: Any) -> None:
 def test_the_demo_needs_a_folder(shell: Any) -> None:
     """A file in the place of the demo's folder is bad input and stays as it is."""
     before = shell.files()
-    told = shell("demo", "--out", "people.csv")
-    assert told.code == 2
-    assert "--out" in told.err
+    result = shell("demo", "--out", "people.csv")
+    assert result.code == 2
+    assert "--out" in result.err
     assert shell.files() == before
 
 
 def test_a_release_as_a_workbook_is_refused(shell: Any) -> None:
     """CSV text is not written under the name of another kind of file, nor anything solved."""
     before = shell.files()
-    told = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.xlsx")
-    assert told.code == 2
+    result = shell("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.xlsx")
+    assert result.code == 2
     for word in ("release.xlsx", ".csv", ".parquet"):
-        assert word in told.err
+        assert word in result.err
     assert shell.files() == before
 
 
@@ -342,11 +342,11 @@ def test_formulas_are_told_and_escaped(shell: Any) -> None:
     """A warning names the column and the option, which puts an apostrophe before the formulas."""
     shell.write("sums.csv", "age,note\n1,=1+1\n2,-5\n3,=1+1\n4,-5\n")
     call = ("anonymize", "sums.csv", "-q", "age", "--keep", "note", "-k", 2, "-o", "release.csv")
-    told = shell(*call)
-    assert told.code == 0
-    assert told.err.startswith("warning: column 'note' has 2 cells that a spreadsheet would run")
-    told = shell(*call, "--escape-formulas")
-    assert (told.code, told.err) == (0, "")
+    result = shell(*call)
+    assert result.code == 0
+    assert result.err.startswith("warning: column 'note' has 2 cells that a spreadsheet would run")
+    result = shell(*call, "--escape-formulas")
+    assert (result.code, result.err) == (0, "")
     lines = (shell.folder / "release.csv").read_text().splitlines()
     assert sorted(line.rpartition(",")[2] for line in lines[1:]) == ["'=1+1", "'=1+1", "-5", "-5"]
     assert shell("verify", "sums.csv", "release.csv").code == 0
@@ -357,17 +357,17 @@ def test_releases_are_verified_together(shell: Any) -> None:
     shell.write("crossed.csv", "x,town,visit\n1,a,01\n2,b,02\n5,a,03\n6,b,04\n")
     for name, identifier, other in (("one", "x", "town"), ("two", "town", "x")):
         for keep, role in (("visits", "--keep"), ("none", "--drop")):
-            told = shell(
+            result = shell(
                 *("anonymize", "crossed.csv", "-q", identifier, "--drop", other, role, "visit"),
                 *("-k", 2, "-o", f"{name}-{keep}.csv"),
             )
-            assert told.code == 0
+            assert result.code == 0
     together = ("verify", "crossed.csv", "one-visits.csv", "--together-with", "two-visits.csv")
-    told = shell(*together)
-    assert told.code == 1
-    assert told.out.startswith("The release keeps its promises.")
+    result = shell(*together)
+    assert result.code == 1
+    assert result.out.startswith("The release keeps its promises.")
     assert (
-        "4 of 4 records have fewer than k = 2 rows left that can be theirs, 4 of them" in told.out
+        "4 of 4 records have fewer than k = 2 rows left that can be theirs, 4 of them" in result.out
     )
     (record,) = shell(*together, "--json", "-").records()
     assert record["ok"]
@@ -375,25 +375,25 @@ def test_releases_are_verified_together(shell: Any) -> None:
     assert (record["together"]["fewer"], record["together"]["unique"]) == (4, 4)
     assert shell("verify", "crossed.csv", "one-none.csv", *together[3:]).code == 0
     assert shell(*together[:3], "--together-with", "one-visits.csv").code == 0
-    told = shell(*together, "--together-with", "missing.csv")
-    assert told.code == 2
-    assert "missing.csv" in told.err
-    told = shell(*together, "--json", "two-visits.csv")
-    assert told.code == 2
+    result = shell(*together, "--together-with", "missing.csv")
+    assert result.code == 2
+    assert "missing.csv" in result.err
+    result = shell(*together, "--json", "two-visits.csv")
+    assert result.code == 2
     shell.write("one-visits.csv", shell.read("one-visits.csv").replace("01", "09"))
-    told = shell(*together)
-    assert told.code == 1
-    assert "records have fewer" not in told.out
+    result = shell(*together)
+    assert result.code == 1
+    assert "records have fewer" not in result.out
 
 
 @pytest.mark.parametrize("name", ["person20", "clinic-12", "census:40,3,1"])
 def test_verify_knows_the_names_that_anonymize_takes(shell: Any, name: str) -> None:
     """A named or generated instance can be the original, with its hierarchies."""
     assert shell("anonymize", name, "-k", 3, "-o", "x.csv", "--method", "initial").code == 0
-    told = shell("verify", name, "x.csv", "--json", "-")
-    assert told.code == 0
-    assert json.loads(told.out)[0]["original"] == name
+    result = shell("verify", name, "x.csv", "--json", "-")
+    assert result.code == 0
+    assert json.loads(result.out)[0]["original"] == name
     assert shell("verify", "wong-5", "x.csv").code == 2
-    told = shell("verify", name, "x.csv", "--schema", "roles.toml")
-    assert told.code == 2
-    assert "own schema" in told.err
+    result = shell("verify", name, "x.csv", "--schema", "roles.toml")
+    assert result.code == 2
+    assert "own schema" in result.err

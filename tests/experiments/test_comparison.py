@@ -295,7 +295,7 @@ def test_a_bound_that_is_no_nearest_neighbour() -> None:
 
 
 def test_no_exact_method_fits() -> None:
-    """Who asks for the optimum is told why it cannot be had, instead of getting none."""
+    """Who asks for the optimum learns why it cannot be had, instead of getting none."""
     exact = [spec for spec in METHODS.values() if spec.role == "exact"]
     problem = Problem(load_instance("clinic-12"), 3, objective=together)
     fitting = [spec for spec in exact if spec.recoding == "classes" and not spec.obstacle(problem)]

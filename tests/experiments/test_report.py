@@ -108,7 +108,7 @@ def test_the_page_is_complete_in_itself() -> None:
 
 
 def test_hierarchies_and_rules_are_on_the_page() -> None:
-    """The loss of nodes counts the values below them; rules are told without values."""
+    """The loss of nodes counts the values below them; rules are shown without values."""
     data = load_instance("clinic-12")
     problem = Problem(
         data,

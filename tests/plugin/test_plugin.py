@@ -292,13 +292,13 @@ def test_built_in_names_win(run: Run, tmp_path: Path) -> None:
 
 def look_up(find: Callable[[str], Any], name: str) -> tuple[str, list[str]]:
     """Return the module of what is found, or why it is not, and the warnings."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as result:
         warnings.simplefilter("always")
         try:
             found = find(name).function.__module__
         except InputError as error:
             found = str(error)
-    return found, [str(warning.message) for warning in told]
+    return found, [str(warning.message) for warning in result]
 
 
 def test_of_two_packages_one_has_the_name(tmp_path: Path) -> None:
@@ -312,9 +312,9 @@ def test_of_two_packages_one_has_the_name(tmp_path: Path) -> None:
             **{f"from_{name}": f"def mine(record):\n    return {ord(name)}\n"},
         )
     with installed(place):
-        found, told = look_up(load_objective, "mine")
+        found, result = look_up(load_objective, "mine")
     assert found == "from_a"
-    assert told == [
+    assert result == [
         (
             "objective 'mine' of the package b-package is left out: "
             "the package a-package registers the same name"
@@ -348,11 +348,13 @@ def test_broken_objectives_and_recodings(tmp_path: Path) -> None:
         install(place, f"package-of-{name}", entry, **{f"module_{name}": content})
     with installed(place):
         for name, (group, _, reason) in BROKEN_OTHERS.items():
-            error, told = look_up(load_objective if group == "objectives" else find_recoding, name)
+            error, result = look_up(
+                load_objective if group == "objectives" else find_recoding, name
+            )
             said = f"{group[:-1]} '{name}' of the package package-of-{name} is left out: "
             assert error.startswith(said)
             assert reason in error
-            (warning,) = told
+            (warning,) = result
             assert warning.startswith(said)
             assert reason in warning
 

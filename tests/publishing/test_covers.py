@@ -251,8 +251,8 @@ def test_the_manifest_tells_sets_and_assumptions_but_no_assignment() -> None:
     assert manifest.keys() == publish(classes).manifest.keys()
     assert json.dumps(manifest) == json.dumps(publish(solution).manifest)
     reciprocal = Cover.of_classes(Classes(np.arange(12) // 4))
-    told = publish(freeform(reciprocal, reciprocal=True)).manifest["assumed"]
-    assert not any("fewer than k - c" in text for text in told)
+    result = publish(freeform(reciprocal, reciprocal=True)).manifest["assumed"]
+    assert not any("fewer than k - c" in text for text in result)
 
 
 def test_covers_are_written_and_read_back(tmp_path: Path) -> None:

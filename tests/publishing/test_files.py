@@ -93,8 +93,8 @@ def test_round_trip(tmp_path: Path, name: str, layout: str) -> None:
     assert read.to_dict("list") == published.frame.to_dict("list")
     digest = hashlib.sha256(table.read_bytes()).hexdigest()
     form = {**published.manifest["table"], "sha256": digest}
-    told = json.loads(manifest.read_text(encoding="utf-8"))
-    assert told == {**published.manifest, "table": form}
+    result = json.loads(manifest.read_text(encoding="utf-8"))
+    assert result == {**published.manifest, "table": form}
     assert verify(people(), table).ok
     assert sorted(path.name for path in tmp_path.iterdir()) == [table.name, manifest.name]
 

@@ -96,7 +96,7 @@ def test_another_level_is_found(drawn: Solution, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", ["release.csv", "release.parquet"])
 def test_files_survive(name: str, tmp_path: Path) -> None:
-    """Nodes, exact values and stars are read back from files; suppressed records are told."""
+    """Nodes, exact values and stars are read back from files; suppressed records are reported."""
     towns = Hierarchy([["Oslo", "North", "*"], ["Bergen", "North", "*"], ["Rome", "South", "*"]])
     frame = pd.DataFrame(
         {

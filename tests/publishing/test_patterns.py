@@ -103,7 +103,7 @@ def test_cells_are_exact_or_stars() -> None:
 
 
 def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
-    """Rules, single use and costs are told by column; stars are a class unless suppressed."""
+    """Rules, single use and costs are named by column; stars are a class unless suppressed."""
     mask = Mask(suppress_at_most=1, never=("town",), at_most_one=(("age", "job"),))
     objective = Suppressions({"age": 2.0}, {("job", "age"): 1.5})
     recoding = PatternGuided(mask, single_use=False, suppression=True)

@@ -1,4 +1,4 @@
-"""Tests of the way from a solution to a release: cells, rows, manifest, and what is not told."""
+"""Tests of the way from a solution to a release: cells, rows, manifest, what is not revealed."""
 
 from __future__ import annotations
 
@@ -319,10 +319,10 @@ def test_verification_by_hand() -> None:
 
 def test_versions_are_those_installed() -> None:
     """The versions are read from what is installed."""
-    told = versions()
-    assert told["numpy"] == np.__version__
-    assert told["pandas"] == pd.__version__
-    assert told["highspy"] == metadata.version("highspy")
+    result = versions()
+    assert result["numpy"] == np.__version__
+    assert result["pandas"] == pd.__version__
+    assert result["highspy"] == metadata.version("highspy")
 
 
 def test_only_a_verified_release_says_so(tmp_path: Path) -> None:
@@ -403,13 +403,13 @@ def test_kept_order_keeps_the_labels(missing: str, recoding: Any, tmp_path: Path
 
 
 def test_other_labels_than_the_original_are_refused() -> None:
-    """Labels that the original does not have, or has elsewhere, would tell something."""
+    """Labels that the original does not have, or has elsewhere, would reveal something."""
     frame = pd.DataFrame({"age": [1, 2, 3, 4]}, index=list("wxyz"))
     release = anonymize(frame, ["age"], 2, keep_order=True)
     turned = release.frame.set_axis(list("xwyz"), axis=0)
     assert "labels" in " ".join(verify(frame, turned, release.manifest).problems)
-    told = release.manifest | {"order": "shuffled"}
-    assert "labels" in " ".join(verify(frame, release.frame, told).problems)
+    result = release.manifest | {"order": "shuffled"}
+    assert "labels" in " ".join(verify(frame, release.frame, result).problems)
 
 
 @pytest.mark.parametrize("name", ["x.xlsx", "x.csv.gz", "x.json", "x.2024", "X.XLS"])

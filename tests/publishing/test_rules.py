@@ -130,13 +130,13 @@ def test_a_loss_of_members_is_told_in_four_digits() -> None:
     problem = Problem(data, 3, objective=SSE("none"))
     solution = Solution.of(problem, Classes(np.array([0, 0, 0, 1, 1, 1])), method="by hand")
     exact = solution.objective
-    told = publish(solution.with_bound(Bound(0.9 * exact, "by hand", "argument"))).manifest
-    value, bound = told["objective"]["value"], told["bound"]["value"]
+    result = publish(solution.with_bound(Bound(0.9 * exact, "by hand", "argument"))).manifest
+    value, bound = result["objective"]["value"], result["bound"]["value"]
     assert value == float(f"{value:.4g}")
     assert exact < value < 1.001 * exact
     assert 0.899 * exact < bound < 0.9 * exact
-    assert told["gap"] == pytest.approx((value - bound) / value)
-    assert any("4 digits" in text for text in told["assumed"])
+    assert result["gap"] == pytest.approx((value - bound) / value)
+    assert any("4 digits" in text for text in result["assumed"])
     proven = publish(solution.with_bound(Bound(exact * (1 - 1e-9), "by hand", "argument")))
     assert proven.manifest["bound"]["value"] == proven.manifest["objective"]["value"] == value
     assert (proven.manifest["status"], proven.manifest["gap"]) == ("optimal", 0.0)
@@ -144,7 +144,7 @@ def test_a_loss_of_members_is_told_in_four_digits() -> None:
 
 
 def test_the_manifest_tells_the_rules_and_no_value() -> None:
-    """Diversity and caps with their numbers; which values stay apart is not told."""
+    """Diversity and caps with their numbers; which values stay apart is not said."""
     solution = clinic(
         limits=(Cap("Age", 12), Cap("Town", 3), Apart("Job", "nurse", "welder")),
     )

@@ -55,16 +55,16 @@ KNOWN = (
     "recoding", [EquivalenceClasses(True), PatternGuided(suppression=True), FullDomain(True)]
 )
 def test_a_lone_person_is_not_published(recoding: Any) -> None:
-    """Who knows the one man finds neither his row nor his illness; that he is gone is told."""
+    """Who knows the one man finds neither his row nor his illness; that he is gone is reported."""
     frame = ward()
     asked: dict[str, Any] = {"sensitive": ["ill"], "recoding": recoding, "k": 3}
     release = anonymize(frame, KNOWN, **asked)
     assert set(release.frame["ill"]) == {"flu"}
     assert not (release.frame.astype(str) == "*").all(axis=1).any()
-    told = release.manifest
-    assert (told["n"], told["suppressed"], told["left_out"]["suppressed"]) == (10, 0, 1)
-    assert any("belong to the 1 suppressed records" in text for text in told["assumed"])
-    found = verify(frame, release.frame, told)
+    result = release.manifest
+    assert (result["n"], result["suppressed"], result["left_out"]["suppressed"]) == (10, 0, 1)
+    assert any("belong to the 1 suppressed records" in text for text in result["assumed"])
+    found = verify(frame, release.frame, result)
     assert (found.problems, found.n, found.left_out) == ((), 9, 1)
     assert found.ncp == pytest.approx(release.solution.ncp)
     assert what_is_gone(release)[0].startswith("1 record is suppressed and left out")

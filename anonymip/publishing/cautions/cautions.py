@@ -1,4 +1,4 @@
-"""What a person should be told about a release before it is given away: one function each."""
+"""What a person should know of a release before giving it away: one function each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anonymip.publishing.cautions.formulas import count_formulas, is_formula
 
 
 def nearly_unique_columns(microdata: Microdata) -> list[str]:
-    """Return a caution for each column published untouched that nearly tells persons apart."""
+    """Return a caution for each column published untouched that nearly identifies persons."""
     roles = ((microdata.sensitive, "sensitive"), (microdata.keep, "kept"))
     cautions = []
     for names, role in roles:

@@ -15,7 +15,7 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 def count_homogeneous(
-    cells: Sequence[NDArray[np.object_]], microdata: Microdata, shown: NDArray[np.integer]
+    cells: Sequence[NDArray[np.object_]], microdata: Microdata, published: NDArray[np.integer]
 ) -> Counts:
     """Count the classes that share a sensitive value, for each sensitive column.
 
@@ -26,20 +26,22 @@ def count_homogeneous(
         are one class, also those of stars, and those that the solution calls two classes.
     microdata
         The table.
-    shown
+    published
         (rows,) record of each row.
 
     Notes
     -----
     Complexity: O(m n log n).
     """
-    labels = np.zeros(len(shown), np.int64)
+    labels = np.zeros(len(published), np.int64)
     for column in cells:
-        wide = labels * len(shown) + pd.factorize(column)[0]
+        wide = labels * len(published) + pd.factorize(column)[0]
         labels = np.unique(wide, return_inverse=True)[1].ravel()
     sizes = np.bincount(labels)
     counts: dict[str, dict[str, int]] = {}
-    for name, codes in zip(microdata.sensitive, microdata.sensitive_codes[shown].T, strict=True):
+    for name, codes in zip(
+        microdata.sensitive, microdata.sensitive_codes[published].T, strict=True
+    ):
         pairs = np.unique(np.stack([labels, codes]), axis=1)
         one_value = np.bincount(pairs[0], minlength=len(sizes)) == 1
         counts[name] = {"classes": int(one_value.sum()), "rows": int(sizes[one_value].sum())}

@@ -31,11 +31,11 @@ def cut_off(path: str | Path) -> str | None:
             "table was taken away"
         )
     try:
-        unlike = os.path.isfile(table) and is_table_of(table, manifest) is False
+        mismatch = os.path.isfile(table) and is_table_of(table, manifest) is False
     except InputError:
         # What is no manifest was not left by a run that was cut off.
-        unlike = False
-    if not unlike:
+        mismatch = False
+    if not mismatch:
         return None
     return (
         f"{table} is not the table that {manifest} was written for: a run that wrote both was cut "

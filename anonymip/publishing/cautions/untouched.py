@@ -1,4 +1,4 @@
-"""Sensitive and kept columns as a file can hold them, telling nothing beyond their values."""
+"""Sensitive and kept columns as a file can hold them, revealing nothing beyond their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, date,
 def untouched_column(column: pd.Series) -> pd.Series:
     """Return a column with the same values, of a type that files hold.
 
-    What a categorical column knows beyond its values is forgotten: pandas and Parquet would keep
+    What a categorical column holds beyond its values is dropped: pandas and Parquet would keep
     the categories of records that were left out, and their order, which may be that of the
     original's rows. Values of other types, such as durations, are written as texts.
     """

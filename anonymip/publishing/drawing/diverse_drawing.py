@@ -21,7 +21,7 @@ from anonymip.recodings import Diversity
 from anonymip.recodings.rows.visible import RowsOfRecords, lacking_records
 from anonymip.runtime.budget import Budget
 
-#: Times that all assignments of a part are drawn anew before they are changed.
+#: Times that all assignments of a part are drawn again before they are changed.
 _REDRAWN = 10
 #: Times that single assignments are drawn and changed.
 _SINGLE = 5
@@ -36,7 +36,7 @@ def draw_diverse(
     and as many values as asked for (Wong et al. [1]_, Definition 9). Sets that are diverse do not
     see to that: the rows of a record on a ring show values from 2k - 1 places. Each connected
     part of the cover is cut into k disjoint assignments all of which keep the diversity: drawn
-    anew until they do, else changed until they do, else the k shifts of a ring. One of them, drawn
+    again until they do, else changed until they do, else the k shifts of a ring. One of them, drawn
     before, is published, so each of the k identities of a row is the true one with probability
     1/k. Where no such cut is found, and where the cover is not regular, single assignments are
     drawn and changed until one keeps the diversity.
@@ -65,7 +65,7 @@ def draw_diverse(
     Notes
     -----
     Who knows one true match of a ring that is published along a shift, and that it is one, knows
-    the others. ``docs/diversity.md`` tells the criterion, its reasons and its limits.
+    the others. ``docs/diversity.md`` states the criterion, its reasons and its limits.
 
     References
     ----------
@@ -77,7 +77,7 @@ def draw_diverse(
     drawing = _Drawing(diversity, problem.microdata.sensitive_codes, cover, rng)
     if drawing.degree is not None:
         drawing.permute_classes()
-        drawing.draw_anew()
+        drawing.draw_again()
         drawing.exchange(budget)
         drawing.shift()
     drawing.draw_single(budget)
@@ -130,7 +130,7 @@ class _Drawing:
         number = np.searchsorted(records, permutation[records])
         self._take(records, _restricted(self._cover, records), number[None, :])
 
-    def draw_anew(self) -> None:
+    def draw_again(self) -> None:
         """Draw disjoint matchings of the open parts until all of them are diverse, a few times."""
         for _ in range(_REDRAWN):
             records = np.flatnonzero(self.open)
@@ -194,7 +194,7 @@ class _Drawing:
         records
             Those of the open parts.
         cover, matchings
-            Of these records, numbered anew.
+            Of these records, numbered from 0.
         """
         rows = RowsOfRecords.of(cover)
         lacking = np.zeros(len(records), np.bool_)

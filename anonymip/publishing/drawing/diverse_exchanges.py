@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
+from anonymip.publishing.drawing.lacking_values import (
+    LISTED,
+    LISTED_BEFORE,
+    TRIED,
+    TRIED_FOR_LITTLE,
+    Tally,
+    View,
+    count_all,
+    recount,
+    tally_of,
+    touch,
+    view_of,
+)
 from anonymip.recodings import Diversity
-from anonymip.recodings.rows.visible import RowsOfRecords
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -24,68 +34,7 @@ _ROUND_AT_LEAST = 2000
 _LITTLE = 10
 _FOR_LITTLE = 20_000
 #: Lacking values that a change may cost with probability 1/e.
-_WARMTH = 0.3
-
-
-class _Sight(NamedTuple):
-    """What the kernels see of a cover and of the diversity.
-
-    Parameters
-    ----------
-    set_start, sets
-        Originals that each published record covers.
-    row_start, rows
-        Published records that each original can be.
-    codes
-        (n, columns) sensitive values of the originals.
-    most
-        (n,) rows of an original that may show one value.
-    distinct
-        Values that the rows of an original need to show.
-    values
-        Number of codes.
-    """
-
-    set_start: NDArray[np.int64]
-    sets: NDArray[np.int64]
-    row_start: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    most: NDArray[np.int64]
-    distinct: int
-    values: int
-
-
-class _Tally(NamedTuple):
-    """What the assignments lack, and what is at hand to count it.
-
-    Parameters
-    ----------
-    lacks
-        (assignments * n,) values too many or too few in the rows of each record.
-    listed, place
-        The pairs of assignment and record that lack something, and where each stands in the list.
-    counts
-        (values,) zeros.
-    stamp
-        (n,) the last change that looked at a record.
-    touched
-        Records that a change looks at.
-    cycle
-        Rows that a change is about.
-    numbers
-        Exchanges tried, pairs listed, the last stamp, pairs listed as the round began, and
-        exchanges tried while little was lacking.
-    """
-
-    lacks: NDArray[np.int64]
-    listed: NDArray[np.int64]
-    place: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    stamp: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    cycle: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+_TEMPERATURE = 0.3
 
 
 def exchange_cycles(
@@ -154,100 +103,26 @@ def _searched(
     rng: np.random.Generator,
     budget: Budget,
 ) -> NDArray[np.int64]:
-    sight = _sight(diversity, sensitive, cover)
+    view = view_of(diversity, sensitive, cover)
     count, n = given.shape
     taker = np.empty_like(given)
     np.put_along_axis(taker, given, np.broadcast_to(np.arange(n), given.shape), axis=1)
-    tally = _tally(count, n, sight.values)
-    _count_all(sight, tally, given)
+    tally = tally_of(count, n, view.values, _LONGEST)
+    count_all(view, tally, given)
     a_round = max(given.size, _ROUND_AT_LEAST)
     total = _ROUNDS * a_round
 
     def step(amount: int) -> int:
-        return int(_exchange_step(sight, tally, given, taker, rng, amount, total, a_round))
+        return int(_exchange_step(view, tally, given, taker, rng, amount, total, a_round))
 
     run_in_steps(step, total, budget, "drawing a diverse assignment", first=1000)
     return given
 
 
-def _sight(diversity: Diversity, sensitive: NDArray[np.integer], cover: Cover) -> _Sight:
-    numerator, denominator = diversity.ratio
-    rows = RowsOfRecords.of(cover)
-    return _Sight(
-        cover.start,
-        cover.members.astype(np.int64),
-        rows.start,
-        rows.rows,
-        np.ascontiguousarray(sensitive, np.int64),
-        rows.sizes * denominator // numerator,
-        int(diversity.distinct),
-        int(sensitive.max()) + 1,
-    )
-
-
-def _tally(count: int, n: int, values: int) -> _Tally:
-    return _Tally(
-        np.zeros(count * n, np.int64),
-        np.zeros(count * n, np.int64),
-        np.full(count * n, -1, np.int64),
-        np.zeros(values, np.int64),
-        np.full(n, -1, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(_LONGEST, np.int64),
-        np.array([0, 0, 0, 2 * count * n, 0], np.int64),
-    )
-
-
-@kernel
-def _lack(sight: _Sight, counts: NDArray[np.int64], given: NDArray[np.int64], record: int) -> int:
-    """Return how many shown values are too many or missing in the rows of a record."""
-    begin, end = sight.row_start[record], sight.row_start[record + 1]
-    lack = 0
-    for column in range(sight.codes.shape[1]):
-        kinds = 0
-        for at in range(begin, end):
-            value = sight.codes[given[sight.rows[at]], column]
-            counts[value] += 1
-            if counts[value] == 1:
-                kinds += 1
-            if counts[value] > sight.most[record]:
-                lack += 1
-        for at in range(begin, end):
-            counts[sight.codes[given[sight.rows[at]], column]] = 0
-        lack += max(0, sight.distinct - kinds)
-    return lack
-
-
-@kernel
-def _note(tally: _Tally, pair: int, lack: int) -> None:
-    """Write down what a pair lacks now, and list it if that is anything."""
-    tally.lacks[pair] = lack
-    place = tally.place[pair]
-    if lack > 0 and place < 0:
-        tally.place[pair] = tally.numbers[1]
-        tally.listed[tally.numbers[1]] = pair
-        tally.numbers[1] += 1
-    elif lack == 0 and place >= 0:
-        tally.numbers[1] -= 1
-        last = tally.listed[tally.numbers[1]]
-        tally.listed[place] = last
-        tally.place[last] = place
-        tally.place[pair] = -1
-
-
-@kernel
-def _count_all(sight: _Sight, tally: _Tally, given: NDArray[np.int64]) -> None:
-    count, n = given.shape
-    for number in range(count):
-        for record in range(n):
-            lack = _lack(sight, tally.counts, given[number], record)
-            _note(tally, number * n + record, lack)
-
-
 @kernel
 def _exchange_step(
-    sight: _Sight,
-    tally: _Tally,
+    view: View,
+    tally: Tally,
     given: NDArray[np.int64],
     taker: NDArray[np.int64],
     rng: np.random.Generator,
@@ -258,37 +133,41 @@ def _exchange_step(
     """Try up to `amount` exchanges; all are done once nothing is lacking or there is no hope."""
     count, n = given.shape
     for _ in range(amount):
-        if tally.numbers[1] == 0 or tally.numbers[0] >= total:
+        if tally.numbers[LISTED] == 0 or tally.numbers[TRIED] >= total:
             return total
-        if tally.numbers[0] % a_round == 0:
-            if tally.numbers[1] > max(_LITTLE, tally.numbers[3] // 2):
+        # A round that did not halve what lacks is the last one, unless little does.
+        if tally.numbers[TRIED] % a_round == 0:
+            if tally.numbers[LISTED] > max(_LITTLE, tally.numbers[LISTED_BEFORE] // 2):
                 return total
-            tally.numbers[3] = tally.numbers[1]
-        if tally.numbers[1] <= _LITTLE:
-            tally.numbers[4] += 1
-            if tally.numbers[4] > _FOR_LITTLE:
+            tally.numbers[LISTED_BEFORE] = tally.numbers[LISTED]
+        if tally.numbers[LISTED] <= _LITTLE:
+            tally.numbers[TRIED_FOR_LITTLE] += 1
+            if tally.numbers[TRIED_FOR_LITTLE] > _FOR_LITTLE:
                 return total
-        tally.numbers[0] += 1
-        pair = tally.listed[int(rng.random() * tally.numbers[1])]
+        tally.numbers[TRIED] += 1
+        # One of the records that lack something, in one assignment, and one of its rows there.
+        pair = tally.listed[int(rng.random() * tally.numbers[LISTED])]
         number, record = pair // n, pair % n
-        begin, end = sight.row_start[record], sight.row_start[record + 1]
-        row = sight.rows[begin + int(rng.random() * (end - begin))]
+        begin, end = view.row_start[record], view.row_start[record + 1]
+        row = view.rows[begin + int(rng.random() * (end - begin))]
+        # The row changes hands along a cycle: between two assignments, or within the only one.
+        # What costs more than before is kept with a probability that falls with the cost.
         if count > 1:
             other = (number + 1 + int(rng.random() * (count - 1))) % count
             length = _alternating(tally.cycle, given, taker, number, other, row)
             if length == 0:
                 continue
-            change = _swap(sight, tally, given, taker, number, other, length)
-            if change > 0 and rng.random() >= np.exp(-change / _WARMTH):
-                _swap(sight, tally, given, taker, number, other, length)
+            change = _swap(view, tally, given, taker, number, other, length)
+            if change > 0 and rng.random() >= np.exp(-change / _TEMPERATURE):
+                _swap(view, tally, given, taker, number, other, length)
         else:
-            length = _circle(sight, tally.cycle, given[0], taker[0], row, rng)
+            length = _circle(view, tally.cycle, given[0], taker[0], row, rng)
             if length == 0:
                 continue
-            change = _rotate(sight, tally, given[0], taker[0], length, 1)
-            if change > 0 and rng.random() >= np.exp(-change / _WARMTH):
-                _rotate(sight, tally, given[0], taker[0], length, -1)
-    return min(int(tally.numbers[0]), total - 1)
+            change = _rotate(view, tally, given[0], taker[0], length, 1)
+            if change > 0 and rng.random() >= np.exp(-change / _TEMPERATURE):
+                _rotate(view, tally, given[0], taker[0], length, -1)
+    return min(int(tally.numbers[TRIED]), total - 1)
 
 
 @kernel
@@ -314,7 +193,7 @@ def _alternating(
 
 @kernel
 def _circle(
-    sight: _Sight,
+    view: View,
     cycle: NDArray[np.int64],
     given: NDArray[np.int64],
     taker: NDArray[np.int64],
@@ -328,24 +207,24 @@ def _circle(
     cycle[0] = row
     length, at = 1, row
     while length < min(len(cycle), 20):
-        begin, end = sight.set_start[at], sight.set_start[at + 1]
-        following = taker[sight.sets[begin + int(rng.random() * (end - begin))]]
+        begin, end = view.set_start[at], view.set_start[at + 1]
+        following = taker[view.sets[begin + int(rng.random() * (end - begin))]]
         for earlier in range(length):
             if cycle[earlier] == following:
                 return 0
         cycle[length] = following
         length += 1
         at = following
-        for place in range(sight.set_start[at], sight.set_start[at + 1]):
-            if sight.sets[place] == given[row]:
+        for place in range(view.set_start[at], view.set_start[at + 1]):
+            if view.sets[place] == given[row]:
                 return length
     return 0
 
 
 @kernel
 def _swap(
-    sight: _Sight,
-    tally: _Tally,
+    view: View,
+    tally: Tally,
     given: NDArray[np.int64],
     taker: NDArray[np.int64],
     number: int,
@@ -358,16 +237,16 @@ def _swap(
         given[number, row], given[other, row] = given[other, row], given[number, row]
         taker[number, given[number, row]] = row
         taker[other, given[other, row]] = row
-    touched = _touch(sight, tally, length)
-    return _recount(sight, tally, given[number], number, touched) + _recount(
-        sight, tally, given[other], other, touched
+    touched = touch(view, tally, length)
+    return recount(view, tally, given[number], number, touched) + recount(
+        view, tally, given[other], other, touched
     )
 
 
 @kernel
 def _rotate(
-    sight: _Sight,
-    tally: _Tally,
+    view: View,
+    tally: Tally,
     given: NDArray[np.int64],
     taker: NDArray[np.int64],
     length: int,
@@ -387,35 +266,4 @@ def _rotate(
         given[cycle[0]] = last
     for at in range(length):
         taker[given[cycle[at]]] = cycle[at]
-    return _recount(sight, tally, given, 0, _touch(sight, tally, length))
-
-
-@kernel
-def _touch(sight: _Sight, tally: _Tally, length: int) -> int:
-    """Collect the records that can be one of the rows of the cycle; return how many."""
-    tally.numbers[2] += 1
-    touched = 0
-    for at in range(length):
-        row = tally.cycle[at]
-        for place in range(sight.set_start[row], sight.set_start[row + 1]):
-            record = sight.sets[place]
-            if tally.stamp[record] != tally.numbers[2]:
-                tally.stamp[record] = tally.numbers[2]
-                tally.touched[touched] = record
-                touched += 1
-    return touched
-
-
-@kernel
-def _recount(
-    sight: _Sight, tally: _Tally, given: NDArray[np.int64], number: int, touched: int
-) -> int:
-    """Count anew what the touched records lack in one assignment; return by how much it grew."""
-    grown, n = 0, len(given)
-    for at in range(touched):
-        record = tally.touched[at]
-        pair = number * n + record
-        lack = _lack(sight, tally.counts, given, record)
-        grown += lack - tally.lacks[pair]
-        _note(tally, pair, lack)
-    return grown
+    return recount(view, tally, given, 0, touch(view, tally, length))

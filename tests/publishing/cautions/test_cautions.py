@@ -1,4 +1,4 @@
-"""Tests of what a person is told about a release before it is given away."""
+"""Tests of what a person should know of a release before giving it away."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_nearly_unique_columns(role: str, called: str, distinct: int) -> None:
     numbers = [123456789 + min(row, distinct - 1) for row in range(N)]
     frame = pd.DataFrame({"age": range(N), "ssn": numbers})
     message = re.escape(f"column 'ssn' ({called}) is nearly unique: {distinct} different values")
-    with pytest.warns(ReleaseWarning, match=message) as told:
+    with pytest.warns(ReleaseWarning, match=message) as result:
         anonymize(frame, ["age"], 5, method="initial", **{role: ["ssn"]})  # type: ignore[arg-type]
-    assert not any("12345" in str(one.message) for one in told)
+    assert not any("12345" in str(one.message) for one in result)
 
 
 def test_columns_that_do_not_name_persons() -> None:

@@ -1,4 +1,4 @@
-"""Tests of texts that a spreadsheet would run: found, told, escaped, and read back."""
+"""Tests of texts that a spreadsheet would run: found, reported, escaped, and read back."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_formulas_bring_a_warning(role: str) -> None:
     roles = {} if role == "quasi-identifier" else {role: ["note"]}
     # Two classes that agree on the note: exact cells of a quasi-identifier are published as well.
     frame = pd.concat([frame] * 2, ignore_index=True)
-    with pytest.warns(ReleaseWarning, match="column 'note' has 4 cells") as told:
+    with pytest.warns(ReleaseWarning, match="column 'note' has 4 cells") as result:
         anonymize(frame, identifiers, 2, method="greedy-search", **roles)  # type: ignore[arg-type]
-    assert any("--escape-formulas" in str(one.message) for one in told)
-    assert not any("=1+1" in str(one.message) for one in told)
+    assert any("--escape-formulas" in str(one.message) for one in result)
+    assert not any("=1+1" in str(one.message) for one in result)
 
 
 def test_plain_numbers_bring_none() -> None:

@@ -1,4 +1,4 @@
-"""Classes that share a sensitive value are counted, told, and counted again."""
+"""Classes that share a sensitive value are counted, reported, and counted again."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def ward(ages: list[int], ills: list[Any], labels: list[int], **asked: Any) -> S
 def test_a_class_that_shares_its_illness_is_counted_and_warned_of() -> None:
     """How many classes and rows, not which; a kept column is no sensitive one."""
     solution = ward([1, 2, 3, 4, 5, 6], list("ffffgg"), [0, 0, 0, 1, 1, 1])
-    with pytest.warns(ReleaseWarning) as told:
+    with pytest.warns(ReleaseWarning) as result:
         release = publish(solution)
     assert release.manifest["homogeneous"] == {"ill": {"classes": 1, "rows": 3}}
-    (text,) = [str(one.message) for one in told if "shares" in str(one.message)]
+    (text,) = [str(one.message) for one in result if "shares" in str(one.message)]
     assert text.startswith("1 class shares one value of 'ill', 3 of 6 rows")
     assert "--l-diversity" in text
     found = release.verify()

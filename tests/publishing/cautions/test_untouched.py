@@ -79,9 +79,9 @@ def test_columns_of_lists_are_refused(name: str, role: str) -> None:
 @pytest.mark.parametrize("name", DATES)
 def test_dates_are_no_quasi_identifiers(name: str) -> None:
     """Dates and times are refused with what to give instead, rather than published as sets."""
-    with pytest.raises(InputError, match=re.escape("column 'x' holds dates or times")) as told:
+    with pytest.raises(InputError, match=re.escape("column 'x' holds dates or times")) as result:
         anonymize(with_column(DATES[name]()), ["age", "x:categorical"], 3)
-    assert "the year or the days since" in str(told.value.remedy)
+    assert "the year or the days since" in str(result.value.remedy)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
