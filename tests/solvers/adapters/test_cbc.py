@@ -59,7 +59,8 @@ def test_cbc_does_not_outlive_its_parent(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "sys.path[:0] = [sys.argv[1]]\n"
         "tempfile.tempdir = sys.argv[2]\n"
-        "from anonymip.solvers import cbc, solve_model\n"
+        "from anonymip.solvers import solve_model\n"
+        "from anonymip.solvers.adapters import cbc\n"
         "from tests.solvers.adapters.test_cbc import impostor, one_variable\n"
         "cbc._program = lambda: sys.argv[3]\n"
         "solve_model(one_variable(), 'cbc')\n",
@@ -72,7 +73,7 @@ def test_cbc_does_not_outlive_its_parent(tmp_path: Path) -> None:
         f"mv {told}.new {told}\nexec sleep 600\n"
     )
     program.chmod(0o755)
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     parent = subprocess.Popen([sys.executable, str(script), root, str(scratch), str(program)])
     try:
         wait_until(told.exists)
