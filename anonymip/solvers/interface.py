@@ -51,8 +51,8 @@ class SolverOptions:
         File that receives the solver's own log, overwritten; None for no log.
     solver_options
         Handed to the solver as they are, after all others; names it does not know are refused.
-        Some make a solver stop early and call the point optimal: with any of them its word on
-        optimality is the caller's to judge.
+        Some make a solver stop early and call the point optimal: with any of them what it
+        reports as optimal is the caller's to judge.
 
     Raises
     ------
@@ -139,9 +139,9 @@ class SolverResult:
     solver
         Name and version, such as ``"HiGHS 1.15.1"``.
     start_accepted
-        Whether the solver could use the start; None if none was given or it does not tell.
+        Whether the solver could use the start; None if none was given or it does not say.
     nodes
-        Nodes of the search tree; None if the solver does not tell.
+        Nodes of the search tree; None if the solver does not say.
     """
 
     stopped: Stopped
@@ -235,7 +235,7 @@ class Solver(Protocol):
         options
             Common and own options.
         budget
-            Asked at least ten times a second whether to stop, and told of incumbents.
+            Asked at least ten times a second whether to stop, and given the incumbents.
 
         Raises
         ------

@@ -130,7 +130,7 @@ def solve_model(
         all are given and they satisfy the model, what comes back is never worse: a solver that
         reaches a limit, or is killed, with nothing better leaves the start as the point.
     budget
-        When to stop, and whom to tell; None for no limit.
+        When to stop, and who listens; None for no limit.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def solve_model(
         `stopped` is ``OPTIMAL`` only if the bound proves the recomputed objective. If the
         solver calls a point optimal and its bound leaves a gap, it is ``GAP``; without a bound,
         ``ERROR``. A limit at which the bound already meets the objective is ``OPTIMAL``.
-        `start_accepted` is the solver's own word, also where the start is the point.
+        `start_accepted` is what the solver reports, also where the start is the point.
 
     Raises
     ------
@@ -220,30 +220,32 @@ def _solve_scaled(
     if factor == 1.0 and not huge:
         return _solve_form(form, adapter, options, start, budget)
     scaled = replace(form, cost=factor * form.cost, offset=0.0 if huge else factor * form.offset)
-    apart = form.in_model_sense(form.offset) if huge else 0.0
+    offset = form.in_model_sense(form.offset) if huge else 0.0
     listener = budget.progress
     if listener is not None:
         report = listener
-        budget = replace(budget, progress=lambda message: report(_unscaled(message, factor, apart)))
+        budget = replace(
+            budget, progress=lambda message: report(_unscaled(message, factor, offset))
+        )
     result = _solve_form(scaled, adapter, options, start, budget)
     return replace(
         result,
         objective=None if result.values is None else form.objective(result.values),
-        bound=_in_units(result.bound, factor, apart),
+        bound=_in_units(result.bound, factor, offset),
     )
 
 
-def _unscaled(message: Progress, factor: float, apart: float) -> Progress:
+def _unscaled(message: Progress, factor: float, offset: float) -> Progress:
     return replace(
         message,
-        incumbent=_in_units(message.incumbent, factor, apart),
-        bound=_in_units(message.bound, factor, apart),
+        incumbent=_in_units(message.incumbent, factor, offset),
+        bound=_in_units(message.bound, factor, offset),
     )
 
 
-def _in_units(value: float | None, factor: float, apart: float) -> float | None:
-    """Return a scaled value without the constant `apart` in the model's unit."""
-    return None if value is None else value / factor + apart
+def _in_units(value: float | None, factor: float, offset: float) -> float | None:
+    """Return a scaled value with its offset, in the model's unit."""
+    return None if value is None else value / factor + offset
 
 
 def _solve_form(

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from anonymip.errors import SolverError
-from anonymip.solvers.adapters import cplex, gurobi, scip
+from anonymip.runtime.budget import Budget
+from anonymip.solvers.adapters import cplex, gurobi, highs, scip
+from anonymip.solvers.adapters.watching import Search
 from anonymip.status import Stopped
 
 
-@pytest.mark.parametrize("adapter", [scip, gurobi, cplex], ids=["scip", "gurobi", "cplex"])
-def test_statuses(adapter: object) -> None:
+@pytest.mark.parametrize(
+    "adapter", [highs, scip, gurobi, cplex], ids=["highs", "scip", "gurobi", "cplex"]
+)
+def test_statuses(adapter: Any) -> None:
     """The map is used, an interrupt takes the budget's reason, and the rest raises."""
-    stopped = adapter._stopped  # type: ignore[attr-defined]
-    for status, meaning in adapter.STATUS.items():  # type: ignore[attr-defined]
+    form: Any = None
+
+    def stopped(status: str, reason: Stopped | None) -> Stopped:
+        search = Search("the solver", form, Budget(), reason=reason)
+        return search.stopped(status, adapter.STATUS, adapter._UNBOUNDED)
+
+    for status, meaning in adapter.STATUS.items():
         assert stopped(status, None) is meaning
         expected = Stopped.TIME if meaning is Stopped.INTERRUPT else meaning
         assert stopped(status, Stopped.TIME) is expected
-    for status in adapter._UNBOUNDED:  # type: ignore[attr-defined]
+    for status in adapter._UNBOUNDED:
         with pytest.raises(SolverError, match="unbounded"):
             stopped(status, None)
     with pytest.raises(SolverError, match="'a whim'"):

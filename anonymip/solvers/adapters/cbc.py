@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from anonymip.solvers.modelling.standard_form import StandardForm
 
 #: What CBC may have stopped on, as its solution file says -> why it stopped. "iterations" is
-#: written for an interrupt and for several limits, and told apart by what was asked of it.
+#: written for an interrupt and for several limits, and distinguished by what was asked of it.
 STOPPED_ON = {
     "time": Stopped.TIME,
     "nodes": Stopped.NODES,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
-#: CPLEX's status -> why it stopped. Unbounded models are errors and handled apart.
+#: CPLEX's status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = {
     "optimal": Stopped.OPTIMAL,
     "optimal_tolerance": Stopped.GAP,
@@ -103,11 +103,11 @@ class CplexSolver:
 
         began = time.monotonic()
         try:
-            with cplex.Cplex() as solver, _log(options) as told:
+            with cplex.Cplex() as solver, _log(options) as log:
                 for stream in _streams(solver):
-                    stream(told)
+                    stream(log)
                 search = Search("CPLEX", form, budget)
-                return _solve(solver, form, start, options, search, told, began)
+                return _solve(solver, form, start, options, search, log, began)
         except cplex.exceptions.CplexSolverError as error:
             raise _error(error) from error
 
@@ -156,7 +156,7 @@ def _solve(
     start: NDArray[np.float64] | None,
     options: SolverOptions,
     search: Search,
-    told: TextIO,
+    log: TextIO,
     began: float,
 ) -> SolverResult:
     import cplex
@@ -176,27 +176,25 @@ def _solve(
             _listen(solver, search)
         _search(solver, search, aborter, options, began)
         if _status(solver) in _UNCLEAR:
-            # Presolve cannot tell which; without it CPLEX can.
+            # Presolve cannot decide which; without it CPLEX can.
             solver.parameters.preprocessing.presolve.set(0)
             solver.parameters.preprocessing.reduce.set(0)
             _search(solver, search, aborter, options, began)
         solver.remove_aborter()
-    told.seek(0)
-    accepted = _start_accepted(told.read()) if has_start else None
+    log.seek(0)
+    accepted = _start_accepted(log.read()) if has_start else None
     return _result(solver, form, search, accepted, began)
 
 
 def _fill(solver: Any, form: StandardForm) -> None:
     import cplex
 
-    binary = form.integer & (form.lower >= 0) & (form.upper <= 1)
-    kinds = np.where(binary, "B", np.where(form.integer, "I", "C")).tolist()
     solver.variables.add(
         obj=form.cost.tolist(),
         lb=np.maximum(form.lower, -_INFINITY).tolist(),
         ub=np.minimum(form.upper, _INFINITY).tolist(),
         # Types make a mixed-integer program even where all are continuous.
-        types="".join(kinds) if form.integer.any() else "",
+        types="".join(form.variable_types()) if form.integer.any() else "",
     )
     solver.objective.set_offset(form.offset)
     starts, columns = form.matrix.indptr.tolist(), form.matrix.indices.tolist()
@@ -275,7 +273,7 @@ def _parameter_type() -> type:
 
 
 def _listen(solver: Any, search: Search) -> None:
-    """Let CPLEX tell the search what it finds."""
+    """Let CPLEX report to the search what it finds."""
     from cplex.callbacks import MIPInfoCallback
 
     class Listener(MIPInfoCallback):
@@ -307,30 +305,10 @@ def _start_accepted(log: str) -> bool | None:
     return False if "No solution found from" in log else None
 
 
-def _stopped(status: str, reason: Stopped | None) -> Stopped:
-    """Return why CPLEX stopped.
-
-    Raises
-    ------
-    SolverError
-        If the model is unbounded, or the status is one that no solve should end with.
-    """
-    if status in _UNBOUNDED:
-        raise SolverError(
-            "CPLEX says that the model is unbounded", remedy="Bound the variables of the objective"
-        )
-    if status not in STATUS:
-        raise SolverError(
-            f"CPLEX ended with the status {status!r}", remedy="Keep its log with SolverOptions.log"
-        )
-    stopped = STATUS[status]
-    return reason if stopped is Stopped.INTERRUPT and reason is not None else stopped
-
-
 def _result(
     solver: Any, form: StandardForm, search: Search, accepted: bool | None, began: float
 ) -> SolverResult:
-    stopped = _stopped(_status(solver), search.reason)
+    stopped = search.stopped(_status(solver), STATUS, _UNBOUNDED)
     values = objective = None
     bound = -math.inf
     if stopped is not Stopped.INFEASIBLE:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
-#: Gurobi's status -> why it stopped. Unbounded models are errors and handled apart.
+#: Gurobi's status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = {
     "OPTIMAL": Stopped.OPTIMAL,
     "INFEASIBLE": Stopped.INFEASIBLE,
@@ -135,7 +135,7 @@ def _solve(
     listener = _Listener(search)
     for reductions in (None, 0):
         if reductions is not None:
-            # Presolve cannot tell whether the model is infeasible or unbounded; without it
+            # Presolve cannot decide whether the model is infeasible or unbounded; without it
             # Gurobi can.
             model.Params.DualReductions = reductions
         if options.time_limit is not None and "TimeLimit" not in options.solver_options:
@@ -149,10 +149,8 @@ def _solve(
 
 def _fill(model: Any, form: StandardForm) -> Any:
     """Add variables and rows to an empty model; return the variables."""
-    binary = form.integer & (form.lower >= 0) & (form.upper <= 1)
-    kinds = np.where(binary, "B", np.where(form.integer, "I", "C"))
     variables = model.addMVar(
-        len(form.cost), lb=form.lower, ub=form.upper, obj=form.cost, vtype=kinds
+        len(form.cost), lb=form.lower, ub=form.upper, obj=form.cost, vtype=form.variable_types()
     )
     model.ObjCon = form.offset
     indicators = form.indicators()
@@ -219,7 +217,7 @@ def _set_parameters(model: Any, options: SolverOptions) -> None:
 
 
 class _Listener:
-    """Gurobi's callback: tells the search what is found, and reads of the start."""
+    """Gurobi's callback: reports to the search what is found, and reads of the start."""
 
     def __init__(self, search: Search) -> None:
         self._search = search
@@ -255,26 +253,6 @@ def _status(model: Any) -> str:
     return names.get(model.Status, str(model.Status))
 
 
-def _stopped(status: str, reason: Stopped | None) -> Stopped:
-    """Return why Gurobi stopped.
-
-    Raises
-    ------
-    SolverError
-        If the model is unbounded, or the status is one that no solve should end with.
-    """
-    if status in _UNBOUNDED:
-        raise SolverError(
-            "Gurobi says that the model is unbounded", remedy="Bound the variables of the objective"
-        )
-    if status not in STATUS:
-        raise SolverError(
-            f"Gurobi ended with the status {status!r}", remedy="Keep its log with SolverOptions.log"
-        )
-    stopped = STATUS[status]
-    return reason if stopped is Stopped.INTERRUPT and reason is not None else stopped
-
-
 def _result(
     model: Any,
     variables: Any,
@@ -283,7 +261,7 @@ def _result(
     accepted: bool | None,
     began: float,
 ) -> SolverResult:
-    stopped = _stopped(_status(model), search.reason)
+    stopped = search.stopped(_status(model), STATUS, _UNBOUNDED)
     values = objective = None
     bound = -math.inf
     if stopped is not Stopped.INFEASIBLE:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonymip.errors import InputError, SolverError
+from anonymip.solvers.adapters.watching import Search
 from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions, SolverResult
 from anonymip.status import Stopped
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
-#: HiGHS's model status -> why it stopped. Unbounded models are errors and handled apart.
+#: HiGHS's model status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = {
     "kOptimal": Stopped.OPTIMAL,
     "kInfeasible": Stopped.INFEASIBLE,
@@ -45,13 +45,7 @@ STATUS = {
     "kMemoryLimit": Stopped.ERROR,
     "kUnknown": Stopped.ERROR,
 }
-
-#: Seconds between two looks at the budget, and between two progress messages without news.
-_POLL = 0.05
-_HEARTBEAT = 1.0
-
-#: Seconds that HiGHS gets to notice that the caller has gone.
-_FAREWELL = 2.0
+_UNBOUNDED = ("kUnbounded", "kUnboundedOrInfeasible")
 
 
 class HighsSolver:
@@ -90,19 +84,20 @@ class HighsSolver:
         with TemporaryDirectory(prefix="anonymip-highs-") as folder:
             log = options.log
             if log is None and start is not None:
-                log = Path(folder) / "highs.log"  # the log alone tells whether it took the start
+                log = Path(folder) / "highs.log"  # the log alone says whether it took the start
             highs = _new_solver(form, options, log)
             if start is not None and form.integer.any():
                 columns = np.flatnonzero(form.integer).astype(np.int32)
                 highs.setSolution(len(columns), columns, start[columns])
-            run = _Run(highs, form, budget, began)
-            run.wait()
+            search, stop = Search("HiGHS", form, budget), threading.Event()
+            _listen(highs, search, stop)
+            search.run(highs.run, stop.set)
             if highs.getModelStatus().name == "kUnboundedOrInfeasible":
-                # Presolve cannot tell which; without it HiGHS can.
+                # Presolve cannot decide which; without it HiGHS can.
                 highs.setOptionValue("presolve", "off")
-                run = _Run(highs, form, budget, began)
-                run.wait()
-            stopped = _stopped(highs, run.reason)
+                search.run(highs.run, stop.set)
+            highs.clearCallbacks()
+            stopped = search.stopped(highs.getModelStatus().name, STATUS, _UNBOUNDED)
             accepted = _start_accepted(log) if start is not None and log is not None else None
         return _result(highs, form, stopped, time.monotonic() - began, accepted)
 
@@ -183,106 +178,24 @@ def _linear_program(form: StandardForm) -> Any:
     return program
 
 
-@dataclass
-class _Run:
-    """One run of HiGHS in its own thread, watched from the caller's.
+def _listen(highs: Any, search: Search, stop: threading.Event) -> None:
+    """Let HiGHS report to the search what it finds, and end when it is to stop."""
 
-    `incumbent` and `bound` are written by HiGHS's callbacks and read by the watcher; they are
-    minimised values.
-    """
+    def improved(event: Any) -> None:
+        search.incumbent = min(search.incumbent, event.data_out.objective_function_value)
 
-    highs: Any
-    form: StandardForm
-    budget: Budget
-    began: float
-    reason: Stopped | None = None
-    incumbent: float = math.inf
-    bound: float = -math.inf
-    error: BaseException | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
+    def asked(event: Any) -> None:
+        search.bound = max(search.bound, event.data_out.mip_dual_bound)
+        asked_in_lp(event)
 
-    def wait(self) -> None:
-        """Run HiGHS to its end, or to the end of the budget."""
-        self._subscribe()
-        worker = threading.Thread(target=self._work, name="highs", daemon=True)
-        worker.start()
-        try:
-            self._watch(worker)
-        finally:
-            # Only an exception (a second Ctrl-C) leaves the worker alive here.
-            self.stop.set()
-            worker.join(_FAREWELL)
-        self.highs.clearCallbacks()
-        if self.error is not None:
-            raise SolverError(f"HiGHS failed: {self.error}") from self.error
-
-    def _work(self) -> None:
-        try:
-            self.highs.run()
-        except Exception as error:  # noqa: BLE001 - handed to the caller's thread
-            self.error = error
-
-    def _watch(self, worker: threading.Thread) -> None:
-        reported, last = math.inf, time.monotonic()
-        while worker.is_alive():
-            worker.join(_POLL)
-            if self.reason is None:
-                self.reason = self.budget.stop_reason()
-                if self.reason is not None:
-                    self.stop.set()
-            now = time.monotonic()
-            if self.incumbent < reported or now - last >= _HEARTBEAT:
-                reported, last = self.incumbent, now
-                self._report()
-
-    def _report(self) -> None:
-        self.budget.report(
-            "HiGHS: branch and bound" if self.form.integer.any() else "HiGHS: linear program",
-            incumbent=self._known(self.incumbent),
-            bound=self._known(self.bound),
-        )
-
-    def _known(self, value: float) -> float | None:
-        return self.form.in_model_sense(value) if math.isfinite(value) else None
-
-    def _subscribe(self) -> None:
-        self.highs.cbMipImprovingSolution += self._improved
-        self.highs.cbMipInterrupt += self._asked
-        self.highs.cbSimplexInterrupt += self._asked_in_lp
-        self.highs.cbIpmInterrupt += self._asked_in_lp
-
-    def _improved(self, event: Any) -> None:
-        self.incumbent = min(self.incumbent, event.data_out.objective_function_value)
-
-    def _asked(self, event: Any) -> None:
-        self.bound = max(self.bound, event.data_out.mip_dual_bound)
-        self._asked_in_lp(event)
-
-    def _asked_in_lp(self, event: Any) -> None:
-        if self.stop.is_set():
+    def asked_in_lp(event: Any) -> None:
+        if stop.is_set():
             event.interrupt()
 
-
-def _stopped(highs: Any, reason: Stopped | None) -> Stopped:
-    """Return why HiGHS stopped.
-
-    Raises
-    ------
-    SolverError
-        If the model is unbounded, or the status is one that no solve should end with.
-    """
-    status = highs.getModelStatus()
-    if status.name in ("kUnbounded", "kUnboundedOrInfeasible"):
-        raise SolverError(
-            "HiGHS says that the model is unbounded", remedy="Bound the variables of the objective"
-        )
-    if status.name not in STATUS:
-        raise SolverError(
-            f"HiGHS ended with the status {highs.modelStatusToString(status)!r}",
-            remedy="Keep its log with SolverOptions.log",
-        )
-    stopped = STATUS[status.name]
-    return reason if stopped is Stopped.INTERRUPT and reason is not None else stopped
+    highs.cbMipImprovingSolution += improved
+    highs.cbMipInterrupt += asked
+    highs.cbSimplexInterrupt += asked_in_lp
+    highs.cbIpmInterrupt += asked_in_lp
 
 
 def _start_accepted(log: Path) -> bool | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonymip.errors import InputError, SolverError
+from anonymip.errors import InputError
 from anonymip.solvers.adapters.packages import installed_version, package_availability
 from anonymip.solvers.adapters.watching import Search
 from anonymip.solvers.interface import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from anonymip.runtime.budget import Budget
 
-#: SCIP's status -> why it stopped. Unbounded models are errors and handled apart.
+#: SCIP's status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = {
     "optimal": Stopped.OPTIMAL,
     "gaplimit": Stopped.GAP,
@@ -92,16 +92,16 @@ class ScipSolver:
         if start is not None and has_start:
             _add_start(scip, variables, slacks, form, start)
         search = Search("SCIP", form, budget)
-        scip.includeEventhdlr(_listener(search), "anonymip", "tells incumbents and bounds")
+        scip.includeEventhdlr(_listener(search), "anonymip", "reports incumbents and bounds")
         with TemporaryDirectory(prefix="anonymip-scip-") as folder:
             log = options.log
             if log is None and has_start:
-                log = Path(folder) / "scip.log"  # the log alone tells whether it took the start
+                log = Path(folder) / "scip.log"  # the log alone says whether it took the start
             if log is not None:
                 scip.setLogfile(str(log))
             _search(scip, search, options, began)
             if scip.getStatus() == "inforunbd":
-                # Presolve cannot tell which; without it SCIP can.
+                # Presolve cannot decide which; without it SCIP can.
                 scip.freeTransform()
                 scip.setIntParam("presolving/maxrounds", 0)
                 _search(scip, search, options, began)
@@ -119,25 +119,19 @@ def _new_model(form: StandardForm) -> tuple[Any, list[Any], list[tuple[Any, int]
         scip.addVar(
             lb=None if lower <= -_INFINITY else lower,
             ub=None if upper >= _INFINITY else upper,
-            vtype=_kind(integer, lower, upper),
+            vtype=type_,
             obj=cost,
         )
-        for lower, upper, integer, cost in zip(
+        for lower, upper, type_, cost in zip(
             form.lower.tolist(),
             form.upper.tolist(),
-            form.integer.tolist(),
+            form.variable_types().tolist(),
             form.cost.tolist(),
             strict=True,
         )
     ]
     scip.addObjoffset(form.offset)
     return scip, variables, _add_rows(scip, variables, form)
-
-
-def _kind(integer: bool, lower: float, upper: float) -> str:
-    if not integer:
-        return "C"
-    return "B" if lower >= 0 and upper <= 1 else "I"
 
 
 def _add_rows(scip: Any, variables: list[Any], form: StandardForm) -> list[tuple[Any, int]]:
@@ -223,7 +217,7 @@ def _add_start(
 
 
 def _listener(search: Search) -> Any:
-    """Return an event handler that tells the search what SCIP finds."""
+    """Return an event handler that reports to the search what SCIP finds."""
     from pyscipopt.scip import PY_SCIP_EVENTTYPE, Eventhdlr
 
     events = (
@@ -256,26 +250,6 @@ def _search(scip: Any, search: Search, options: SolverOptions, began: float) -> 
     search.run(scip.optimizeNogil, scip.interruptSolve)
 
 
-def _stopped(status: str, reason: Stopped | None) -> Stopped:
-    """Return why SCIP stopped.
-
-    Raises
-    ------
-    SolverError
-        If the model is unbounded, or the status is one that no solve should end with.
-    """
-    if status in _UNBOUNDED:
-        raise SolverError(
-            "SCIP says that the model is unbounded", remedy="Bound the variables of the objective"
-        )
-    if status not in STATUS:
-        raise SolverError(
-            f"SCIP ended with the status {status!r}", remedy="Keep its log with SolverOptions.log"
-        )
-    stopped = STATUS[status]
-    return reason if stopped is Stopped.INTERRUPT and reason is not None else stopped
-
-
 def _start_accepted(log: Path) -> bool | None:
     text = log.read_text(errors="replace")
     if _TAKEN.search(text):
@@ -291,7 +265,7 @@ def _result(
     accepted: bool | None,
     began: float,
 ) -> SolverResult:
-    stopped = _stopped(scip.getStatus(), search.reason)
+    stopped = search.stopped(scip.getStatus(), STATUS, _UNBOUNDED)
     values = objective = bound = None
     if stopped is not Stopped.INFEASIBLE:
         if scip.getNSols() > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from anonymip.errors import SolverError
@@ -20,7 +20,7 @@ _HEARTBEAT = 1.0
 
 @dataclass
 class Search:
-    """What a solver's callbacks tell and what the budget asks, between the two threads.
+    """What a solver's callbacks report and what the budget asks, between the two threads.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Search:
     form
         The model that it solves.
     budget
-        Asked every twentieth of a second whether to stop, and told of incumbents.
+        Asked every twentieth of a second whether to stop, and given the incumbents.
     incumbent, bound
         Minimised values, written by the solver's callbacks.
     """
@@ -62,6 +62,40 @@ class Search:
         if self._error is not None:
             raise SolverError(f"{self.name} failed: {self._error}") from self._error
 
+    def stopped(
+        self, status: str, meanings: Mapping[str, Stopped], unbounded: Collection[str]
+    ) -> Stopped:
+        """Return why the solver stopped.
+
+        Parameters
+        ----------
+        status
+            As the solver names it.
+        meanings
+            What each status means; one that was asked for takes the reason of the budget.
+        unbounded
+            Statuses of unbounded models.
+
+        Raises
+        ------
+        SolverError
+            If the model is unbounded, or the status is one that no solve should end with.
+        """
+        if status in unbounded:
+            raise SolverError(
+                f"{self.name} says that the model is unbounded",
+                remedy="Bound the variables of the objective",
+            )
+        if status not in meanings:
+            raise SolverError(
+                f"{self.name} ended with the status {status!r}",
+                remedy="Keep its log with SolverOptions.log",
+            )
+        meaning = meanings[status]
+        if meaning is Stopped.INTERRUPT and self.reason is not None:
+            return self.reason
+        return meaning
+
     def _work(self, work: Callable[[], object]) -> None:
         try:
             work()
@@ -75,7 +109,7 @@ class Search:
             if self.reason is None:
                 self.reason = self.budget.stop_reason()
             if self.reason is not None and worker.is_alive():
-                stop()  # again and again: some solvers forget what they are told too early
+                stop()  # again and again: some solvers forget a call that comes too early
             now = time.monotonic()
             if self.incumbent < reported or now - last >= _HEARTBEAT:
                 reported, last = self.incumbent, now

@@ -84,6 +84,11 @@ class StandardForm:
             return np.full(self.matrix.shape[0], -1, dtype=np.int64)
         return self.indicator
 
+    def variable_types(self) -> NDArray[np.str_]:
+        """Return (variables,) "B" for binary variables, "I" for other integer ones, else "C"."""
+        binary = self.integer & (self.lower >= 0) & (self.upper <= 1)
+        return np.where(binary, "B", np.where(self.integer, "I", "C"))
+
     def without_components(self) -> StandardForm:
         """Return the arrays alone, which another process can read without Pyomo."""
         return replace(self, variables=(), constraints=())

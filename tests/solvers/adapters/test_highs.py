@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 
 import pyomo.environ as pyo
 import pytest
 
-from anonymip.errors import SolverError
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.solvers import SolverOptions, SolverResult, compile_standard_form, solve_model
 from anonymip.solvers.adapters import highs as adapter
@@ -57,30 +54,13 @@ def test_options_are_always_set() -> None:
     assert {name: highs.getOptionValue(name)[1] for name in expected} == expected
 
 
-def test_unmapped_status_is_an_error() -> None:
-    """A status that the map does not know raises, with its text."""
-    highs = SimpleNamespace(
-        getModelStatus=lambda: SimpleNamespace(name="kSomethingNew"),
-        modelStatusToString=lambda status: "Something new",
-    )
-    with pytest.raises(SolverError, match="Something new"):
-        adapter._stopped(highs, None)
-
-
 def test_every_status_of_this_version_is_known() -> None:
     """Each model status either is in the map or is one that only errors have."""
     import highspy
 
-    errors = {"kUnbounded", "kUnboundedOrInfeasible", "kNotset", "kModelEmpty"}
+    errors = {*adapter._UNBOUNDED, "kNotset", "kModelEmpty"}
     errors |= {f"k{stage}Error" for stage in ("Load", "Model", "Presolve", "Solve", "Postsolve")}
     assert set(highspy.HighsModelStatus.__members__) == set(adapter.STATUS) | errors
-
-
-def test_interrupt_of_a_deadline_is_a_time_limit() -> None:
-    """HiGHS stopped by us because the budget ended reports the time limit."""
-    highs: Any = SimpleNamespace(getModelStatus=lambda: SimpleNamespace(name="kInterrupt"))
-    assert adapter._stopped(highs, Stopped.TIME) is Stopped.TIME
-    assert adapter._stopped(highs, None) is Stopped.INTERRUPT
 
 
 def test_node_limit_of_the_caller_is_reported() -> None:
