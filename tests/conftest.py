@@ -1,4 +1,4 @@
-"""Settings of all tests: Hypothesis profiles, and the benchmark data files."""
+"""Settings of all tests: the profile of Hypothesis, and the benchmark data files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test
 
 from anonymip.instances import data_directory
+from tests import profiles
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED_FILES = ("adult/adult_arx_30162.csv", "census_ipums/person20_4attr.csv")
@@ -30,12 +31,7 @@ BESIDE_REPOSITORY = REPOSITORY.parent / "shared" / "data"
 if holds_shared_data(BESIDE_REPOSITORY):
     os.environ.setdefault("ANONYMIP_DATA", str(BESIDE_REPOSITORY))
 
-# Compilation makes the first example slow: no deadline. Runs repeat exactly unless asked to roam.
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.register_profile("random", deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
-
-
+PROFILE = profiles.load()
 DATA_ABSENT = "benchmark data files absent: set ANONYMIP_DATA to their folder"
 
 
@@ -48,7 +44,15 @@ def shared_data() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `shared_data` where the data files are absent."""
+    """Shorten an everyday run; skip the tests marked `shared_data` where their files are absent."""
+    if PROFILE == "ci":
+        for test in {getattr(item, "obj", None) for item in items}:
+            if is_hypothesis_test(test):
+                profiles.shorten(test)
+    if PROFILE != "thorough":
+        for item in items:
+            if item.get_closest_marker("thorough") is not None:
+                item.add_marker(pytest.mark.skip("HYPOTHESIS_PROFILE=thorough runs it"))
     marked = [item for item in items if item.get_closest_marker("shared_data") is not None]
     if marked and shared_data_directory() is None:
         for item in marked:

@@ -60,7 +60,12 @@ APPENDIX_C = [
 
 @pytest.mark.parametrize(
     ("subsolver", "solver"),
-    [("exact", "highs"), ("bigm", "highs"), ("set-partition", "highs"), ("set-partition", "cbc")],
+    [
+        ("exact", "highs"),
+        pytest.param("bigm", "highs", marks=pytest.mark.thorough),
+        ("set-partition", "highs"),
+        ("set-partition", "cbc"),
+    ],
 )
 def test_liang_appendix_c(subsolver: str, solver: str) -> None:
     """Two links, of 9 and 17 records; the carried records, the classes and the loss."""

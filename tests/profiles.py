@@ -1,0 +1,36 @@
+"""How many examples Hypothesis tries: all that a test names, or in an everyday run a part of them.
+
+HYPOTHESIS_PROFILE names the profile. A test names the number of a thorough run, as
+`@settings(max_examples=60)`; examples that `@example` pins are tried in every run.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import settings
+
+#: The everyday run tries this part of the examples of a test, or `LEAST` of them.
+PART, LEAST = 4, 10
+#: Where Hypothesis keeps the settings of a test; it has no public name for it.
+_SETTINGS = "_hypothesis_internal_use_settings"
+
+# Compilation makes the first example slow: no deadline. Runs repeat exactly unless asked to roam.
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("thorough", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
+
+
+def load() -> str:
+    """Load the profile that the environment names, and return its name."""
+    profile = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+    settings.load_profile(profile)
+    return profile
+
+
+def shorten(test: Any) -> None:
+    """Have a test of Hypothesis try what an everyday run tries."""
+    asked: settings = getattr(test, _SETTINGS, settings.default)
+    most = asked.max_examples
+    setattr(test, _SETTINGS, settings(asked, max_examples=min(most, max(LEAST, most // PART))))
