@@ -31,7 +31,6 @@ BESIDE_REPOSITORY = REPOSITORY.parent / "shared" / "data"
 if holds_shared_data(BESIDE_REPOSITORY):
     os.environ.setdefault("ANONYMIP_DATA", str(BESIDE_REPOSITORY))
 
-PROFILE = profiles.load()
 DATA_ABSENT = "benchmark data files absent: set ANONYMIP_DATA to their folder"
 
 
@@ -45,11 +44,10 @@ def shared_data() -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Shorten an everyday run; skip the tests marked `shared_data` where their files are absent."""
-    if PROFILE == "ci":
-        for test in {getattr(item, "obj", None) for item in items}:
-            if is_hypothesis_test(test):
-                profiles.shorten(test)
-    if PROFILE != "thorough":
+    for test in {getattr(item, "obj", None) for item in items}:
+        if is_hypothesis_test(test):
+            profiles.as_the_profile_asks(test)
+    if profiles.NAME != "thorough":
         for item in items:
             if item.get_closest_marker("thorough") is not None:
                 item.add_marker(pytest.mark.skip("HYPOTHESIS_PROFILE=thorough runs it"))

@@ -15,18 +15,14 @@ from hypothesis import settings
 PART, LEAST = 4, 10
 #: Where Hypothesis keeps the settings of a test; it has no public name for it.
 _SETTINGS = "_hypothesis_internal_use_settings"
+#: The profile of this run.
+NAME = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 
 # Compilation makes the first example slow: no deadline. Runs repeat exactly unless asked to roam.
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("thorough", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None)
-
-
-def load() -> str:
-    """Load the profile that the environment names, and return its name."""
-    profile = os.environ.get("HYPOTHESIS_PROFILE", "ci")
-    settings.load_profile(profile)
-    return profile
+settings.load_profile(NAME)
 
 
 def shorten(test: Any) -> None:
@@ -34,3 +30,10 @@ def shorten(test: Any) -> None:
     asked: settings = getattr(test, _SETTINGS, settings.default)
     most = asked.max_examples
     setattr(test, _SETTINGS, settings(asked, max_examples=min(most, max(LEAST, most // PART))))
+
+
+def as_the_profile_asks(test: Any) -> Any:
+    """Return a test that another test makes and runs: shortened in an everyday run."""
+    if NAME == "ci":
+        shorten(test)
+    return test

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anonymip.privacy import read_release, verify
+from tests.profiles import as_the_profile_asks
 
 NASTY = ["a|b", "{", "}", "\\", "*", "**", "", " ", " x ", "é", "日本", "a,b", '"', "a\nb", "\r\n"]
 NASTY += ["[1..2]", "{a|b}", "\\*", "\\|", "|", "nan", "1.0", "'", "a;b", "\t", "NULL"]
@@ -46,6 +47,7 @@ def tables(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int], list[int]]:
 def test_written_partitions_verify(write_release: Any, layout: str, kept: bool) -> None:
     """Every partition, written as the format says, is found to keep its promises."""
 
+    @as_the_profile_asks
     @settings(max_examples=60)
     @given(tables())
     def keeps(drawn: tuple[pd.DataFrame, list[int], list[int]]) -> None:

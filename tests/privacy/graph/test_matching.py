@@ -15,6 +15,7 @@ from anonymip.privacy.graph import matching
 from anonymip.privacy.graph.containment import Containment
 from anonymip.privacy.graph.matching import Shortage, find_shortage
 from anonymip.privacy.reading.cells import SUPPRESSED, Cell
+from tests.profiles import as_the_profile_asks
 
 
 def one_to_one(contained: NDArray[np.bool_]) -> bool:
@@ -101,6 +102,7 @@ def test_matching_agrees_with_brute_force(
     monkeypatch.setattr(matching, "_SMALL_GROUP", small)
     monkeypatch.setattr(containment_module, "_BUCKETS", buckets)
 
+    @as_the_profile_asks
     @settings(max_examples=150)
     @given(small_problems())
     def agree(
