@@ -36,14 +36,14 @@ class _Output:
 
 
 class Outputs:
-    """Files that are written aside and put in their places together; see :func:`writing`."""
+    """Files that are written to temporary ones and put in place together; see :func:`writing`."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._outputs: list[_Output] = []
         self._then: list[Callable[[], object]] = []
 
-    def aside(self, target: Path, *, private: bool = False, last: bool = False) -> Path:
+    def stage(self, target: Path, *, private: bool = False, last: bool = False) -> Path:
         """Return a new file beside the place of an output, to write the output to.
 
         Parameters
@@ -68,8 +68,8 @@ class Outputs:
         return temporary
 
     def write_text(self, text: str, target: Path) -> None:
-        """Write a text aside, in UTF-8."""
-        self.aside(target).write_text(text, encoding="utf-8")
+        """Write a text to be put in place with the other files, in UTF-8."""
+        self.stage(target).write_text(text, encoding="utf-8")
 
     def then(self, action: Callable[[], object]) -> None:
         """Do something when all files are in their places."""
@@ -114,7 +114,7 @@ class Outputs:
 
 @contextmanager
 def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
-    """Give a place for files to be written aside; put all in place when the block succeeds.
+    """Give a place for files to be staged; put all in place when the block succeeds.
 
     If the block fails, none is. If the program is killed, those that it had not yet put in place
     are what they were; its temporary files are removed by the next one that writes into their
@@ -153,7 +153,7 @@ def replacing(*targets: Path, private: bool = False) -> Iterator[tuple[Path, ...
     As :func:`writing`, for files that are known beforehand.
     """
     with writing() as outputs:
-        yield tuple(outputs.aside(target, private=private) for target in targets)
+        yield tuple(outputs.stage(target, private=private) for target in targets)
 
 
 def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
@@ -169,7 +169,7 @@ def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
     Raises
     ------
     InputError
-        If a file could not be written, see :meth:`Outputs.aside`, or if an output would overwrite
+        If a file could not be written, see :meth:`Outputs.stage`, or if an output would overwrite
         an input or another output.
     """
     with ExitStack() as stack:

@@ -256,9 +256,9 @@ def test_what_is_last_comes_last_and_disks_know_first(
     monkeypatch.setattr("anonymip.files.os.replace", note_replace)
     monkeypatch.setattr("anonymip.files.os.fsync", note_sync)
     with writing() as outputs:
-        outputs.aside(tmp_path / "table", last=True)
-        outputs.aside(tmp_path / "manifest")
-        outputs.aside(tmp_path / "report")
+        outputs.stage(tmp_path / "table", last=True)
+        outputs.stage(tmp_path / "manifest")
+        outputs.stage(tmp_path / "report")
     renames = [
         part
         for name in ("manifest", "report", "table")

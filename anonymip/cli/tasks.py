@@ -123,7 +123,7 @@ def anonymize(
         suppressed=suppressed,
     )
     with writing() as outputs:
-        release.write_aside(output, outputs, original=table_file(instance))
+        release.stage(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:
             outputs.write_text(html_report(release, instance), report)
@@ -223,7 +223,7 @@ def _demo_release(folder: Path, outputs: Outputs) -> None:
     for solution in solutions:
         say(out, f"{solution.solver}: {solution.sentence()} (ncp {solution.ncp:.6f})")
     release = publish(solutions[0])
-    table, _ = release.write_aside(folder / "release.csv", outputs)
+    table, _ = release.stage(folder / "release.csv", outputs)
     outputs.write_text(html_report(release, "health-records"), folder / "report.html")
     say(out, f"\n{table}:\n")
     print_table(out, list(release.frame.columns), release.frame.astype(str).values.tolist())

@@ -95,7 +95,7 @@ def export_model(
     _refuse_parts(model, path.suffix)
     size = _size(model)
     with writing(outputs) as others:
-        _WRITERS[path.suffix.lower()](model, tuple(map(others.aside, files)))
+        _WRITERS[path.suffix.lower()](model, tuple(map(others.stage, files)))
     return ExportedModel(files, *size, _components(model))
 
 

@@ -94,9 +94,9 @@ class Release:
         if mismatch is not None:
             warnings.warn(mismatch, stacklevel=2)
         with writing() as outputs:
-            return self.write_aside(path, outputs, original=original)
+            return self.stage(path, outputs, original=original)
 
-    def write_aside(
+    def stage(
         self,
         path: str | Path,
         outputs: Outputs,
@@ -118,8 +118,8 @@ class Release:
         table = Path(path)
         refuse_ending(table, self.solution.problem.microdata)
         manifest = manifest_path(table)
-        new_manifest = outputs.aside(manifest)
-        new_table = outputs.aside(table, last=True)
+        new_manifest = outputs.stage(manifest)
+        new_table = outputs.stage(table, last=True)
         if table.suffix.lower() in _PARQUET:
             _write_parquet(self.frame, new_table)
         else:
