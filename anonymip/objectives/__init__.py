@@ -1,8 +1,8 @@
 """What is lost: the objective protocol and the losses of the literature."""
 
 from anonymip.objectives.kernels.star_costs import pattern_costs
-from anonymip.objectives.language.class_cells import cells_of_sets
-from anonymip.objectives.language.compiled import CompiledObjective, cells_of
+from anonymip.objectives.language.class_cells import cells_of, cells_of_sets
+from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.members import Members
 from anonymip.objectives.language.protocol import (
     FunctionObjective,

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Description
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives.kernels.effects import effects_of_cells, size_of_exact
+from anonymip.objectives.language.class_cells import cells_of
 from anonymip.objectives.language.compiled import CompiledObjective
-from anonymip.objectives.language.record import CellBatch
 from anonymip.objectives.language.repeated import expression_losses, refuse_other_answer
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -50,21 +50,15 @@ def refuse_unsteady(
     if compiled.tier == "members":
         refuse_other_answer(compiled.name, losses, compiled.losses_of(description, assignment))
         return
-    cells = CellBatch(
-        description.lower,
-        description.upper,
-        description.members.count,
-        description.suppressed,
-        description.nodes,
-    )
+    cells = cells_of(description)
     refuse_other_answer(
         compiled.name, losses, compiled.record_losses(cells.taken(slice(None, None, -1)))[::-1]
     )
     if compiled.expression is None:
         return
-    shown = np.flatnonzero(~description.suppressed.any(axis=1))
-    traced = expression_losses(compiled.expression, compiled.domains, cells.taken(shown))
-    if np.abs(traced - losses[shown]).max(initial=0.0) > _tolerance(compiled, losses):
+    visible = np.flatnonzero(~description.suppressed.any(axis=1))
+    traced = expression_losses(compiled.expression, compiled.domains, cells.taken(visible))
+    if np.abs(traced - losses[visible]).max(initial=0.0) > _tolerance(compiled, losses):
         raise UnsupportedObjective(
             f"objective {compiled.name!r} gives another loss of a release than it was traced with",
             remedy="Keep it free of state and of chance",

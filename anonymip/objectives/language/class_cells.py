@@ -1,16 +1,28 @@
-"""The cells that a set of records is published with: the tight range, set or node."""
+"""The cells that records are published with, as an objective sees them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.assignments import Description
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.record import CellBatch
 
 
+def cells_of(description: Description) -> CellBatch:
+    """Return the cells of a description, as an objective sees them."""
+    return CellBatch(
+        description.lower,
+        description.upper,
+        description.members.count,
+        description.suppressed,
+        description.nodes,
+    )
+
+
 def cells_of_sets(microdata: Microdata, rows: NDArray[np.int64]) -> CellBatch:
-    """Return the cells of one record of each set.
+    """Return the cells of one record of each set: the tight range, set or node.
 
     Parameters
     ----------

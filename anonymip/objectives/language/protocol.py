@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.compiled import (
-    CompiledObjective,
-    compile_members,
-    compile_record_loss,
-)
+from anonymip.objectives.language.compilation import compile_members, compile_record_loss
+from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.members import Members
 from anonymip.objectives.language.record import Record
 

@@ -1,0 +1,129 @@
+"""An objective is bound to a table: traced, tabulated, tried on samples."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.instances.domains import Domains
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.language.calls import (
+    as_expression,
+    call_class_loss,
+    call_record_loss,
+    trace,
+)
+from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.compiled import CompiledObjective
+from anonymip.objectives.language.expression import Expression
+from anonymip.objectives.language.probes import probe_general, probe_members, probe_traced
+from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.language.sampling import refuse_falling, refuse_subadditive
+from anonymip.objectives.language.signatures import ClassLoss, RecordLoss
+from anonymip.objectives.language.tables import LossTables, NotSeparable, first_decrease, tabulate
+
+
+def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> CompiledObjective:
+    """Bind a loss of published records to a table; see :meth:`Objective.compile`."""
+    domains = Domains.of(microdata)
+    expression, tables = _traced(objective, domains, microdata)
+    price = _price_of_stars(objective, domains)
+    if tables is None or expression is None:
+        if objective.monotone:
+            refuse_falling(
+                objective.name,
+                lambda rows: call_record_loss(objective, domains, cells_of_sets(microdata, rows)),
+                microdata.n,
+            )
+        return CompiledObjective(
+            objective,
+            microdata,
+            domains,
+            "general",
+            price,
+            monotone=bool(objective.monotone),
+            superadditive=bool(objective.monotone),
+            assumed=("the objective is monotone",) if objective.monotone else (),
+        )
+    column = first_decrease(tables)
+    decreasing = None if column is None else domains.names[column]
+    if objective.monotone and decreasing is not None:
+        raise UnsupportedObjective(
+            f"objective {objective.name!r} is declared monotone, and can fall in {decreasing!r} "
+            "when a cell covers more",
+            remedy="Correct the loss, or leave the declaration out",
+        )
+    return CompiledObjective(
+        objective,
+        microdata,
+        domains,
+        "separable" if expression.terms else "affine",
+        price,
+        expression,
+        tables,
+        decreasing,
+        monotone=decreasing is None,
+        superadditive=decreasing is None,
+    )
+
+
+def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjective:
+    """Bind a loss of classes to a table; see :meth:`MembersObjective.compile`."""
+
+    def cost(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        return call_class_loss(objective, microdata, rows)
+
+    probe_members(objective, microdata)
+    superadditive = bool(objective.superadditive)
+    if superadditive:
+        refuse_subadditive(objective.name, cost, microdata.n)
+    price = objective.suppression_price
+    return CompiledObjective(
+        objective,
+        microdata,
+        Domains.of(microdata),
+        "members",
+        np.nan if price is None else float(price),
+        superadditive=superadditive,
+        assumed=(
+            ("the objective is superadditive",) if superadditive and objective.proof is None else ()
+        ),
+    )
+
+
+def _traced(
+    objective: RecordLoss, domains: Domains, microdata: Microdata
+) -> tuple[Expression | None, LossTables | None]:
+    """Return expression and tables of a separable loss, or twice None for a general one."""
+    try:
+        traced = trace(objective, domains)
+    except UnsupportedObjective as refusal:
+        probe_general(objective, domains, microdata, refusal)
+        return None, None
+    expression = as_expression(objective, traced)
+    try:
+        tables = tabulate(
+            expression,
+            domains,
+            microdata.levels,
+            tuple(microdata.leaves(a) for a in range(microdata.m)),
+        )
+    except NotSeparable as refusal:
+        probe_general(objective, domains, microdata, refusal)
+        return None, None
+    probe_traced(objective, expression, domains, microdata)
+    return expression, tables
+
+
+def _price_of_stars(objective: RecordLoss, domains: Domains) -> float:
+    star = np.ones((2, domains.m))
+    roots = np.array([-1 if tree is None else tree.root for tree in domains.trees], np.int32)
+    cells = CellBatch(
+        star * domains.low,
+        star * domains.high,
+        star * domains.size,
+        star == 1,
+        np.repeat(roots[None, :], 2, axis=0),
+    )
+    return float(call_record_loss(objective, domains, cells)[0])
