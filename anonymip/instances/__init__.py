@@ -6,9 +6,10 @@ from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
 from anonymip.instances.library.benchmark_data import data_directory
 from anonymip.instances.library.generators import census
 from anonymip.instances.library.named import INSTANCES, NamedInstance, load_instance
-from anonymip.instances.microdata import Microdata, RowTypes, TableFormat
+from anonymip.instances.microdata import Microdata, RowTypes
 from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema, read_schema
+from anonymip.instances.table_format import TableFormat
 
 __all__ = [
     "INSTANCES",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 
 from anonymip.errors import InputError
@@ -34,3 +35,15 @@ def refuse_encoding(name: str) -> None:
         raise InputError(
             f"encoding {name!r} is not one of tables", remedy="Give another, such as utf-8"
         )
+
+
+def reading_name(encoding: str) -> str:
+    """Return the codec that reads an encoding: UTF-8 files may start with a byte order mark.
+
+    Raises
+    ------
+    LookupError
+        If there is no such encoding.
+    """
+    name = codecs.lookup(encoding).name
+    return "utf-8-sig" if name == "utf-8" else name

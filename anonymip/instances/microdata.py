@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,15 +14,9 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
-from anonymip.instances.columns import (
-    is_number_text,
-    missing_rows,
-    numeric_column,
-    refuse_foreign_cells,
-    text_column,
-    unknown_column,
-)
-from anonymip.instances.encodings import refuse_encoding
+from anonymip.instances.coding import encode, without_missing
+from anonymip.instances.columns import missing_rows, refuse_foreign_cells, unknown_column
+from anonymip.instances.table_format import TableFormat
 
 #: An undeclared column with at least this share of distinct values looks like an identifier.
 NEARLY_UNIQUE = 0.9
@@ -44,56 +38,6 @@ class RowTypes(NamedTuple):
     first: NDArray[np.int64]
     inverse: NDArray[np.int64]
     counts: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class TableFormat:
-    """How the file of a table is written and how its missing values are treated.
-
-    Parameters
-    ----------
-    separator, encoding
-        Of a text file. A separator with a blank behind it skips blanks after each separator.
-    header
-        Whether the first line names the columns; otherwise `columns` does.
-    columns
-        Names for a file without header.
-    missing
-        Texts that mean "no value" in a quasi-identifier.
-    policy
-        ``"error"``, ``"drop"`` (leave the row out) or ``"category"`` (a value of its own, written
-        `label`).
-    label
-        The text of that category.
-    """
-
-    separator: str = ","
-    encoding: str = "utf-8"
-    header: bool = True
-    columns: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ("",)
-    policy: str = "error"
-    label: str = "missing"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.header, bool):
-            raise InputError(f"header is {self.header!r}", remedy="Use true or false")
-        if not isinstance(self.encoding, str):
-            raise InputError(
-                f"encoding is {self.encoding!r}", remedy="Give its name, such as utf-8"
-            )
-        refuse_encoding(self.encoding)
-        if self.policy not in ("error", "category", "drop"):
-            raise InputError(
-                f"unknown policy for missing values {self.policy!r}",
-                remedy="Use error, category or drop",
-            )
-        sign = self.separator.strip() or self.separator if isinstance(self.separator, str) else ""
-        if len(sign) != 1 or sign in '"\r\n':
-            raise InputError(
-                f"separator {self.separator!r} is not one character that can separate cells",
-                remedy="Give one character, with a blank behind it if the file has one",
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,10 +95,10 @@ class Microdata:
         original = self.frame.copy()
         original.columns = original.columns.map(str)
         object.__setattr__(self, "original", original)
-        object.__setattr__(self, "frame", _without_missing(original, self.attributes, self.table))
+        object.__setattr__(self, "frame", without_missing(original, self.attributes, self.table))
         if len(self.frame) == 0:
             raise InputError("the table has no rows", remedy="Give a table with at least k rows")
-        levels, codes, values = _encode(self.frame, self.attributes)
+        levels, codes, values = encode(self.frame, self.attributes)
         object.__setattr__(self, "_arrays", (levels, codes, values))
         _check_undeclared(self)
 
@@ -372,88 +316,8 @@ def _check_undeclared(data: Microdata) -> None:
 
 
 def distinct_values(series: pd.Series) -> int:
-    """Return the number of different values of a column, missing ones apart."""
+    """Return the number of different values of a column, missing ones not counted."""
     try:
         return series.nunique()
     except (TypeError, NotImplementedError):  # lists and other values that have no hash
         return series.map(str).nunique()
-
-
-def _without_missing(
-    frame: pd.DataFrame, attributes: Sequence[Attribute], table: TableFormat
-) -> pd.DataFrame:
-    """Return the frame with the policy for missing values applied to the quasi-identifiers."""
-    absent = {a.name: missing_rows(frame[a.name], table.missing) for a in attributes}
-    if table.policy == "drop":
-        rows = np.logical_or.reduce(list(absent.values()))
-        complete: pd.DataFrame = frame.loc[~rows]
-        return complete.reset_index(drop=True)
-    filled: dict[str, pd.Series] = {}
-    for attribute in attributes:
-        rows = absent[attribute.name]
-        if not rows.any():
-            continue
-        if table.policy == "error" or attribute.is_numeric:
-            remedy = (
-                "Use --missing drop: a numeric attribute has no category for missing values"
-                if table.policy == "category"
-                else "Choose --missing drop or --missing category, or fill the cells"
-            )
-            raise InputError(
-                f"column {attribute.name!r} has {int(rows.sum())} missing values, the first in "
-                f"data row {int(rows.argmax()) + 1}",
-                remedy=remedy,
-            )
-        column = frame[attribute.name].astype(object)
-        if column.isin([table.label]).any():
-            raise InputError(
-                f"column {attribute.name!r} holds the text {table.label!r}, which stands for "
-                "missing values",
-                remedy="Rename that value, or use --missing drop",
-            )
-        column[rows] = table.label
-        filled[attribute.name] = column
-    return frame.assign(**filled).reset_index(drop=True)
-
-
-def _encode(
-    frame: pd.DataFrame, attributes: Sequence[Attribute]
-) -> tuple[tuple[NDArray[np.generic], ...], NDArray[np.int32], NDArray[np.float64]]:
-    n, m = len(frame), len(attributes)
-    codes = np.empty((n, m), np.int32)
-    values = np.empty((n, m), np.float64)
-    levels: list[NDArray[np.generic]] = []
-    for column, attribute in enumerate(attributes):
-        series = frame[attribute.name]
-        if attribute.is_numeric:
-            numbers = numeric_column(series, attribute)
-            level, inverse = np.unique(numbers, return_inverse=True)
-            values[:, column] = numbers
-            levels.append(level)
-        else:
-            texts = text_column(series, attribute)
-            inverse, found = pd.factorize(texts)
-            level = np.asarray(found, dtype=object)
-            coded = attribute.hierarchy is None and all(is_number_text(text) for text in level)
-            order = _order_of_levels(level, attribute, coded)
-            rank = np.empty(len(order), np.int64)
-            rank[order] = np.arange(len(order))
-            inverse, level = rank[inverse], level[order]
-            values[:, column] = (
-                np.array([float(text) for text in level])[inverse] if coded else inverse
-            )
-            levels.append(level)
-        codes[:, column] = inverse.ravel()
-    for array in levels:
-        array.setflags(write=False)
-    codes.setflags(write=False)
-    values.setflags(write=False)
-    return tuple(levels), codes, values
-
-
-def _order_of_levels(level: NDArray[Any], attribute: Attribute, coded: bool) -> NDArray[np.int64]:
-    """Return the order of observed texts: of the tree, of their numbers, or alphabetical."""
-    if attribute.hierarchy is not None:
-        # What a node covers is then a range of ranks.
-        return np.argsort([attribute.hierarchy.tree.place[text] for text in level])
-    return np.argsort([float(text) for text in level]) if coded else np.argsort(level)

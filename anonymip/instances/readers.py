@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import os
 import sys
@@ -11,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from anonymip.errors import InputError
-from anonymip.instances.microdata import TableFormat
+from anonymip.instances.encodings import reading_name
+from anonymip.instances.table_format import TableFormat
 
 
 def read_table(path: str | Path, table: TableFormat | None = None) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def _read_text(file: Path, table: TableFormat) -> pd.DataFrame:
             dtype=str,
             keep_default_na=False,
             na_filter=False,
-            encoding=_encoding(table),
+            encoding=reading_name(table.encoding),
             on_bad_lines="error",
         )
     except (pd.errors.ParserError, ValueError) as error:
@@ -83,7 +83,7 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
     """
     limit = csv.field_size_limit(sys.maxsize)
     try:
-        with file.open(encoding=_encoding(table), newline="") as stream:
+        with file.open(encoding=reading_name(table.encoding), newline="") as stream:
             lines = csv.reader(stream, delimiter=separator, skipinitialspace=blanks, strict=True)
             first = next((line for line in lines if line), None)
             if first is None:
@@ -140,9 +140,3 @@ def _names(file: Path, table: TableFormat, first: list[str]) -> list[str]:
 def _is_blank(line: list[str], width: int) -> bool:
     """Return whether pandas skips the line."""
     return not line or (width > 1 and len(line) == 1 and not line[0].strip())
-
-
-def _encoding(table: TableFormat) -> str:
-    """UTF-8 files may start with a byte order mark."""
-    name = codecs.lookup(table.encoding).name
-    return "utf-8-sig" if name == "utf-8" else name

@@ -20,8 +20,9 @@ from anonymip.instances.columns import (
 )
 from anonymip.instances.hierarchies.declared_hierarchy import declared_hierarchy
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
-from anonymip.instances.microdata import Microdata, TableFormat
+from anonymip.instances.microdata import Microdata
 from anonymip.instances.readers import read_table
+from anonymip.instances.table_format import TableFormat
 
 _ATTRIBUTE_KEYS = {
     "kind": "a text",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from anonymip.errors import InputError
+from anonymip.instances.encodings import reading_name
 from anonymip.instances.hierarchies.bands import paths_of_bands
 from anonymip.instances.hierarchies.nested_groups import paths_of_groups
 from anonymip.instances.hierarchies.tree import Tree
@@ -225,10 +225,7 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
             f"separator {separator!r} is not one character", remedy="Give one character"
         )
     try:
-        # A UTF-8 file may start with a byte order mark.
-        plain = codecs.lookup(encoding).name
-        name = "utf-8-sig" if plain == "utf-8" else plain
-        with file.open(encoding=name, newline="") as stream:
+        with file.open(encoding=reading_name(encoding), newline="") as stream:
             reader = csv.reader(stream, delimiter=separator)
             lines = [(reader.line_num, line) for line in reader if any(line)]
     except OSError as error:

@@ -20,8 +20,9 @@ from anonymip.instances.library.small_tables import (
     quality_grades,
     wong_table,
 )
-from anonymip.instances.microdata import Microdata, TableFormat
+from anonymip.instances.microdata import Microdata
 from anonymip.instances.schema import Schema, read_schema
+from anonymip.instances.table_format import TableFormat
 
 #: More do not fit into the memory of an ordinary computer.
 _MOST_GENERATED = 50_000_000

@@ -1,0 +1,58 @@
+"""How the file of a table is written, and what its missing values are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anonymip.errors import InputError
+from anonymip.instances.encodings import refuse_encoding
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How the file of a table is written and how its missing values are treated.
+
+    Parameters
+    ----------
+    separator, encoding
+        Of a text file. A separator with a blank behind it skips blanks after each separator.
+    header
+        Whether the first line names the columns; otherwise `columns` does.
+    columns
+        Names for a file without header.
+    missing
+        Texts that mean "no value" in a quasi-identifier.
+    policy
+        ``"error"``, ``"drop"`` (leave the row out) or ``"category"`` (a value of its own, written
+        `label`).
+    label
+        The text of that category.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    header: bool = True
+    columns: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ("",)
+    policy: str = "error"
+    label: str = "missing"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.header, bool):
+            raise InputError(f"header is {self.header!r}", remedy="Use true or false")
+        if not isinstance(self.encoding, str):
+            raise InputError(
+                f"encoding is {self.encoding!r}", remedy="Give its name, such as utf-8"
+            )
+        refuse_encoding(self.encoding)
+        if self.policy not in ("error", "category", "drop"):
+            raise InputError(
+                f"unknown policy for missing values {self.policy!r}",
+                remedy="Use error, category or drop",
+            )
+        sign = self.separator.strip() or self.separator if isinstance(self.separator, str) else ""
+        if len(sign) != 1 or sign in '"\r\n':
+            raise InputError(
+                f"separator {self.separator!r} is not one character that can separate cells",
+                remedy="Give one character, with a blank behind it if the file has one",
+            )
