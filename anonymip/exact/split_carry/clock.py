@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import inf
 
-from anonymip.exact.split_carry.state import LINKS, UNUSED, Chain
 from anonymip.runtime.budget import Budget
 
 #: Less than this is no time for a solver, in seconds.
@@ -16,10 +15,8 @@ class ChainClock:
 
     Parameters
     ----------
-    chain
-        Keeps what was left unused.
     links
-        Links that are expected in all.
+        Links that are expected to come.
     budget
         Of the links that are still to come.
     pass_time
@@ -28,14 +25,12 @@ class ChainClock:
         Seconds that a link has at most; 0 for no such limit.
     """
 
-    def __init__(
-        self, chain: Chain, links: int, budget: Budget, pass_time: bool, link_time: float = 0.0
-    ) -> None:
-        self._chain, self._budget, self._pass = chain, budget, pass_time
+    def __init__(self, links: int, budget: Budget, pass_time: bool, link_time: float = 0.0) -> None:
+        self._budget, self._pass = budget, pass_time
         self._most = link_time or None
         left = budget.remaining()
-        ahead = max(1, links - int(chain.cursor[LINKS]))
-        self._share = None if left is None else left / ahead
+        self._share = None if left is None else left / max(1, links)
+        self.unused = 0.0
 
     def allowance(self) -> float | None:
         """Return the seconds of the next link; None without any limit, 0 if there is no time."""
@@ -43,20 +38,28 @@ class ChainClock:
             return self._most
         seconds = self._share
         if self._pass:
-            seconds += float(self._chain.sums[UNUSED])
+            seconds += self.unused
         seconds = min(seconds, self._budget.remaining() or 0.0, self._most or inf)
         return seconds if seconds >= _LEAST else 0.0
 
     def spend(self, links: int, seconds: float) -> None:
         """Account for links that were solved."""
         if self._share is not None:
-            self._chain.sums[UNUSED] += links * self._share - seconds
+            self.unused += links * self._share - seconds
 
-    def budget_of_link(self) -> Budget | None:
-        """Return the budget of the next link, silent; None if there is no time for a solver."""
+    def budget_of_link(self, least: float = 0.0) -> Budget | None:
+        """Return the budget of the next link, silent; None if there is no time for a solver.
+
+        Parameters
+        ----------
+        least
+            Seconds that a link gets in any case.
+        """
         seconds = self.allowance()
         if seconds == 0.0:
-            return None
+            if not least:
+                return None
+            seconds = least
         budget = self._budget.renewed(seconds)
         budget.progress = None
         return budget

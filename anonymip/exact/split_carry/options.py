@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from anonymip.errors import InputError
-from anonymip.models import FORMULATIONS
+from anonymip.models import FORMULATIONS, formulations_of
 
 #: The sub-solver that needs no solver.
 EXACT = "exact"
@@ -132,6 +132,28 @@ class ChainOptions:
                 "options fixed and carry of split-carry together: in windows of fixed size it is "
                 "counted what is settled, not what is carried",
                 remedy="Leave one of them out",
+            )
+
+    def refuse_subsolver(self, recoding: str, *also: str) -> None:
+        """Refuse a sub-solver that does not solve a recoding.
+
+        Parameters
+        ----------
+        recoding
+            Its name.
+        also
+            Further sub-solvers that do, beside its formulations.
+
+        Raises
+        ------
+        InputError
+            If it is none of them.
+        """
+        known = (EXACT, "auto", *formulations_of(recoding), *also)
+        if self.subsolver not in known:
+            raise InputError(
+                f"sub-solver {self.subsolver!r} of split-carry does not solve {recoding}",
+                remedy=f"Use {', '.join(known)}",
             )
 
     def refuse_unfit(self, k: int) -> None:

@@ -16,6 +16,8 @@ from anonymip.runtime.budget import Budget
 
 #: Seconds that cutting, checking and describing a cell take at most, for a class of k rows.
 _SECONDS_A_CELL = 2.5e-7
+#: Least share of the time that the links have.
+_SHARE_OF_LINKS = 0.2
 #: Less work than this, in seconds, tells nothing of the machine.
 _TELLING = 0.02
 
@@ -36,6 +38,23 @@ class MachineClock:
 def reserved_seconds(problem: Problem) -> float:
     """Return the seconds that a release of the whole table takes without any link."""
     return _SECONDS_A_CELL * problem.n * problem.m * (1 + problem.k / 5)
+
+
+def links_budget(problem: Problem, budget: Budget, clock: MachineClock) -> Budget:
+    """Return the budget of the links: a release must be made in the time that remains.
+
+    Parameters
+    ----------
+    problem, budget
+        The whole.
+    clock
+        Has seen how busy the machine is.
+    """
+    left = budget.remaining()
+    if left is None or left == 0.0:
+        return budget
+    reserved = clock.slowness * reserved_seconds(problem)
+    return budget.share(max(_SHARE_OF_LINKS, 1.0 - reserved / left))
 
 
 def cut_rest(problem: Problem, chain: Chain) -> int:

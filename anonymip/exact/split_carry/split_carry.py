@@ -10,19 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.errors import InputError
 from anonymip.exact.split_carry.checkpoint import Checkpoint
+from anonymip.exact.split_carry.classes.chain_file import resumed
 from anonymip.exact.split_carry.classes.segments import Stretch, StretchRun, run_stretches
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.freeform.covers import chain_covers
-from anonymip.exact.split_carry.keeping import resumed
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.reporting import tell_links
-from anonymip.exact.split_carry.rest import MachineClock, reserved_seconds
+from anonymip.exact.split_carry.rest import MachineClock, links_budget
 from anonymip.exact.split_carry.state import BOUND, LINKS, Chain, Link, links_of
 from anonymip.exact.trust import under_assumptions
 from anonymip.heuristics.growing.finish import finish
-from anonymip.models import formulations_of
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
@@ -32,8 +30,6 @@ from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 
 _METHOD = "split-carry"
-#: Least share of the time that the links have.
-_SHARE_OF_LINKS = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +229,8 @@ def run_chain(
     watch, budget, options = Stopwatch(), budget or Budget(), options or ChainOptions()
     by_classes = isinstance(problem.recoding, EquivalenceClasses)
     if by_classes:
-        _refuse_unfit(problem, options)
+        options.refuse_unfit(problem.k)
+        options.refuse_subsolver(problem.recoding.name)
     file = None
     if checkpoint is not None:
         given = {"order": order, "seed": seed, **asdict(options)}
@@ -249,40 +246,14 @@ def run_chain(
     clock = MachineClock()
     records = find_order(problem, order, budget) if kept is None else kept.records
     whole = Stretch(problem, records, options, compiled, seed, file)
-    links_budget = _links_budget(problem, budget, clock.slowness)
-    run, remarks = run_stretches(whole, kept, jobs=jobs, budget=links_budget)
+    share = links_budget(problem, budget, clock)
+    run, remarks = run_stretches(whole, kept, jobs=jobs, budget=share)
     told = {"order": order, **options.described()}
     solution = _finished(problem, run, told, watch, budget, seed)
     if kept is not None:
         remarks = (f"went on behind {before:,} links of an earlier run", *remarks)
     solution = replace(solution, trace=(*remarks, *solution.trace))
     return ChainRun(solution, run.chain)
-
-
-def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:
-    """Refuse what a chain of classes cannot do.
-
-    Raises
-    ------
-    InputError
-        If the recoding or the sub-solver does not fit.
-    """
-    options.refuse_unfit(problem.k)
-    known = (EXACT, "auto", *formulations_of(problem.recoding.name))
-    if options.subsolver not in known:
-        raise InputError(
-            f"sub-solver {options.subsolver!r} of split-carry does not solve "
-            f"{problem.recoding.name}",
-            remedy=f"Use {', '.join(known)}",
-        )
-
-
-def _links_budget(problem: Problem, budget: Budget, slowness: float) -> Budget:
-    """Return the budget of the links: a release must be made in the time that remains."""
-    left = budget.remaining()
-    if left is None or left == 0.0:
-        return budget
-    return budget.share(max(_SHARE_OF_LINKS, 1.0 - slowness * reserved_seconds(problem) / left))
 
 
 def _finished(

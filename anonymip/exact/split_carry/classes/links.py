@@ -12,12 +12,21 @@ from anonymip.errors import InvalidAssignment, LicenceLimit, NoSolution, SolverE
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.failed_solver import has_failed
-from anonymip.exact.split_carry.classes.carrying import CarryRule, new_outcome, settle_window
+from anonymip.exact.split_carry.classes.carrying import carry_rule, new_outcome, settle_window
 from anonymip.exact.split_carry.classes.kernels import fill_losses
 from anonymip.exact.split_carry.classes.windows import Plan, fill_window, move_on, window_size
 from anonymip.exact.split_carry.clock import ChainClock
 from anonymip.exact.split_carry.options import EXACT, LINK_NODES, ChainOptions
-from anonymip.exact.split_carry.state import CARRIED, LOSS, OPEN, Chain, Link, add_link, reason_of
+from anonymip.exact.split_carry.state import (
+    CARRIED,
+    LINKS,
+    LOSS,
+    OPEN,
+    Chain,
+    Link,
+    add_link,
+    reason_of,
+)
 from anonymip.heuristics.classes.batch_cut import cut_in_batches
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.repair import repaired
@@ -64,7 +73,7 @@ class Answer:
 _LARGE = 30
 
 
-class LinkSolver:
+class ClassLinks:
     """Solves the links of a chain one by one.
 
     Parameters
@@ -73,7 +82,7 @@ class LinkSolver:
         With equivalence classes.
     chain
         Goes on in place.
-    rule, plan, options
+    options
         How.
     seed
         Of the sub-solver.
@@ -83,17 +92,44 @@ class LinkSolver:
         self,
         problem: Problem,
         chain: Chain,
-        rule: CarryRule,
-        plan: Plan,
         options: ChainOptions,
         seed: int,
     ) -> None:
-        self._problem, self._chain, self._options = problem, chain, options
-        self._rule, self._plan, self._seed = rule, plan, seed
+        self._problem, self._chain, self._options, self._seed = problem, chain, options, seed
+        k = problem.k
+        self._rule = carry_rule(
+            problem,
+            chain.records,
+            boundary=options.boundary_of(k),
+            least=options.carry == "least",
+            accepted=options.accepted_of(k),
+            cheapest=options.prefer == "loss",
+        )
+        self._plan = Plan(k, options.S * k, options.fixed)
         recoding = problem.recoding
         self._may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
 
-    def advance(self, clock: ChainClock, amount: int = 1) -> None:
+    @property
+    def done(self) -> bool:
+        """Whether all records are fixed."""
+        return self._chain.done
+
+    @property
+    def solved(self) -> int:
+        """Number of links solved so far."""
+        return int(self._chain.cursor[LINKS])
+
+    @property
+    def expected(self) -> int:
+        """Number of links that are expected in all."""
+        return self._options.links_of(self._chain.n, self._problem.k)
+
+    @property
+    def loss(self) -> float:
+        """Loss of the classes that are fixed."""
+        return float(self._chain.sums[LOSS])
+
+    def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next link.
 
         Raises

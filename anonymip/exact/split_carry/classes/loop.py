@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.kernels import new_small_work, small_rules
-from anonymip.exact.split_carry.classes.carrying import CarryRule, new_outcome
+from anonymip.exact.classes.small.kernels import compiles, new_small_work, small_rules
+from anonymip.exact.split_carry.classes.carrying import new_outcome
 from anonymip.exact.split_carry.classes.kernels import STUCK, advance_links
-from anonymip.exact.split_carry.classes.links import Answer, LinkSolver
-from anonymip.exact.split_carry.classes.windows import Plan, window_size
+from anonymip.exact.split_carry.classes.links import Answer, ClassLinks
+from anonymip.exact.split_carry.classes.windows import window_size
 from anonymip.exact.split_carry.clock import ChainClock
-from anonymip.exact.split_carry.options import LINK_NODES
+from anonymip.exact.split_carry.options import EXACT, LINK_NODES, ChainOptions
 from anonymip.exact.split_carry.state import LINKS, SECONDS, Chain
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
 from anonymip.problem import Problem
@@ -21,32 +21,26 @@ from anonymip.runtime.kernels import Stopwatch
 _MOST = 64
 
 
-class CompiledLoop:
-    """Solves many links in one call of a kernel.
+class CompiledLinks(ClassLinks):
+    """Solves many links in one call of a kernel, and one by one those that are too hard for it.
 
     Parameters
     ----------
     problem
         That the solver of small sub-problems compiles.
-    chain
-        Goes on in place.
-    rule, plan
-        How.
-    single
-        Solves the windows that are too hard or too large here, and those without a release.
+    chain, options, seed
+        As for all links of classes.
     """
 
-    def __init__(
-        self, problem: Problem, chain: Chain, rule: CarryRule, plan: Plan, single: LinkSolver
-    ) -> None:
-        self._chain, self._rule, self._plan, self._single = chain, rule, plan, single
+    def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
+        super().__init__(problem, chain, options, seed)
         self._tables = problem.compiled.tables
         self._rows = kernel_rows(problem.microdata, self._tables, chain.records)
         rules = small_rules(problem)
         sensitive = np.ascontiguousarray(rules.sensitive[chain.records])
         self._rules = rules._replace(sensitive=sensitive)
         most = min(chain.n, _MOST)
-        self._places, self._losses = np.zeros(most, np.int64), np.zeros(most)
+        self._places, self._row_losses = np.zeros(most, np.int64), np.zeros(most)
         self._work = new_small_work(self._tables, self._rules, most)
         self._outcome = new_outcome(most)
         self._state = new_state(self._tables, 1)
@@ -67,7 +61,7 @@ class CompiledLoop:
             chain,
             self._outcome,
             self._places,
-            self._losses,
+            self._row_losses,
             LINK_NODES,
             amount,
         )
@@ -77,7 +71,7 @@ class CompiledLoop:
             chain.table[before : before + solved, SECONDS] = seconds / solved
         clock.spend(solved, seconds)
         if code == STUCK:
-            self._single.solve_next(clock, self._incumbent())
+            self.solve_next(clock, self._incumbent())
 
     def _incumbent(self) -> Answer | None:
         """Return what the loop found for the window at which it is stuck."""
@@ -87,3 +81,21 @@ class CompiledLoop:
         labels: NDArray[np.int64] = self._work.labels[:size].copy()
         loss, bound = self._work.result.tolist()
         return Answer(labels, loss, bound, reason="cap")
+
+
+def links_of_classes(
+    problem: Problem, chain: Chain, options: ChainOptions, seed: int, *, compiled: bool = True
+) -> ClassLinks:
+    """Return the links of a chain of classes, by what solves them.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    chain, options, seed
+        Goes on in place; how; of the sub-solver.
+    compiled
+        Whether the compiled loop is used where it can be. The classes are the same.
+    """
+    by_loop = compiled and options.subsolver == EXACT and compiles(problem)
+    return (CompiledLinks if by_loop else ClassLinks)(problem, chain, options, seed)

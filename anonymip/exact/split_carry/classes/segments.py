@@ -13,8 +13,10 @@ from anonymip.errors import InputError
 from anonymip.exact.classes.small.kernels import compiles
 from anonymip.exact.split_carry.checkpoint import Checkpoint
 from anonymip.exact.split_carry.classes.boundaries import mend_seams, rows_of_seams
-from anonymip.exact.split_carry.classes.drive import drive_chain
-from anonymip.exact.split_carry.keeping import Keeper, arrays_of, resumed
+from anonymip.exact.split_carry.classes.chain_file import ChainFile, arrays_of, resumed
+from anonymip.exact.split_carry.classes.loop import links_of_classes
+from anonymip.exact.split_carry.driving import drive_chain
+from anonymip.exact.split_carry.keeping import Keeper
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.rest import cut_rest
 from anonymip.exact.split_carry.state import (
@@ -62,7 +64,7 @@ class Stretch:
     records
         In their order.
     options, compiled, seed
-        As :func:`~anonymip.exact.split_carry.classes.drive.drive_chain` takes them.
+        As :func:`~anonymip.exact.split_carry.classes.loop.links_of_classes` takes them.
     checkpoint
         Where it is kept, and where it goes on from.
     """
@@ -89,17 +91,11 @@ class Stretch:
             # Each link settles a class, of at least k records.
             chain = new_chain(self.records, len(self.records) // self.problem.k + 1)
         if not chain.done:
-            keeper = Keeper(self.checkpoint, chain, budget)
-            stopped = drive_chain(
-                self.problem,
-                chain,
-                self.options,
-                budget,
-                after=keeper,
-                compiled=self.compiled,
-                seed=self.seed,
+            links = links_of_classes(
+                self.problem, chain, self.options, self.seed, compiled=self.compiled
             )
-            keeper.keep(chain)
+            keeper = Keeper(self.checkpoint, ChainFile(chain), budget)
+            stopped = drive_chain(links, self.options, budget, keeper)
         cut = 0 if stopped is None else cut_rest(self.problem, chain)
         return StretchRun(chain, stopped, cut)
 

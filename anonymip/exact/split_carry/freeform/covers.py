@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -12,24 +14,25 @@ from anonymip.assignments import Cover
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.failed_solver import has_failed
 from anonymip.exact.split_carry.checkpoint import Checkpoint
+from anonymip.exact.split_carry.clock import ChainClock
+from anonymip.exact.split_carry.driving import drive_chain
 from anonymip.exact.split_carry.freeform.cover_carrying import carry_components
-from anonymip.exact.split_carry.freeform.cover_keeping import (
-    CoverChain,
-    CoverKeeper,
-    resumed_covers,
-)
+from anonymip.exact.split_carry.freeform.cover_chain import CoverChain, resumed_covers
 from anonymip.exact.split_carry.freeform.cover_windows import LICENCE, CoverPiece, CoverWindows
+from anonymip.exact.split_carry.keeping import Keeper
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.reporting import tell_links
-from anonymip.exact.split_carry.rest import reserved_seconds
+from anonymip.exact.split_carry.rest import MachineClock, links_budget
 from anonymip.exact.split_carry.state import Link, reason_of
-from anonymip.models import formulations_of
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
+
+#: A link gets so many seconds at least: with none left it keeps its start.
+_LEAST = 1e-6
 
 
 def chain_covers(
@@ -99,7 +102,7 @@ def chain_covers(
     NoSolution
         If no cover keeps the rules, or time ended before one was found that does.
     """
-    watch, budget = Stopwatch(), budget or Budget()
+    watch, budget, clock = Stopwatch(), budget or Budget(), MachineClock()
     _refuse_unfit(problem, options)
     kept = resumed_covers(checkpoint, problem.n)
     chain = CoverChain(find_order(problem, order, budget)) if kept is None else kept
@@ -113,16 +116,15 @@ def chain_covers(
         "solver_options": options.solver_options,
     }
     windows = CoverWindows.of(problem, chain.records, choices, seed)
-    left = budget.remaining()
-    # What remains is for the records that are left, and for the checks.
-    reserved = 0.0 if not left else min(0.5, reserved_seconds(problem) / left)
-    share = budget.share(1.0 - reserved)
-    keeper = CoverKeeper(checkpoint, chain, share)
-    drive = _CoverDrive(windows, chain, keeper, order, options, share)
-    stopped = drive.run()
+    share = links_budget(problem, budget, clock)
+    links = CoverLinks(windows, chain, options, share)
+    stopped = None
+    if not chain.done:
+        stopped = drive_chain(links, options, share, Keeper(checkpoint, chain, share))
+    quick = 0 if stopped is None else links.finish(order)
     told = {"order": order, **options.described()}
     remarks = [] if kept is None else [f"went on behind {before:,} links of an earlier run"]
-    return drive.solution(watch, told, stopped, remarks), tuple(chain.links)
+    return links.solution(watch, told, stopped, remarks, quick), tuple(chain.links)
 
 
 def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:
@@ -134,12 +136,7 @@ def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:
         If the sub-solver or another option does not fit.
     """
     name = problem.recoding.name
-    known = (EXACT, "auto", *formulations_of(name), "assignment")
-    if options.subsolver not in known:
-        raise InputError(
-            f"sub-solver {options.subsolver!r} of split-carry does not solve {name}",
-            remedy=f"Use {', '.join(known)}",
-        )
+    options.refuse_subsolver(name, "assignment")
     usual = ChainOptions()
     for option in ("carry", "fixed", "chains"):
         if getattr(options, option) != getattr(usual, option):
@@ -173,74 +170,92 @@ class _Step:
 
 
 @dataclass(eq=False)
-class _CoverDrive:
-    """A chain at work."""
+class CoverLinks:
+    """Solves the links of a chain of covers.
+
+    Parameters
+    ----------
+    windows
+        What is asked.
+    chain
+        Goes on in place.
+    options
+        How.
+    budget
+        Of all links.
+    bound
+        Of the whole table, where one link holds all of it.
+    """
 
     windows: CoverWindows
     chain: CoverChain
-    keeper: CoverKeeper
-    name: str
     options: ChainOptions
     budget: Budget
     bound: Bound | None = None
-    quick: int = 0
 
-    def run(self) -> Stopped | None:
-        """Solve link after link; return why the chain ended early, None if it did not."""
-        chain, n = self.chain, self.chain.n
-        ends = [end for end in self._ends() if end > chain.read]
-        if not ends:
-            return None
-        seconds, done = self.budget.remaining(), len(chain.links)
-        # What a window without a cover leaves to the next one.
+    @property
+    def done(self) -> bool:
+        """Whether all records are fixed."""
+        return self.chain.done
+
+    @property
+    def solved(self) -> int:
+        """Number of links solved so far."""
+        return len(self.chain.links)
+
+    @property
+    def expected(self) -> int:
+        """Number of links that are expected in all; a window without a cover is none."""
+        return self.solved + len(self.ends) - bisect_right(self.ends, self.chain.read)
+
+    @property
+    def loss(self) -> None:
+        """Not known: the losses of links are those of what is carried over as well."""
+        return
+
+    def advance(self, clock: ChainClock, amount: int) -> None:
+        """Solve the next link, which takes in the next window while it has no cover.
+
+        Raises
+        ------
+        InputError
+            If objective or options do not fit.
+        NoSolution
+            If no cover of the whole table is found.
+        """
+        chain = self.chain
         places, begin = chain.places, chain.read
-        for ahead, end in zip(range(len(ends), 0, -1), ends, strict=True):
+        for at in range(bisect_right(self.ends, begin), len(self.ends)):
+            end = self.ends[at]
             carried = len(places)
             places = np.concatenate([places, np.arange(begin, end)])
             begin = end
-            stopped = self.budget.stop_reason()
-            if stopped is None:
-                step = self._next(places, carried, self._share(seconds, len(ends), ahead))
-                if step is not None:
-                    places = step.places
-                    self._add(step, end)
-                    total = done + len(ends)
-                    self.budget.report("solving links", done=total - ahead + 1, total=total)
-                    continue
-                stopped = self.budget.stop_reason()
-                if stopped is None and end == n:
-                    raise NoSolution(
-                        "no cover of the whole table was found that keeps the rules",
-                        remedy="Loosen a rule, or use another recoding",
-                    )
-            if stopped is not None:
-                self.keeper.close()
-                self._finish()
-                return stopped
-        self.keeper.close()
-        return None
+            watch = Stopwatch()
+            budget = clock.budget_of_link(_LEAST)
+            assert budget is not None
+            step = self._next(places, carried, budget)
+            clock.spend(1, watch.seconds)
+            if step is not None:
+                chain.read, chain.places, chain.going = end, step.places, step.going
+                chain.settled.append(step.settled)
+                chain.links.append(step.link)
+                self.bound = step.bound
+                return
+            if self.budget.stop_reason() is not None:
+                return
+        raise NoSolution(
+            "no cover of the whole table was found that keeps the rules",
+            remedy="Loosen a rule, or use another recoding",
+        )
 
-    def _ends(self) -> list[int]:
-        """Return the places at which windows end; a tail of fewer than k records joins the last."""
+    @cached_property
+    def ends(self) -> list[int]:
+        """Places at which windows end; a tail of fewer than k records joins the last."""
         n, chunk = self.chain.n, self.options.S * self.windows.degree
         ends = list(range(chunk, n + 1, chunk))
         if not ends or n % chunk >= self.windows.degree:
             ends.append(n)
         return [*ends[:-1], n]
-
-    def _share(self, seconds: float | None, links: int, ahead: int) -> Budget:
-        """Return the budget of a link: an even share of the time, and what was left of it."""
-        left = self.budget.remaining()
-        most = self.options.link_time or None
-        if left is not None and seconds is not None:
-            even = seconds / links
-            later = even * (ahead - 1)
-            own = max(min(left - later if self.options.pass_time else even, left), 1e-6)
-            most = own if most is None else min(own, most)
-        part = self.budget.share(1.0) if most is None else self.budget.renewed(most)
-        # The progress within a link is none of the whole.
-        part.progress = None
-        return part
 
     def _next(self, places: NDArray[np.int64], carried: int, budget: Budget) -> _Step | None:
         """Solve the link of some places; None if they have no cover, or time ended before one.
@@ -261,8 +276,6 @@ class _CoverDrive:
         if solved is None:
             return None
         if back:
-            # Nothing of these links remains, so the file cannot go on from within.
-            self.keeper.close()
             del self.chain.settled[-back:]
         return self._divided(places, carried, solved, budget, watch)
 
@@ -327,28 +340,20 @@ class _CoverDrive:
         )
         return _Step(link, settled, places[np.sort(np.concatenate(gone))], going, bound)
 
-    def _add(self, step: _Step, end: int) -> None:
-        """Let the chain go on by a link."""
-        chain = self.chain
-        self.keeper.before(step.link)
-        chain.read, chain.places, chain.going = end, step.places, step.going
-        chain.settled.append(step.settled)
-        chain.links.append(step.link)
-        self.bound = step.bound
-        self.keeper.after()
+    def finish(self, order: str) -> int:
+        """Cover what is left without taking time; the whole table if that alone is possible.
 
-    def _finish(self) -> None:
-        """Cover what is left without taking time; the whole table if that alone is possible."""
+        Returns how many records these are.
+        """
         chain = self.chain
         rest = np.concatenate([chain.places, np.arange(chain.read, chain.n)])
         for chosen in (rest, np.arange(chain.n)):
-            cover = self.windows.cover_quickly(chain.records[chosen], self.name)
+            cover = self.windows.cover_quickly(chain.records[chosen], order)
             if cover is not None:
                 if chosen is not rest:
                     chain.settled.clear()
                 chain.settled.append([CoverPiece(chain.records[chosen], cover)])
-                self.quick = len(chosen)
-                return
+                return len(chosen)
         raise NoSolution(
             "time ended before a cover was found that keeps the rules",
             remedy="Give it more time, or loosen a rule",
@@ -360,12 +365,13 @@ class _CoverDrive:
         options: dict[str, object],
         stopped: Stopped | None,
         trace: list[str],
+        quick: int,
     ) -> Solution:
-        """Return the checked cover of the whole table."""
+        """Return the checked cover of the whole table, of which so many records had no link."""
         trace = [*trace, *tell_links(self.chain.table)]
-        if self.quick:
+        if quick:
             ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
-            trace.append(f"{ended}: {self.quick:,} of {self.chain.n:,} records were covered fast")
+            trace.append(f"{ended}: {quick:,} of {self.chain.n:,} records were covered fast")
         solution = Solution.of(
             self.windows.problem,
             self.chain.cover(),

@@ -22,8 +22,9 @@ from anonymip import (
     solve,
 )
 from anonymip.exact.split_carry.checkpoint import Checkpoint
+from anonymip.exact.split_carry.classes.chain_file import ChainFile, arrays_of, chain_of, resumed
 from anonymip.exact.split_carry.fingerprint import Fingerprint
-from anonymip.exact.split_carry.keeping import Keeper, arrays_of, chain_of, resumed
+from anonymip.exact.split_carry.keeping import Keeper
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain
 from anonymip.exact.split_carry.state import (
@@ -63,8 +64,8 @@ def at_every_link(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the file after every link, and let the compiled loop solve one at a time."""
     monkeypatch.setattr("anonymip.exact.split_carry.checkpoint._FIRST", 0.0)
     monkeypatch.setattr("anonymip.exact.split_carry.checkpoint._SHARE", 0.0)
-    monkeypatch.setattr("anonymip.exact.split_carry.classes.drive._FIRST", 1)
-    monkeypatch.setattr("anonymip.exact.split_carry.classes.drive._SECONDS_A_STEP", 0.0)
+    monkeypatch.setattr("anonymip.exact.split_carry.driving._FIRST", 1)
+    monkeypatch.setattr("anonymip.exact.split_carry.driving._SECONDS_A_STEP", 0.0)
 
 
 def stopping(links: int, stop: Callable[[Budget], None]) -> Budget:
@@ -241,12 +242,12 @@ def test_a_chain_survives_its_arrays() -> None:
 def test_links_cut_short_are_not_kept(tmp_path: Path, proven: bool, interrupted: bool) -> None:
     """A link without proof when the run was stopped may be one that had no time."""
     checkpoint, budget, chain = Checkpoint(tmp_path / "run", OURS), Budget(), half_done()
-    keeper = Keeper(checkpoint, chain, budget)
+    keeper = Keeper(checkpoint, ChainFile(chain), budget)
     solve_the_rest(chain, proven=proven)
     if interrupted:
         budget.interrupt()
-    keeper(chain)
-    keeper.keep(chain)
+    keeper.notice()
+    keeper.keep()
     found = resumed(checkpoint)
     assert found is not None
     expected = half_done()
@@ -261,9 +262,9 @@ def test_links_cut_short_are_not_kept(tmp_path: Path, proven: bool, interrupted:
 def test_without_a_file_nothing_is_kept() -> None:
     """A keeper without a checkpoint does nothing."""
     chain = half_done()
-    keeper = Keeper(None, chain, Budget())
-    keeper(chain)
-    keeper.keep(chain)
+    keeper = Keeper(None, ChainFile(chain), Budget())
+    keeper.notice()
+    keeper.keep()
     assert resumed(None) is None
 
 

@@ -13,14 +13,14 @@ import pytest
 from anonymip import Budget, Cover, InputError, Problem, Progress, Stopped
 from anonymip.exact.split_carry.checkpoint import Checkpoint
 from anonymip.exact.split_carry.fingerprint import Fingerprint
-from anonymip.exact.split_carry.freeform.cover_keeping import (
+from anonymip.exact.split_carry.freeform.cover_chain import (
     CoverChain,
-    CoverKeeper,
     arrays_of,
     resumed_covers,
 )
 from anonymip.exact.split_carry.freeform.cover_windows import CoverPiece
 from anonymip.exact.split_carry.freeform.covers import chain_covers
+from anonymip.exact.split_carry.keeping import Keeper
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain
 from anonymip.exact.split_carry.state import Link
@@ -112,13 +112,12 @@ def test_links_cut_short_are_not_kept(tmp_path: Path, proven: bool, interrupted:
     )
     if interrupted:
         budget.interrupt()
-    keeper = CoverKeeper(checkpoint, chain, budget)
+    keeper = Keeper(checkpoint, chain, budget)
     link = Link(4, 0, 2.0, None, proven, None, 0.1, "" if proven else "interrupt")
-    keeper.before(link)
     chain.read, chain.settled = 4, [[CoverPiece(np.arange(4), Cover.of([range(4)] * 4))]]
     chain.links = [link]
-    keeper.after()
-    keeper.close()
+    keeper.notice()
+    keeper.keep()
     kept = resumed_covers(checkpoint, 6)
     assert kept is not None
     assert kept.read == (0 if interrupted and not proven else 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,6 @@ from anonymip.exact.split_carry.checkpoint import Checkpoint
 from anonymip.exact.split_carry.freeform.cover_windows import CoverPiece, join_pieces
 from anonymip.exact.split_carry.keeping import is_table
 from anonymip.exact.split_carry.state import LINK_COLUMNS, Link, links_in, row_of
-from anonymip.runtime.budget import Budget
 
 #: Part of a record that no link has settled.
 _OPEN = -1
@@ -53,6 +52,33 @@ class CoverChain:
     def n(self) -> int:
         """Number of records."""
         return len(self.records)
+
+    @property
+    def done(self) -> bool:
+        """Whether all records are fixed."""
+        return self.read == self.n and not len(self.places)
+
+    def mark(self) -> CoverChain:
+        """Return a copy of the chain as it stands now; what its lists hold does not change."""
+        return replace(self, settled=list(self.settled), links=list(self.links))
+
+    def arrays_at(self, mark: CoverChain) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the chain as it stood at a mark."""
+        return arrays_of(mark)
+
+    def can_go_on(self) -> bool:
+        """Return whether a later run may go on from here.
+
+        Not behind a link that took back earlier ones, of which nothing remains; and one that
+        holds the whole table is solved again, for the sake of its bound.
+        """
+        return len(self.settled) == len(self.links) and all(
+            link.size < self.n for link in self.links[-1:]
+        )
+
+    def proven_since(self, mark: CoverChain) -> bool:
+        """Return whether all links since a mark are proven."""
+        return all(link.proven for link in self.links[len(mark.links) :])
 
     @property
     def table(self) -> NDArray[np.float64]:
@@ -156,40 +182,3 @@ def _chain_of(arrays: Mapping[str, NDArray[Any]]) -> CoverChain:
         [[everything.part(part)] if len(part) else [] for part in own],
         list(links_in(arrays["table"])),
     )
-
-
-class CoverKeeper:
-    """Keeps a chain of covers in a checkpoint while it grows.
-
-    A link that is cut short, by Ctrl-C or the end of the time, is solved in full by a run that goes
-    on; one that holds the whole table is solved again, for the sake of its bound. Neither is kept.
-
-    Parameters
-    ----------
-    checkpoint
-        The file; with None nothing is kept.
-    chain
-        Whose links are to come.
-    budget
-        Of the links.
-    """
-
-    def __init__(self, checkpoint: Checkpoint | None, chain: CoverChain, budget: Budget) -> None:
-        self._checkpoint, self._chain, self._budget = checkpoint, chain, budget
-
-    def before(self, link: Link) -> None:
-        """Take notice of a link that is about to be added."""
-        short = not link.proven and self._budget.stop_reason() is not None
-        if short or link.size == self._chain.n:
-            self.close()
-
-    def after(self) -> None:
-        """Take notice of a link that was added; write the file if it is time to."""
-        if self._checkpoint is not None and self._checkpoint.is_due:
-            self._checkpoint.write(arrays_of(self._chain))
-
-    def close(self) -> None:
-        """Write the file a last time."""
-        if self._checkpoint is not None:
-            self._checkpoint.write(arrays_of(self._chain))
-            self._checkpoint = None
