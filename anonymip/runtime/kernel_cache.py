@@ -28,7 +28,7 @@ import numpy as np
 from numba.core import caching, compiler, serialize
 
 #: Raised when entries of before must not be read any more.
-_FORMAT = "1"
+_FORMAT = "2"
 #: Days after which an entry that nobody has loaded is removed.
 _KEPT_DAYS = 60
 _DAY = 86400.0
@@ -55,6 +55,8 @@ class KernelCache(caching._Cache):
     ----------
     function
         The kernel as Python has it.
+    called_from
+        Who calls what is compiled: one kernel is compiled otherwise for Python and for kernels.
 
     Notes
     -----
@@ -62,8 +64,9 @@ class KernelCache(caching._Cache):
     written aside and renamed, so that processes do not disturb each other.
     """
 
-    def __init__(self, function: types.FunctionType) -> None:
+    def __init__(self, function: types.FunctionType, called_from: str) -> None:
         self._function = function
+        self._called_from = called_from
         self._enabled = True
 
     @property
@@ -122,7 +125,7 @@ class KernelCache(caching._Cache):
         if place is None or not self._enabled:
             return None
         parts = (
-            _digest(self._function),
+            *(_digest(self._function), self._called_from),
             *_type_parts(sig),
             *map(str, codegen.magic_tuple()),
             *(_FORMAT, sys.version, numba.__version__, llvmlite.__version__, np.__version__),

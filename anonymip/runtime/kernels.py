@@ -26,11 +26,28 @@ def kernel(function: Function) -> Function:
 
     Neither fast-math nor parallel reductions: the same input gives the same bits. Other threads of
     Python go on while a kernel runs.
+
+    Notes
+    -----
+    What other kernels call is compiled without the code that takes a call of Python's apart, and
+    neither has an entry for C: unpacking long named tuples cost up to half of all compilation.
+    A kernel cannot call itself, and cannot be kept in a variable that holds one of several kernels.
     """
-    compiled: Any = numba.njit(nogil=True)(function)
-    compiled._cache = KernelCache(compiled.py_func)
-    _never_for_one_value(compiled)
-    return cast(Function, compiled)
+    from_python = _dispatcher(function, called_from="python")
+    from_kernels = _dispatcher(function, called_from="kernels")
+    _never_for_one_value(from_kernels)
+    from_python.get_call_template = from_kernels.get_call_template
+    from_python.get_overload = from_kernels.get_overload
+    return cast(Function, from_python)
+
+
+def _dispatcher(function: Callable[..., Any], called_from: str) -> Any:
+    wrapper = called_from == "python"
+    compiled: Any = numba.njit(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=not wrapper)(
+        function
+    )
+    compiled._cache = KernelCache(compiled.py_func, called_from)
+    return compiled
 
 
 def _never_for_one_value(compiled: Any) -> None:

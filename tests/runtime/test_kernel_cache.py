@@ -115,6 +115,25 @@ def test_the_fields_of_named_tuples_count(own_cache: Path) -> None:
     assert compiled(first, other(1.0, 2.0)) == (2.0, True)
 
 
+def test_what_kernels_call_is_compiled_for_them_alone(own_cache: Path) -> None:
+    """Only a call of Python's compiles an entry for Python, and both give the same answer."""
+
+    @kernel
+    def third(values: Any) -> Any:
+        return values[0] / 3.0
+
+    @kernel
+    def doubled(values: Any) -> Any:
+        return 2.0 * third(values)
+
+    values = np.array([0.1])
+    assert doubled(values) == 2.0 * (0.1 / 3.0)
+    assert third.overloads == {}  # type: ignore[attr-defined]
+    assert third(values) == 0.1 / 3.0
+    assert len(third.overloads) == 1  # type: ignore[attr-defined]
+    assert len(list(own_cache.iterdir())) == 3
+
+
 def test_what_a_kernel_may_not_refer_to(own_cache: Path) -> None:
     """A value whose changes would go unnoticed is an error for whoever writes the kernel."""
     place = {"here": own_cache}
