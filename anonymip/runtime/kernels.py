@@ -42,10 +42,12 @@ def kernel(function: Function) -> Function:
 
 
 def _dispatcher(function: Callable[..., Any], called_from: str) -> Any:
-    wrapper = called_from == "python"
-    compiled: Any = numba.njit(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=not wrapper)(
-        function
-    )
+    # numba's annotations leave these options out.
+    entries: dict[str, Any] = {
+        "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": called_from != "python",
+    }
+    compiled: Any = numba.njit(nogil=True, **entries)(function)
     compiled._cache = KernelCache(compiled.py_func, called_from)
     return compiled
 
