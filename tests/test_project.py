@@ -74,6 +74,7 @@ WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     "exact": (("classes", "freeform", "patterns", "full_domain"), ("split_carry",)),
     "heuristics": (("growing",),),
     "heuristics.freeform": (("exchanges", "rings"), ("rounds",)),
+    "heuristics.freeform.rounds": (("blocks",),),
     "instances": (("hierarchies",),),
     "models": (("parts",),),
     "objectives": (("language",), ("losses", "kernels")),

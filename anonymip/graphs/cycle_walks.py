@@ -23,7 +23,7 @@ def cycle_matching(
 
     Start from a permutation, whose pairs need not be edges. While a record has no valid match,
     take one of these at random; it takes a random open original, whose holder has to take another
-    one, and so on until somebody takes what the first one gave up. No original is visited twice in
+    one, and so on until one takes what the first one gave up. No original is visited twice in
     one walk; at a dead end the walk steps back. Then all records of the cycle are matched [1]_.
 
     Parameters
@@ -65,6 +65,7 @@ def cycle_matching(
     for walk, first in enumerate(rng.permutation(n)):
         if valid[first]:
             continue
+        # Walk until some record takes what the first one gave up; dead ends are left backwards.
         goal = matching[first]
         record = first
         parent[first] = -1
@@ -75,7 +76,7 @@ def cycle_matching(
                 if record < 0:
                     return np.empty(0, np.int32)
                 continue
-            # What was tried stands first, so each open original is picked once.
+            # Originals tried come first, so each open one is picked once.
             begin = edges.start[record] + tried[record]
             place = begin + int(rng.random() * (edges.left[record] - tried[record]))
             original = edges.members[place]
@@ -91,6 +92,7 @@ def cycle_matching(
             parent[holder[original]] = record
             record = holder[original]
             tried[record] = 0
+        # Match all records of the cycle.
         record = first
         while True:
             original = taking[record]

@@ -54,6 +54,7 @@ def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> NDArray[np.int3
             if holder < 0:
                 break
             record = holder
+        # The edges by which the walk left its records last are an augmenting path.
         record = first
         while record >= 0:
             place = leaving[record]

@@ -50,7 +50,7 @@ class Arrangement:
 
 
 def arrange(problem: Problem, order: NDArray[np.int64]) -> Arrangement:
-    """Merge rows that the loss cannot tell apart and put the types in order.
+    """Merge rows that are the same to the loss and put the types in order.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def in_type_order(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return records and types, type by type in the order of their first rows.
 
-    Records of one type are the same for loss and rules; a loss of members may tell all apart.
+    Records of one type are the same to loss and rules; to a loss of members all may differ.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def in_type_order(
 
 
 def _columns_read(problem: Problem) -> list[int]:
-    """Return the attributes that the loss looks at."""
+    """Return the attributes that the loss depends on."""
     tables = problem.compiled.tables
     read = {*tables.range_columns, *tables.set_columns, *tables.pair_columns}
     return sorted(int(a) for a in read)

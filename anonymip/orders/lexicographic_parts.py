@@ -41,13 +41,13 @@ class Parts(NamedTuple):
 
 
 def lexicographic_parts(problem: Problem, k: int) -> Parts:
-    """Part the records by the values of one attribute after the other [1]_.
+    """Partition the records by the values of one attribute after the other [1]_.
 
     Attributes by ascending number of values, so that those whose second value costs most come
     first. A part with fewer than k records takes what it lacks from a neighbour that can spare it,
     or is merged with one if both together have fewer than 2k; of two that are moved from, the
     larger, of two that are merged with, the smaller. Parts whose records agree on the attribute are
-    parted by the next one, except that fewer than 2k records stay together.
+    partitioned by the next one, except that fewer than 2k records stay together.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _part(codes: NDArray[np.int32], k: int, starts: NDArray[np.int64]) -> int:
     starts[0] = 0
     count = 1
     fresh = np.empty(len(starts), np.int64)
-    # Parts whose records differ in an attribute that was looked at.
+    # Parts whose records differ in an attribute that was used before.
     is_mixed = np.zeros(len(starts), np.bool_)
     mixed = np.zeros(len(starts), np.bool_)
     for a in range(m):
@@ -119,6 +119,7 @@ def _part_by_runs(
     while at < end:
         start, stop = at, _run_end(codes, at, end)
         while stop - start < k:
+            # Too small: records of a neighbour that can spare them, else the smaller neighbour.
             size = stop - start
             left = start - starts[made - 1] if made > base else 0
             right = _run_end(codes, stop, end) - stop if stop < end else 0

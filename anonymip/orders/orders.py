@@ -35,7 +35,7 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.tolerances import LOSS_RELATIVE
 
-#: How far apart the ends of a reversed stretch may lie.
+#: Most places between the ends of a reversed segment.
 _TWO_OPT_WINDOW = 50
 _TWO_OPT_PASSES = 10
 
@@ -176,6 +176,7 @@ def _chain_step(
         visited = cursor[0]
         if visited == total:
             break
+        # The first row, or the cheapest neighbour of the last one.
         if visited == 0:
             row = 0
         else:
@@ -192,6 +193,7 @@ def _chain_step(
         cursor[0] += 1
         if use_tree:
             delete_row(tree, row)
+            # A tree with less than half of its rows is rebuilt.
             if 2 * tree.alive[0] < cursor[1]:
                 build_tree(tree, tables, rows, alive)
                 cursor[1] = tree.alive[0]
@@ -199,9 +201,9 @@ def _chain_step(
 
 
 def two_opt(problem: Problem, order: NDArray[np.int64], budget: Budget) -> NDArray[np.int64]:
-    """Return a shorter path: reverse stretches while that lowers the losses between neighbours.
+    """Return a shorter path: reverse segments while that lowers the losses between neighbours.
 
-    Stretches of up to 50 records are tried, in up to 10 passes. For an objective without tables
+    Segments of up to 50 records are tried, in up to 10 passes. For an objective without tables
     the losses are those of GCP.
     """
     tables = with_surrogate_loss(problem).compiled.tables
@@ -227,10 +229,11 @@ def _two_opt_step(
     window: int,
     total: int,
 ) -> int:
-    """Try the stretches after `amount` places; cursor holds places tried and moves of the pass."""
+    """Try the segments after `amount` places; cursor holds places tried and moves of the pass."""
     n = len(path)
     for _ in range(amount):
         i = cursor[0] % n
+        # A pass without a move is the last.
         if i == 0 and cursor[0] > 0:
             if cursor[1] == 0:
                 cursor[0] = total
@@ -242,6 +245,7 @@ def _two_opt_step(
             continue
         here = pair_loss(tables, rows, path[i], path[i + 1])
         for j in range(i + 2, min(i + window, n)):
+            # Reversing i + 1 to j replaces the edges at both ends; the last place has but one.
             after = j + 1 < n
             gain = here - pair_loss(tables, rows, path[i], path[j])
             if after:

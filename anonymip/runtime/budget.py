@@ -14,7 +14,7 @@ from types import FrameType
 from anonymip.errors import InputError
 from anonymip.status import Stopped
 
-#: Seconds that a process has beyond its time limit, or after an interrupt, before it is killed.
+#: Seconds that a process has after its time limit, or after an interrupt, before it is killed.
 GRACE = 2.0
 
 
@@ -58,7 +58,7 @@ def compilation_seconds() -> float:
 
 @dataclass
 class Budget:
-    """What a method may spend, and whom it tells.
+    """What a method may spend, and who hears of its progress.
 
     Time spent in compiling kernels, which happens once on a machine, does not count.
 
@@ -147,7 +147,7 @@ class Budget:
         incumbent: float | None = None,
         bound: float | None = None,
     ) -> None:
-        """Tell the listener, if there is one."""
+        """Send a message to the listener, if there is one."""
         if self.progress is not None:
             self.progress(Progress(phase, done, total, incumbent, bound, self.remaining()))
 

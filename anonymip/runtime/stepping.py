@@ -23,7 +23,7 @@ def run_in_steps(
     total
         The work in all.
     budget
-        Asked between steps, told of the progress.
+        Asked between steps; hears of the progress.
     phase
         What is being done, for people.
     first

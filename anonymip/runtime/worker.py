@@ -68,8 +68,8 @@ class _Worker:
                 else:
                     raise TypeError(f"unexpected message {message!r}")
         finally:
-            # The parent has gone, or the pipe is out of step: nobody waits for an answer, and
-            # nobody else clears up.
+            # The parent has gone, or the pipe is out of step: no answer is awaited, and no other
+            # process clears up.
             if self._scratch is not None:
                 shutil.rmtree(self._scratch, ignore_errors=True)
             os._exit(0)

@@ -29,7 +29,7 @@ from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import LOSS_RELATIVE
 
-#: Records beyond which the matrix of all pairs, 0.5 GB at this number, is not made.
+#: Most records for which the matrix of all pairs is made: 0.5 GB at this number.
 LARGEST_ASSIGNMENT = 8_000
 
 #: Pairs whose losses are computed at a time.
@@ -119,7 +119,7 @@ def dual_bound(
     costs
         (n, n), infinite where no pair is allowed.
     partners
-        (n,) an assignment; what it costs tells how large the rounding may be.
+        (n,) an assignment; its cost bounds the rounding.
     duals
         (n,) of the columns; any give a bound.
 

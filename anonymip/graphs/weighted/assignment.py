@@ -14,12 +14,12 @@ from anonymip.status import Stopped
 
 #: So often unassigned rows try to take their cheapest column from others before paths are searched.
 _SWEEPS = 2
-#: Turns of a sweep for each row, beyond which a row that lost its column waits for the next.
+#: Turns of a sweep for each row, after which a row that lost its column waits for the next.
 _TURNS = 8
 
 
 class Assigning(NamedTuple):
-    """Where an assignment stands; the reduced cost of an entry is costs[i, j] - prices[j].
+    """The state of an assignment; the reduced cost of an entry is costs[i, j] - duals[j].
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ class Assigning(NamedTuple):
         (n,) column of each row; -1: none yet.
     rows
         (n,) row of each column; -1: none yet.
-    prices
+    duals
         (n,) duals of the columns.
     free
         (n,) rows without a column.
     cursor
-        (5,) rows in `free`; of these those looked after; in a sweep the place in `free`, the rows
+        (5,) rows in `free`; of these those served; in a sweep the place in `free`, the rows
         kept for later, and the turns taken.
     distance, source, todo
         (n,) workspaces of the path search.
@@ -40,7 +40,7 @@ class Assigning(NamedTuple):
 
     columns: NDArray[np.int64]
     rows: NDArray[np.int64]
-    prices: NDArray[np.float64]
+    duals: NDArray[np.float64]
     free: NDArray[np.int64]
     cursor: NDArray[np.int64]
     distance: NDArray[np.float64]
@@ -52,7 +52,7 @@ def assign(
     costs: NDArray[np.floating],
     budget: Budget | None = None,
     *,
-    prices: NDArray[np.float64] | None = None,
+    duals: NDArray[np.float64] | None = None,
     phase: str = "assignment",
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], Stopped | None]:
     """Return an assignment of least total cost [1]_.
@@ -64,7 +64,7 @@ def assign(
         assignment must be allowed for a full answer.
     budget
         When it ends, the rows assigned so far are returned.
-    prices
+    duals
         (n,) duals of the columns to start from, such as those of a similar matrix: any do, good
         ones save most of the work. None starts from the least cost of each column.
     phase
@@ -74,7 +74,7 @@ def assign(
     -------
     columns
         (n,) column of each row; -1 where the budget ended before, or no assignment is allowed.
-    prices
+    duals
         (n,) duals of the columns at the end.
     stopped
         Why it stopped early; None if it did not.
@@ -90,7 +90,7 @@ def assign(
        linear assignment problems, Computing 38, 1987.
     """
     n = len(costs)
-    start = _column_minima(costs) if prices is None else np.array(prices, np.float64)
+    start = _column_minima(costs) if duals is None else np.array(duals, np.float64)
     work = Assigning(
         np.full(n, -1, np.int64),
         np.full(n, -1, np.int64),
@@ -110,7 +110,7 @@ def assign(
         return int(_augment_step(costs, work, amount)) + n - waiting
 
     stopped = run_in_steps(step, n, budget, phase, first=10) if waiting else None
-    return work.columns, work.prices, stopped
+    return work.columns, work.duals, stopped
 
 
 def _sweep(costs: NDArray[np.floating], work: Assigning, budget: Budget, phase: str) -> None:
@@ -145,9 +145,9 @@ def _column_minima(costs: NDArray[np.floating]) -> NDArray[np.float64]:
 
 @kernel
 def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) -> bool:
-    """Let free rows take their cheapest column, and price the column up to the second choice.
+    """Let free rows take their cheapest column, and lower its dual to the second choice.
 
-    A row that loses its column tries again at once if the price rose, else in the next sweep.
+    A row that loses its column tries again at once if the dual fell, else in the next sweep.
     Returns whether all have had their turn.
     """
     n = len(costs)
@@ -158,11 +158,12 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
         i = work.free[at]
         at += 1
         turns += 1
+        # The least and the second least reduced cost of the row.
         row = costs[i]
         first, second = np.inf, np.inf
         one, two = -1, -1
         for j in range(n):
-            reduced = row[j] - work.prices[j]
+            reduced = row[j] - work.duals[j]
             if reduced < second:
                 if reduced < first:
                     first, second = reduced, first
@@ -173,15 +174,17 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
             work.free[kept] = i
             kept += 1
             continue
+        # The column stays the cheapest of the row until its dual has fallen by the difference.
         before = work.rows[one]
         rise = second - first
         lowered = 0.0 < rise < np.inf
         if lowered:
-            work.prices[one] -= rise
-            lowered = row[one] - work.prices[one] > first
+            work.duals[one] -= rise
+            lowered = row[one] - work.duals[one] > first
         elif before >= 0 and two >= 0 and rise == 0.0:
             one = two
             before = work.rows[one]
+        # The row that held the column is free again.
         work.columns[i] = one
         work.rows[one] = i
         if before >= 0:
@@ -211,20 +214,21 @@ def _augment_step(costs: NDArray[np.floating], work: Assigning, amount: int) -> 
 def _augment(costs: NDArray[np.floating], work: Assigning, start: int) -> None:
     """Assign one row along a shortest path of reduced costs, by Dijkstra's rule.
 
-    Columns stand in `todo`: those settled first, then those at the present least distance, then
+    The order of `todo`: columns settled first, then those at the present least distance, then
     the others.
     """
     n = len(costs)
-    distance, source, todo, prices = work.distance, work.source, work.todo, work.prices
+    distance, source, todo, duals = work.distance, work.source, work.todo, work.duals
     row = costs[start]
     for j in range(n):
-        distance[j] = row[j] - prices[j]
+        distance[j] = row[j] - duals[j]
         source[j] = start
         todo[j] = j
     settled, near, last = 0, 0, 0
     least, end = 0.0, -1
     while end < 0:
         if settled == near:
+            # Gather the columns at the next distance; a free one of them ends the path.
             last = settled
             least = distance[todo[near]]
             near += 1
@@ -245,14 +249,15 @@ def _augment(costs: NDArray[np.floating], work: Assigning, start: int) -> None:
                     break
             if end >= 0:
                 break
+        # Settle a column: its row may reach others by way of its reduced costs.
         column = todo[settled]
         settled += 1
         i = work.rows[column]
         row = costs[i]
-        offset = row[column] - prices[column] - least
+        offset = row[column] - duals[column] - least
         for at in range(near, n):
             j = todo[at]
-            reached = row[j] - prices[j] - offset
+            reached = row[j] - duals[j] - offset
             if reached < distance[j]:
                 distance[j] = reached
                 source[j] = i
@@ -265,9 +270,10 @@ def _augment(costs: NDArray[np.floating], work: Assigning, start: int) -> None:
                     near += 1
         if end >= 0:
             break
-    # Columns settled before the present distance: their prices fall by what they were nearer.
+    # Columns settled before the present distance: their duals fall by what they were nearer.
     for at in range(last):
-        prices[todo[at]] += distance[todo[at]] - least
+        duals[todo[at]] += distance[todo[at]] - least
+    # Along the path every row takes the column by which it was reached.
     j = end
     while True:
         i = source[j]

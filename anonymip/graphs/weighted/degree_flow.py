@@ -14,7 +14,7 @@ from anonymip.status import Stopped
 
 
 class Flow(NamedTuple):
-    """Where a flow stands; the reduced cost of an edge is costs[i, j] - left[i] - right[j].
+    """The state of a flow; the reduced cost of an edge is costs[i, j] - left[i] - right[j].
 
     Unused edges have reduced costs of at least 0, used ones of at most 0.
 
@@ -29,7 +29,7 @@ class Flow(NamedTuple):
     left, right
         (n,) duals.
     cursor
-        (2,) rows looked after; edges that could not be found.
+        (2,) rows served; edges that could not be found.
     row_distance, column_distance, source, exchanged
         (n,) workspaces: distances; row before each column; column before each row.
     row_settled, column_settled
@@ -185,6 +185,7 @@ def _augment(costs: NDArray[np.floating], flow: Flow, start: int) -> bool:
     flow.exchanged[:] = -1
     flow.row_distance[start] = 0.0
     while True:
+        # The nearest row or column that is not settled.
         row, least_row = -1, np.inf
         column, least = -1, np.inf
         for at in range(n):
@@ -202,6 +203,7 @@ def _augment(costs: NDArray[np.floating], flow: Flow, start: int) -> bool:
             _raise_duals(flow, least)
             _turn_path(flow, start, column)
             return True
+        # The column is full: one of its rows may give up its edge and look for another.
         flow.column_settled[column] = True
         for place in range(flow.held[column]):
             i = flow.holders[column, place]

@@ -12,7 +12,7 @@ from anonymip.status import Stopped
 
 #: A graph of more edges a node is thinned by the duals of an assignment first.
 _DENSE = 25
-#: So many edges a node, those of least slack, are looked at first.
+#: So many edges a node, those of least slack, are tried first.
 _FIRST = 6
 #: The matrix of the assignment is kept up to so many nodes.
 _LARGEST_MATRIX = 6_000
@@ -71,10 +71,10 @@ def saving_edges(
     matrix = np.zeros((nodes, nodes))
     matrix[ends[:, 0], ends[:, 1]] = -savings
     matrix[ends[:, 1], ends[:, 0]] = -savings
-    _, prices, stopped = assign(matrix, budget, phase="fractional matching")
+    _, columns, stopped = assign(matrix, budget, phase="fractional matching")
     if stopped is not None:
         return np.empty((0, 2), np.int64), float(savings.sum()), stopped
-    duals = np.maximum(-((matrix - prices).min(axis=1) + prices) / 2, 0.0)
+    duals = np.maximum(-((matrix - columns).min(axis=1) + columns) / 2, 0.0)
     spare = duals[ends[:, 0]] + duals[ends[:, 1]] - savings
     # Rounding may have left an edge uncovered: all duals rise by what it lacks.
     duals += max(0.0, -float(spare.min())) / 2

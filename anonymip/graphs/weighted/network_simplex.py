@@ -11,7 +11,7 @@ from anonymip.errors import AnonymipError
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 
-#: Pivots between two looks at the budget.
+#: Pivots between two questions to the budget.
 _PIVOTS = 2_000
 #: Costs and potentials stay below this.
 _LARGEST = 2**61
@@ -140,7 +140,7 @@ def _entering(network: Network) -> int:
     """Return the arc of a block that lowers the cost most; -1 if none of all arcs does."""
     arcs = len(network.tail)
     block = max(16, int(np.sqrt(arcs)))
-    best, best_gain, looked = -1, 0, 0
+    best, best_gain, examined = -1, 0, 0
     at = network.cursor[0]
     for _ in range(arcs):
         reduced = (
@@ -151,19 +151,19 @@ def _entering(network: Network) -> int:
         gain = -network.state[at] * reduced
         if gain > best_gain:
             best, best_gain = at, gain
-        looked += 1
+        examined += 1
         at = at + 1 if at + 1 < arcs else 0
-        if looked >= block and best >= 0:
+        if examined >= block and best >= 0:
             break
-        if looked >= block:
-            looked = 0
+        if examined >= block:
+            examined = 0
     network.cursor[0] = at
     return best
 
 
 @kernel
 def _refresh(network: Network) -> None:
-    """Write depths and potentials of all nodes anew."""
+    """Recompute depths and potentials of all nodes."""
     network.cursor[1] += 1
     turn = network.cursor[1]
     nodes = len(network.parent)
@@ -220,6 +220,7 @@ def _pivot(network: Network, limit: int) -> bool:
             else:
                 right = network.parent[right]
         join = left
+        # The least room on the cycle; of equal ones the last along it, seen from the join.
         at = first
         while at != join:
             room = _room(network, at, False)
@@ -232,6 +233,7 @@ def _pivot(network: Network, limit: int) -> bool:
             if room <= amount:
                 amount, below, side = room, at, 2
             at = network.parent[at]
+        # Send that much around the cycle.
         network.flow[enters] += amount if empty else -amount
         at = first
         while at != join:

@@ -57,7 +57,7 @@ def lightest_two_factor(
     not used although r < 0. So edges with abs(r) above the gap between a known 2-factor and the
     fractional one are decided. The others are left to a perfect matching: a node of degree b
     becomes b nodes, an edge becomes a path of three edges of which either the inner one or both
-    outer ones are matched. Rounds with more and more edges end when the gap is within them; beyond
+    outer ones are matched. Rounds with more and more edges end when the gap is within them; after
     64 edges a node the lightest 2-factor found is returned without proof. Complexity: O(n^3) for
     the flow, and the matchings.
     """

@@ -33,7 +33,7 @@ def finish_cover(
     cover
         A set for each record, as large as the recoding asks for; it may break limits and diversity.
     method, watch, stopped, options, seed, trace
-        As the solution tells them.
+        As the solution has them.
 
     Raises
     ------

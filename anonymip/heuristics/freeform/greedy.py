@@ -6,7 +6,7 @@ from anonymip.errors import InputError
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.greedy_by_originals import let_originals_choose
 from anonymip.heuristics.freeform.rounds.greedy_by_sets import let_sets_choose
-from anonymip.heuristics.freeform.rounds.reciprocal_rounds import grow_pairs
+from anonymip.heuristics.freeform.rounds.reciprocal.pair_rounds import grow_pairs
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
@@ -39,10 +39,10 @@ def greedy(
         With freeform covers; degrees of single records are kept.
     chooser
         ``published``: the published records choose the originals that they take in, as in the
-        authors' program; ``originals``: the originals choose the sets that they join, as the paper
-        words it. Those who choose last must take what is left. Published records are the same
-        ones every round, and lose little more by another far record; originals spoil other sets
-        each round, and the loss can be twice as large.
+        authors' program; ``originals``: the originals choose the sets that they join, as in the
+        text of the paper. Those that choose last must take what is left. Published records are the
+        same ones every round, and lose little more by another far record; originals spoil other
+        sets each round, and the loss can be twice as large.
     reciprocal
         Whether l shall cover i if i covers l: a round then pairs records, each in turn with the
         one at the least weight both ways, whoever chooses. Forced if the recoding asks for it.

@@ -9,7 +9,7 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, add
-from anonymip.heuristics.freeform.rounds.reciprocal_assignment import assign_pairs
+from anonymip.heuristics.freeform.rounds.reciprocal.assigned_pairs import assign_pairs
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.rounds.weight_matrix import fill_costs, new_costs
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
@@ -30,7 +30,7 @@ def hungarian(
 ) -> Solution:
     """Give every set one more record by an assignment of least total weight, k - 1 times [1]_.
 
-    The weight of a match is the increase of the loss of the published record, set anew for each
+    The weight of a match is the increase of the loss of the published record, set again for each
     round. For k = 2 there is one round, and its assignment is the optimum.
 
     Parameters
@@ -86,13 +86,13 @@ def _refuse_degrees(rounds: Rounds) -> None:
 
 
 def _assign_rounds(rounds: Rounds, budget: Budget) -> Stopped | None:
-    costs, prices = new_costs(rounds), None
+    costs, duals = new_costs(rounds), None
     for number in range(1, rounds.count + 1):
         phase = f"round {number} of {rounds.count}"
         stopped = fill_costs(rounds, costs, budget, phase)
         if stopped is not None:
             return stopped
-        columns, prices, stopped = assign(costs, budget, prices=prices, phase=phase)
+        columns, duals, stopped = assign(costs, budget, duals=duals, phase=phase)
         before = rounds.cover.sizes.copy()
         _add_all(rounds.cover, columns)
         rounds.refresh(before)

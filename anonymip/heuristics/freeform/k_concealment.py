@@ -18,14 +18,13 @@ from anonymip.heuristics.freeform.published_cells import (
 )
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
-    SetTerms,
     fill_weights,
     increase,
     new_states,
     new_table,
-    set_terms,
     take,
 )
+from anonymip.heuristics.freeform.set_terms import SetTerms, set_terms
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -256,6 +255,7 @@ def _hide_step(
     """Let the published records that it costs least take in each of the next `amount` originals."""
     n = len(cells.codes)
     for original in range(cursor[0], min(cursor[0] + amount, n)):
+        # Published records that already hide the original do not count again.
         missing = k
         for i in range(n):
             if is_consistent(cells, i, original):

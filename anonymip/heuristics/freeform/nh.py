@@ -19,7 +19,7 @@ from anonymip.solution import Solution
 def nh(
     problem: Problem, *, order: str = "cardinality", budget: Budget | None = None, seed: int = 0
 ) -> Solution:
-    """Part the table by its attributes, and cover each record with the next k - 1 of its part [1]_.
+    """Partition the table; cover each record with the next k - 1 of its part [1]_.
 
     Within one partition a ring loses never more than one class: its sets are subsets. Where
     reciprocal sets are asked for, k is even and some part has an odd number of records, parts and
@@ -34,7 +34,7 @@ def nh(
         With freeform generalization, any objective.
     order
         Name of the order of the records within each part; the default is the lexicographic one
-        that the table is parted in.
+        that the table is partitioned in.
     budget
         Of the order.
     seed

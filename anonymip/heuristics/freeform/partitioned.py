@@ -57,7 +57,7 @@ def in_parts(method: Method) -> Method:
     taken = signature(method)
     own = [one for name, one in signature(run).parameters.items() if name in ("part", "jobs")]
     wrapped = wraps(method)(run)
-    # Whoever asks what the method takes is told of the two as well.
+    # The signature shows the two options as well.
     wrapped.__signature__ = taken.replace(  # type: ignore[attr-defined]
         parameters=[*taken.parameters.values(), *own]
     )

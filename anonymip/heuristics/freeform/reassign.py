@@ -49,10 +49,10 @@ def reassign(
     """Improve a freeform cover until nothing more is gained or the time ends.
 
     A regular cover falls into as many perfect matchings as its sets have records. One after the
-    other is taken out, and the originals are assigned to the sets anew at the least sum of the
+    other is taken out, and the originals are assigned to the sets again at the least sum of the
     losses: an assignment problem whose optimum is never above what was taken out. Between the
-    passes a new decomposition is drawn at random. Sets belong to nobody meanwhile: in the end each
-    record gets a set that it lies in, by one of the matchings.
+    passes a new decomposition is drawn at random. Meanwhile sets belong to no record: in the end
+    each record gets a set that it lies in, by one of the matchings.
 
     Where sets must be reciprocal or differ in size, two sets exchange one original each instead, in
     a reciprocal cover together with their counterparts. Only changes that keep limits and diversity

@@ -7,19 +7,23 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.heuristics.freeform.partitioned import in_parts
-from anonymip.heuristics.freeform.rounds.dead_ends import match_originals_left, match_sets_left
-from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights, add
-from anonymip.heuristics.freeform.rounds.original_blocks import (
+from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
     OriginalBlocks,
     leave_blocks,
     make_original_blocks,
     new_original_blocks,
 )
-from anonymip.heuristics.freeform.rounds.published_blocks import new_blocks
-from anonymip.heuristics.freeform.rounds.reciprocal_rounds import grow_pairs
+from anonymip.heuristics.freeform.rounds.blocks.published_blocks import new_blocks
+from anonymip.heuristics.freeform.rounds.blocks.shortlists import (
+    Shortlists,
+    new_shortlists,
+    next_original,
+)
+from anonymip.heuristics.freeform.rounds.dead_ends import match_originals_left, match_sets_left
+from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights, add
+from anonymip.heuristics.freeform.rounds.reciprocal.pair_rounds import grow_pairs
 from anonymip.heuristics.freeform.rounds.round_turns import new_turns
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
-from anonymip.heuristics.freeform.rounds.shortlists import Shortlists, new_shortlists, next_original
 from anonymip.heuristics.freeform.rounds.waiting_line import (
     WaitingLine,
     join_line,
@@ -59,15 +63,15 @@ def sort_greedy(
         With freeform covers; degrees of single records are kept.
     weight
         What a match weighs: ``loss``, that of the published record with the match, as in the
-        authors' program; ``increase``, by how much this loss grows, as the paper words it. In the
-        first round both are the same. With the loss, records that are narrow yet choose first;
-        with the increase the wide ones do, for whom many matches are free, and the last to choose
-        are left with what costs most: the larger k, the more is lost.
+        authors' program; ``increase``, by how much this loss grows, as in the text of the paper.
+        In the first round both are the same. With the loss, records that are narrow yet choose
+        first; with the increase the wide ones do, for which many matches are free, and the last to
+        choose are left with what costs most: the larger k, the more is lost.
     repair
         Who looks for an exchange: ``published``, published records without an original, who get
         that of one of their 200 nearest neighbours in lexicographic order, the one for whom handing
         it over and taking another costs least; ``originals``, originals without a set, to whom the
-        nearest one that can hands over its set, as the paper words it.
+        nearest one that can hands over its set, as in the text of the paper.
     reciprocal
         Whether l shall cover i if i covers l: a round then pairs the records whose increases both
         ways are least, whatever the weight. Forced if the recoding asks for it. Where n is odd and
@@ -81,7 +85,7 @@ def sort_greedy(
     Notes
     -----
     No edges are sorted: a heap holds the best match left of each published record, and the next
-    ones come from a shortlist that is made anew when it is used up. That is the rule of the sorted
+    ones come from a shortlist that is made again when it is used up. That is the rule of the sorted
     list. Complexity: O(k n^2 m) time for the first look alone at worst; bounds on blocks of 32
     neighbours rule most originals out. Memory O(n (k + m)). A loss without tables needs the
     weights of all pairs, and is replaced by GCP beyond 1000 records.
@@ -183,6 +187,7 @@ def _match_step(
             i = cursor[0]
             cursor[0] += 1
         else:
+            # The cheapest match known; its original may have found all its sets meanwhile.
             i = leave_line(line)
             if i < 0:
                 return n + room.sum() + cursor[1]

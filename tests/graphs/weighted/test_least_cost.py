@@ -41,11 +41,11 @@ def drawn_costs(kind: str, n: int, seed: int, forbidden: float = 0.0) -> np.ndar
 def test_assignment_equals_scipy(
     kind: str, n: int, seed: int, forbidden: float, warm: bool
 ) -> None:
-    """The total is least for costs in either precision, whatever prices it starts from."""
+    """The total is least for costs in either precision, whatever duals it starts from."""
     given_costs = drawn_costs(kind, n, seed, forbidden)
-    prices = np.random.default_rng(seed + 1).random(n) * 3 if warm else None
+    duals = np.random.default_rng(seed + 1).random(n) * 3 if warm else None
     for costs in (given_costs, given_costs.astype(np.float32)):
-        columns, _, stopped = assign(costs, prices=prices)
+        columns, _, stopped = assign(costs, duals=duals)
         assert stopped is None
         assert sorted(columns) == list(range(n))
         exact = costs.astype(np.float64)
@@ -55,20 +55,20 @@ def test_assignment_equals_scipy(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_assignments_equal_scipy(kind: str) -> None:
-    """Hundreds of rows, first from nothing, then from the prices of the first answer."""
+    """Hundreds of rows, first from nothing, then from the duals of the first answer."""
     costs = drawn_costs(kind, 300, 1)
     rows, best = linear_sum_assignment(costs)
-    columns, prices, _ = assign(costs)
+    columns, duals, _ = assign(costs)
     assert costs[np.arange(300), columns].sum() == pytest.approx(costs[rows, best].sum())
-    again, _, _ = assign(costs, prices=prices)
+    again, _, _ = assign(costs, duals=duals)
     assert costs[np.arange(300), again].sum() == pytest.approx(costs[rows, best].sum())
 
 
 def test_prices_prove_the_assignment_optimal() -> None:
     """Every row has a column of its least reduced cost."""
     costs = drawn_costs("real", 60, 3)
-    columns, prices, _ = assign(costs)
-    reduced = costs - prices
+    columns, duals, _ = assign(costs)
+    reduced = costs - duals
     assert np.allclose(reduced[np.arange(60), columns], reduced.min(axis=1), atol=1e-12)
 
 

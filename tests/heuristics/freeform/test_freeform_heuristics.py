@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,14 +17,12 @@ from anonymip import (
     SSE,
     Bottleneck,
     Budget,
-    Cover,
     Diversity,
     Freeform,
     InputError,
     Microdata,
     NoSolution,
     Problem,
-    Progress,
     Solution,
     Stopped,
     census,
@@ -35,8 +31,6 @@ from anonymip import (
 from anonymip.heuristics.freeform.greedy import greedy
 from anonymip.heuristics.freeform.hungarian import hungarian
 from anonymip.heuristics.freeform.min_cost_flow import min_cost_flow
-from anonymip.heuristics.freeform.nh import nh
-from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.rounds import rounds as freeform_rounds
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.set_growth import fill_losses, increase, rebuild
@@ -49,6 +43,7 @@ from tests.freeform_references import (
     sort_greedy_sets,
     sort_greedy_sets_by_loss,
 )
+from tests.heuristics.freeform.freeform_methods import BOTH_WAYS, EVERY, RUNS, Run, sets_of
 from tests.random_problems import (
     FALLING,
     LOSSES,
@@ -61,37 +56,17 @@ from tests.random_problems import (
     tables,
 )
 
-Run = Callable[..., Solution]
-RUNS: dict[str, Run] = {
-    "greedy": greedy,
-    "greedy by originals": partial(greedy, chooser="originals"),
-    "sort-greedy": sort_greedy,
-    "sort-greedy as worded": partial(sort_greedy, weight="increase", repair="originals"),
-    "hungarian": hungarian,
-    "min-cost-flow": min_cost_flow,
-}
-BOTH_WAYS: dict[str, Run] = {
-    "greedy": partial(greedy, reciprocal=True),
-    "sort-greedy": partial(sort_greedy, reciprocal=True),
-    "hungarian": partial(hungarian, reciprocal=True),
-}
 REFERENCES = {
     "greedy": greedy_by_sets,
     "greedy by originals": greedy_by_originals,
     "sort-greedy": sort_greedy_sets_by_loss,
-    "sort-greedy as worded": sort_greedy_sets,
+    "sort-greedy as in the text": sort_greedy_sets,
 }
 
 
 def freeform(case: Case, recoding: Freeform | None = None) -> Problem:
     """Return the case as a freeform problem."""
     return case.problem().replace(recoding=recoding or Freeform())
-
-
-def sets_of(solution: Solution) -> list[list[int]]:
-    """Return the sets of a cover."""
-    assert isinstance(solution.assignment, Cover)
-    return [solution.assignment.of_record(i).tolist() for i in range(solution.assignment.n)]
 
 
 def check_loss(case: Case, solution: Solution) -> None:
@@ -338,7 +313,7 @@ def test_losses_that_are_not_monotone_or_have_no_tables(
 
 def test_loss_without_tables_on_many_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the largest matrix the weights are those of GCP, and the solution says so."""
-    run = RUNS["sort-greedy as worded"]
+    run = RUNS["sort-greedy as in the text"]
     problem = Problem(census(60, 3, seed=2), 3, Freeform(), PRODUCT.objective)
     exact = run(problem)
     monkeypatch.setattr(freeform_rounds, "LARGEST_MATRIX", 50)
@@ -375,49 +350,6 @@ def people() -> Problem:
     return Problem(census(150, 5, seed=3), 6, recoding=Freeform())
 
 
-EVERY = {**RUNS, **{f"{label} both ways": run for label, run in BOTH_WAYS.items()}}
-
-
-@pytest.mark.parametrize("label", EVERY)
-def test_expired_budget_gives_a_valid_solution(people: Problem, label: str) -> None:
-    """A deadline in the past ends the work at once, with a cover and the status time limit."""
-    solution = EVERY[label](people, budget=Budget(deadline=time.monotonic() - 1.0))
-    assert solution.status.stopped is Stopped.TIME
-    assert set(map(len, sets_of(solution))) == {people.k}
-    assert any("along the order" in remark for remark in solution.trace)
-
-
-@pytest.mark.parametrize("label", sorted(EVERY.keys() - {"min-cost-flow"}))
-def test_interrupt_halfway_keeps_the_rounds_done(
-    people: Problem, label: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The matches of the rounds before the interrupt stay; the rest is filled up."""
-    monkeypatch.setattr(Rounds, "_begin", lambda _: None)
-    budget = Budget()
-
-    def listen(progress: Progress) -> None:
-        if progress.phase.startswith("round 3"):
-            budget.interrupt()
-
-    budget.progress = listen
-    cut = EVERY[label](people, budget=budget)
-    assert cut.status.stopped is Stopped.INTERRUPT
-    done = sets_of(EVERY[label](people.replace(k=3)))
-    pairs = zip(done, sets_of(cut), strict=True)
-    kept = sum(len(set(one) & set(other)) for one, other in pairs)
-    assert kept >= 0.95 * 3 * people.n
-    assert cut.objective > EVERY[label](people).objective
-
-
-def test_interrupted_flow_is_filled_up(people: Problem) -> None:
-    """The flow gives rows their edges one after another; those without get them in order."""
-    budget = Budget()
-    budget.progress = lambda progress: budget.interrupt() if progress.phase != "weights" else None
-    cut = min_cost_flow(people, budget=budget)
-    assert cut.status.stopped is Stopped.INTERRUPT
-    assert cut.objective != min_cost_flow(people).objective
-
-
 @pytest.mark.parametrize("label", EVERY)
 def test_same_input_same_result(people: Problem, label: str) -> None:
     """Nothing is random."""
@@ -443,13 +375,13 @@ def test_sort_greedy_loses_what_the_authors_program_loses(n: int, k: int, gcp: f
     found = sort_greedy(problem)
     assert found.gcp == pytest.approx(gcp, rel=0.01)
     assert found.options["weight"] == "loss"
-    assert RUNS["sort-greedy as worded"](problem).gcp > 1.03 * gcp
+    assert RUNS["sort-greedy as in the text"](problem).gcp > 1.03 * gcp
 
 
 def test_narrow_records_choose_first() -> None:
     """The increase lets wide records choose first, which loses more; in one round both agree."""
     people = census(300, 8, seed=1)
-    worded = RUNS["sort-greedy as worded"]
+    worded = RUNS["sort-greedy as in the text"]
     large = Problem(people, 20, recoding=Freeform())
     assert sort_greedy(large).objective < 0.97 * worded(large).objective
     pairs = Problem(people, 2, recoding=Freeform())
@@ -495,79 +427,3 @@ def test_what_single_methods_refuse(people: Problem, monkeypatch: pytest.MonkeyP
     for run in (hungarian, min_cost_flow):
         with pytest.raises(InputError, match="sort-greedy"):
             run(people)
-
-
-class Clock:
-    """A clock that a test moves on."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
-
-
-@pytest.mark.parametrize("method", [greedy, hungarian, min_cost_flow])
-def test_a_method_cut_off_returns_no_worse_than_a_cheap_start(
-    method: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A start is made meanwhile, and returned if the method does not end in time."""
-    clock = Clock()
-    monkeypatch.setattr(time, "monotonic", clock)
-    problem = Problem(census(400, 8, seed=2), 12, Freeform())
-    cheap = min(run(problem).objective for run in (ring, nh, sort_greedy))
-
-    def slow(progress: Progress) -> None:
-        clock.now += 6.0
-
-    cut = method(problem, budget=Budget(deadline=clock.now + 10.0, progress=slow))
-    assert cut.status.stopped is Stopped.TIME
-    assert cut.objective <= cheap + 1e-9
-    assert set(map(len, sets_of(cut))) == {12}
-    whole = method(problem)
-    assert whole.status.stopped is Stopped.HEURISTIC
-    assert whole.trace == ()
-
-
-def test_large_tables_begin_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SortGreedy itself is cut off too: then its run on parts of the table is the result."""
-    clock = Clock()
-    monkeypatch.setattr(time, "monotonic", clock)
-    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.cheap_starts._PART", 100)
-    problem = Problem(census(400, 8, seed=2), 5, Freeform())
-    parts = sort_greedy(problem, part=100, jobs=1)
-
-    def slow(progress: Progress) -> None:
-        clock.now += 6.0
-
-    cut = sort_greedy(problem, budget=Budget(deadline=clock.now + 10.0, progress=slow))
-    assert cut.objective <= parts.objective + 1e-9
-    assert "sort-greedy in parts of 100 loses less: taken instead" in cut.trace
-
-
-def test_cut_off_under_limits_the_start_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where matches added in order break a limit, the start that keeps it is the result."""
-    problem = Problem(census(60, 3, seed=1), 3, Freeform())
-    good = sort_greedy(problem)
-    monkeypatch.setattr(
-        Rounds, "_begin", lambda rounds: rounds.starts.append((good.assignment, 1.0, "a start"))
-    )
-    monkeypatch.setattr(Rounds, "_complete", lambda _: 1)
-    cut = hungarian(problem, budget=Budget(deadline=time.monotonic() - 1.0))
-    assert sets_of(cut) == sets_of(good)
-    assert cut.trace == ("cut off: a start",)
-
-
-@pytest.mark.parametrize("method", [greedy, sort_greedy, hungarian, min_cost_flow])
-@pytest.mark.parametrize("reciprocal", [False, True])
-def test_rounds_without_time_are_no_worse_than_a_ring(method: Any, reciprocal: bool) -> None:
-    """What is filled up along the order is compared with a ring."""
-    if reciprocal and method is min_cost_flow:
-        return
-    problem = Problem(census(400, 5, seed=2), 6, Freeform())
-    options = {"reciprocal": True} if reciprocal else {}
-    solution = method(problem, budget=Budget(deadline=time.monotonic() - 1.0), **options)
-    other = ring(problem.replace(recoding=Freeform(reciprocal=reciprocal)))
-    assert solution.objective <= other.objective + 1e-9
-    assert solution.status.stopped is Stopped.TIME

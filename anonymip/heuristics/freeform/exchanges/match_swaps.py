@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
-    SetTerms,
     fill_weights,
     new_states,
     new_table,
     rebuild,
     set_loss,
-    set_terms,
 )
+from anonymip.heuristics.freeform.set_terms import SetTerms, set_terms
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
@@ -33,8 +32,8 @@ def swap_matches(
     """Go over all matches once and swap each with the best of a few others where that gains.
 
     Original a leaves the set of i for that of j, and b comes in its place. Own records stay. In a
-    reciprocal cover i and a, j and b are pairs that part and join crosswise, which changes the four
-    sets; degrees and sizes stay in both cases.
+    reciprocal cover i and a, j and b are pairs that separate and join crosswise, which changes the
+    four sets; degrees and sizes stay in both cases.
 
     Parameters
     ----------
@@ -107,7 +106,7 @@ def _swap_step(
     cursor: NDArray[np.int64],
     amount: int,
 ) -> int:
-    """Look at the sets of the next `amount` records."""
+    """Swap the matches of the next `amount` records where that gains."""
     n = len(order)
     for turn in range(cursor[0], min(cursor[0] + amount, n)):
         i = order[turn]
@@ -115,12 +114,14 @@ def _swap_step(
             leaving = members[i, place]
             if leaving == i or sizes[i] < 2:
                 continue
+            # The set without the leaving original: a member twice instead, which costs nothing.
             others = members[i, : sizes[i]].copy()
             others[place] = others[0] if place else others[1]
             rebuild(terms, states, i, others)
             fill_weights(terms, states, i, everyone, table, weights)
             for at in range(sizes[i]):
                 weights[members[i, at]] = np.inf
+            # The best swap of a few: the cheapest originals, and each set that has one of them.
             best, first, second = LOSS_ABSOLUTE, -1, -1
             for _ in range(_TRIED):
                 coming = int(np.argmin(weights))

@@ -1,4 +1,4 @@
-"""Lower the loss of a regular cover: take a whole matching out and assign it anew."""
+"""Lower the loss of a regular cover: take a whole matching out and assign it again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from anonymip.graphs import random_matchings
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
-    SetTerms,
     fill_weights,
     new_states,
     new_table,
     rebuild,
-    set_terms,
 )
+from anonymip.heuristics.freeform.set_terms import SetTerms, set_terms
 from anonymip.problem import Problem
 from anonymip.problem_rules import are_diverse, losses_within_limits
 from anonymip.runtime.budget import Budget
@@ -68,8 +67,8 @@ class MatchingExchange:
             If the objective has no tables and there are too many records for all pairs.
         """
         n = problem.n
-        kind = np.float64 if n <= _LARGEST_DOUBLE else np.float32
-        costs: NDArray[np.floating] = np.empty((n, n), kind)
+        precision = np.float64 if n <= _LARGEST_DOUBLE else np.float32
+        costs: NDArray[np.floating] = np.empty((n, n), precision)
         if problem.compiled.has_tables:
             terms = set_terms(problem)
             return cls(problem, terms, new_states(terms, degree), costs, rng)
@@ -82,7 +81,7 @@ class MatchingExchange:
         return cls(problem, None, None, costs, rng)
 
     def run_pass(self, cover: Cover, budget: Budget) -> tuple[Cover, float, Stopped | None]:
-        """Draw a decomposition of a cover and assign each of its matchings anew.
+        """Draw a decomposition of a cover and assign each of its matchings again.
 
         Parameters
         ----------
@@ -104,12 +103,12 @@ class MatchingExchange:
         degree = int(cover.sizes[0])
         matchings = random_matchings(cover, degree, self.rng)
         sets = np.ascontiguousarray(matchings.T)
-        gain, prices, stopped = 0.0, None, None
+        gain, duals, stopped = 0.0, None, None
         for column in range(degree):
             stopped = self._fill_costs(sets, column, budget)
             if stopped is None:
-                # The prices of one matching are nearly those of the next.
-                chosen, prices, stopped = assign(self.costs, budget, prices=prices)
+                # The duals of one matching are nearly those of the next.
+                chosen, duals, stopped = assign(self.costs, budget, duals=duals)
             if stopped is not None:
                 break
             gain += self._exchange(sets, column, chosen)
@@ -147,7 +146,7 @@ class MatchingExchange:
             done = _fill_step(terms, states, rest, everyone, table, self.costs, cursor, amount)
             return int(done)
 
-        return run_in_steps(step, len(sets), budget, "pricing matches", first=200)
+        return run_in_steps(step, len(sets), budget, "weighing matches", first=200)
 
     def _fill_by_batches(self, rest: NDArray[np.int32], budget: Budget) -> Stopped | None:
         n, size = len(rest), rest.shape[1] + 1
@@ -176,7 +175,7 @@ def _fill_step(
     cursor: NDArray[np.int64],
     amount: int,
 ) -> int:
-    """Price the next `amount` sets."""
+    """Write the costs of the next `amount` sets."""
     n = len(rest)
     for i in range(cursor[0], min(cursor[0] + amount, n)):
         rebuild(terms, states, i, rest[i])

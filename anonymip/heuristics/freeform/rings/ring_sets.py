@@ -73,7 +73,7 @@ def ring_sets(
 
     The set of a record are the record and the next ones on the closed order of its part. A
     reciprocal ring takes half of them from before it; of an even number, the one left over is
-    paired off within stretches of the ring.
+    paired off within segments of the ring.
 
     Parameters
     ----------
@@ -114,11 +114,11 @@ def ring_sets(
 
 
 def _partners(within: NDArray[np.int64], size: NDArray[np.int64], degree: int) -> NDArray[np.int64]:
-    """Return (n,) the place across a stretch: too far away to be a neighbour already.
+    """Return (n,) the place across a segment: too far away to be a neighbour already.
 
-    Stretches have `degree` records, the last one of a part up to twice as many.
+    Segments have `degree` records, the last one of a part up to twice as many.
     """
-    stretch = np.minimum(within // degree, size // degree - 1)
-    first = stretch * degree
-    length = np.where(stretch == size // degree - 1, size - first, degree)
+    segment = np.minimum(within // degree, size // degree - 1)
+    first = segment * degree
+    length = np.where(segment == size // degree - 1, size - first, degree)
     return first + (within - first + length // 2) % length

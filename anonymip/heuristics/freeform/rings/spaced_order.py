@@ -1,4 +1,4 @@
-"""Orders in which equal sensitive values stay apart, all around."""
+"""Closed orders in which equal sensitive values keep a distance."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def diverse_order(
     numerator, denominator = diversity.ratio
     most = window * denominator // numerator
     codes = np.ascontiguousarray(sensitive[order], np.int64)
-    kinds = np.unique(codes, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+    combinations = np.unique(codes, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
     distinct = int(diversity.distinct)
     for begin in range(0, n, max(1, n // _BEGINNINGS)):
-        turned = np.roll(kinds, -begin)
+        turned = np.roll(combinations, -begin)
         moved = np.roll(codes, -begin, axis=0)
         places = _place(moved, turned, _next_alike(turned), window, most, distinct)
         places = (places + begin) % n
-        _mend(codes, places, window, most, distinct, min(_SWAP_REACH, n // 2))
+        _repair(codes, places, window, most, distinct, min(_SWAP_REACH, n // 2))
         if is_diverse_around(order[places], sensitive, window, diversity):
             return order[places]
     if sensitive.shape[1] > 1:
@@ -135,19 +135,19 @@ def has_room(
     return True
 
 
-def _next_alike(kinds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (n,) the next place of the same kind, -1 if there is none."""
-    by_kind = np.argsort(kinds, kind="stable")
-    following = np.full(len(kinds), -1, np.int64)
-    alike = kinds[by_kind[1:]] == kinds[by_kind[:-1]]
-    following[by_kind[:-1][alike]] = by_kind[1:][alike]
+def _next_alike(combinations: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return (n,) the next place with the same combination of values, -1 if there is none."""
+    by_combination = np.argsort(combinations, kind="stable")
+    following = np.full(len(combinations), -1, np.int64)
+    alike = combinations[by_combination[1:]] == combinations[by_combination[:-1]]
+    following[by_combination[:-1][alike]] = by_combination[1:][alike]
     return following
 
 
 @kernel
 def _place(
     codes: NDArray[np.int64],
-    kinds: NDArray[np.int64],
+    combinations: NDArray[np.int64],
     following: NDArray[np.int64],
     window: int,
     most: int,
@@ -159,11 +159,12 @@ def _place(
     for at in range(n):
         for column in range(columns):
             left[column, codes[at, column]] += 1
+    # A heap of the first record not yet placed of each combination.
     seen = np.zeros(n, np.bool_)
     heads = [np.int64(0) for _ in range(0)]
     for at in range(n):
-        if not seen[kinds[at]]:
-            seen[kinds[at]] = True
+        if not seen[combinations[at]]:
+            seen[combinations[at]] = True
             heapq.heappush(heads, np.int64(at))
     placed = np.full(n, -1, np.int64)
     waiting = np.empty(n, np.int64)
@@ -177,6 +178,7 @@ def _place(
         rest = n - place
         while top > 0 and having[top] == 0:
             top -= 1
+        # Values of which so many are left that any other choice would leave too little room.
         urgent = top * window > (rest - window) * most
         chosen, second, waits = -1, -1, 0
         while len(heads) > 0:
@@ -191,6 +193,7 @@ def _place(
             waits += 1
         if chosen < 0:
             chosen = second if second >= 0 else int(waiting[0])
+        # Those passed over wait for the next place.
         for number in range(waits):
             if waiting[number] != chosen:
                 heapq.heappush(heads, waiting[number])
@@ -240,7 +243,7 @@ def _fits(
             inside -= _shows(codes, placed, (place + step - window) % n, column, value)
             if inside > most:
                 return False
-        if distinct > 1 and not _has_kinds(
+        if distinct > 1 and not _has_distinct(
             codes[:, column], placed, place, value, window, distinct, counts
         ):
             return False
@@ -255,7 +258,7 @@ def _shows(
 
 
 @kernel
-def _has_kinds(
+def _has_distinct(
     values: NDArray[np.int64],
     placed: NDArray[np.int64],
     place: int,
@@ -266,14 +269,14 @@ def _has_kinds(
 ) -> bool:
     """Return whether windows that end here or later can still have enough values."""
     counts[value] += 1
-    kinds, length, enough = 1, 1, True
+    different, length, enough = 1, 1, True
     while enough:
-        enough = kinds + window - length >= distinct
+        enough = different + window - length >= distinct
         if length == window or length > place:
             break
         earlier = values[placed[place - length]]
         if counts[earlier] == 0:
-            kinds += 1
+            different += 1
         counts[earlier] += 1
         length += 1
     counts[value] = 0
@@ -295,26 +298,26 @@ def _spoiled(
     """Return what is too much or too little in the windows that hold a place."""
     n, spoiled = len(placed), 0
     for column in range(codes.shape[1]):
-        kinds, over = 0, 0
+        different, over = 0, 0
         last = min(window, n)
         for step in range(-window + 1, last):
             value = codes[placed[(place + step) % n], column]
             counts[value] += 1
-            kinds += counts[value] == 1
+            different += counts[value] == 1
             over += counts[value] > most
             if step >= 0:
-                spoiled += over + max(0, distinct - kinds)
+                spoiled += over + max(0, distinct - different)
                 first = codes[placed[(place + step - window + 1) % n], column]
                 over -= counts[first] > most
                 counts[first] -= 1
-                kinds -= counts[first] == 0
+                different -= counts[first] == 0
         for step in range(last - window + 1, last):
             counts[codes[placed[(place + step) % n], column]] = 0
     return spoiled
 
 
 @kernel
-def _mend(
+def _repair(
     codes: NDArray[np.int64],
     placed: NDArray[np.int64],
     window: int,
@@ -333,6 +336,7 @@ def _mend(
                 continue
             clean = False
             helped = False
+            # The nearest swap that lowers what is spoiled around both places.
             for distance in range(1, reach + 1):
                 for sign in (-1, 1):
                     other = (place + sign * distance) % n
@@ -358,24 +362,25 @@ def _spread(
 ) -> NDArray[np.int64]:
     """Return places of a given order such that equal values lie evenly spaced.
 
-    The circle is cut into stretches. The records, frequent values first, fill the first place of
-    every stretch, then the second of every stretch, and so on; so the records of one value lie in
-    stretches of their own, one stretch apart. A value with a record for every stretch begins in the
-    first one; a less frequent one that goes on in the next column leaves out a stretch at least.
+    The circle is cut into segments. The records, frequent values first, fill the first place of
+    every segment, then the second of every segment, and so on; so the records of one value lie in
+    segments of their own, one segment from the next. A value with a record for every segment
+    begins in the first one; a less frequent one that goes on in the next column leaves out a
+    segment at least.
     """
     n = len(codes)
     numerator, denominator = diversity.ratio
     if denominator == 1:
-        # Stretches of l with one record of a value; windows are as diverse as their parts.
+        # Segments of l with one record of a value; windows are as diverse as their parts.
         window, most = (numerator, 1) if window % numerator == 0 else (window, most)
-    stretches = max(1, n * most // window)
+    segments = max(1, n * most // window)
     counts = np.bincount(codes)
     by_value = np.lexsort((np.arange(n), codes, -counts[codes]))
     if most == 1:
-        sizes = n // stretches + (np.arange(stretches) < n % stretches)
+        sizes = n // segments + (np.arange(segments) < n % segments)
         begins = np.cumsum(sizes) - sizes
     else:
-        begins = -(-np.arange(stretches) * n // stretches)
+        begins = -(-np.arange(segments) * n // segments)
         sizes = np.diff(np.append(begins, n))
     column = np.arange(n) - np.repeat(begins, sizes)
     slots = np.lexsort((np.arange(n), column))

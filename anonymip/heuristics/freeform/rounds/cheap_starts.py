@@ -19,7 +19,7 @@ from anonymip.status import Stopped
 
 #: Records of a part of the start; the work grows with the part, not with the table.
 _PART = 1_000
-#: Share of the time that a method works before it makes a start.
+#: Share of the time that a method works before it finds a start.
 _BEGIN = 1 / 3
 #: Share of the time left that the start may take.
 _SHARE = 0.8
@@ -30,19 +30,19 @@ _SECONDS_A_RECORD = 5e-5
 
 @dataclass
 class StartingBudget(Budget):
-    """A budget that has a start made once, when a third of its time is spent.
+    """A budget that has a cheap start found once, when a third of its time is spent.
 
     Parameters
     ----------
-    begin
-        Makes the start; called from where the budget is asked.
+    find_start
+        Finds the start; called from where the budget is asked.
     """
 
-    begin: Callable[[], None] | None = None
+    find_start: Callable[[], None] | None = None
     _moment: float = math.inf
 
     @classmethod
-    def around(cls, budget: Budget, begin: Callable[[], None]) -> StartingBudget:
+    def around(cls, budget: Budget, find_start: Callable[[], None]) -> StartingBudget:
         """Return a budget with the limits, the listener and the interrupt of another."""
         left = budget.remaining()
         moment = math.inf if left is None else time.monotonic() + left * _BEGIN
@@ -51,15 +51,15 @@ class StartingBudget(Budget):
             budget.progress,
             budget._interrupted,
             budget._compiled,
-            begin,
+            find_start,
             moment,
         )
 
     def stop_reason(self) -> Stopped | None:
         """Return why to stop now, or None to go on."""
-        if self.begin is not None and time.monotonic() >= self._moment:
-            begin, self.begin = self.begin, None
-            begin()
+        if self.find_start is not None and time.monotonic() >= self._moment:
+            find_start, self.find_start = self.find_start, None
+            find_start()
         return super().stop_reason()
 
 
@@ -90,7 +90,7 @@ def cheapest_start(
 
     Notes
     -----
-    Complexity: O(n log n + n k) and what the budget allows beyond.
+    Complexity: O(n log n + n k), and what the budget allows for SortGreedy.
     """
     recoding = problem.recoding
     assert isinstance(recoding, Freeform)
@@ -128,6 +128,6 @@ def cheapest_start(
 
 
 def _silent(budget: Budget) -> Budget:
-    """Return the budget without its listener: the start's progress is none of the method's."""
+    """Return the budget without its listener: progress of the start is not that of the method."""
     budget.progress = None
     return budget

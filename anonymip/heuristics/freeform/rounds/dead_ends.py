@@ -1,10 +1,16 @@
-"""Where the cheapest matches of all leave records without any: how they find theirs after all."""
+"""Matches for the records that the cheapest matches of all leave without any."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
+    OriginalBlocks,
+    cheapest_original,
+    make_original_blocks,
+)
+from anonymip.heuristics.freeform.rounds.blocks.published_blocks import PublishedBlocks, make_blocks
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
     PairWeights,
@@ -13,12 +19,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     pair_weight,
     place_in_round,
 )
-from anonymip.heuristics.freeform.rounds.original_blocks import (
-    OriginalBlocks,
-    cheapest_original,
-    make_original_blocks,
-)
-from anonymip.heuristics.freeform.rounds.published_blocks import PublishedBlocks, make_blocks
 from anonymip.heuristics.freeform.rounds.round_turns import (
     Turns,
     find_any_original,
@@ -100,6 +100,7 @@ def _cheapest_exchange(
             taken = pair_weight(weights, i, record)
             if limited and taken == np.inf:
                 continue
+            # Handing over costs what the two pay more; the giver then takes its cheapest other.
             compared += 1
             saved = pair_weight(weights, owner, record)
             if best >= 0 and rising and taken - saved >= least:
@@ -125,7 +126,7 @@ def match_originals_left(
 ) -> None:
     """Find sets for the originals that found none, in lexicographic order.
 
-    The nearest predecessor or successor that can hands over its set, as the paper words it.
+    The nearest predecessor or successor that can hands over its set, as in the text of the paper.
 
     Parameters
     ----------

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.heuristics.freeform.rounds.blocks.published_blocks import (
+    PublishedBlocks,
+    cheapest_published,
+    fill_room,
+    make_blocks,
+    new_blocks,
+)
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
     PairWeights,
     PathSearch,
     add,
     place_in_round,
-)
-from anonymip.heuristics.freeform.rounds.published_blocks import (
-    PublishedBlocks,
-    cheapest_published,
-    fill_room,
-    make_blocks,
-    new_blocks,
 )
 from anonymip.heuristics.freeform.rounds.round_turns import (
     Turns,

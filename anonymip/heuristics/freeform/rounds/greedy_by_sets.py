@@ -1,22 +1,22 @@
-"""One round of the greedy rule in which the published records choose whom they take in."""
+"""One round of the greedy rule in which the published records choose the originals they take."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.freeform.rounds.growing_cover import (
-    GrowingCover,
-    PairWeights,
-    PathSearch,
-    add,
-)
-from anonymip.heuristics.freeform.rounds.original_blocks import (
+from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
     OriginalBlocks,
     cheapest_original,
     leave_blocks,
     make_original_blocks,
     new_original_blocks,
+)
+from anonymip.heuristics.freeform.rounds.growing_cover import (
+    GrowingCover,
+    PairWeights,
+    PathSearch,
+    add,
 )
 from anonymip.heuristics.freeform.rounds.round_turns import (
     Turns,

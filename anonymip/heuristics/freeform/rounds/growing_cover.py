@@ -8,14 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
-from anonymip.heuristics.freeform.set_growth import (
-    SetStates,
-    SetTerms,
-    increase,
-    rebuild,
-    set_loss,
-    take,
-)
+from anonymip.heuristics.freeform.set_growth import SetStates, increase, rebuild, set_loss, take
+from anonymip.heuristics.freeform.set_terms import SetTerms
 from anonymip.runtime.kernels import kernel
 
 
@@ -151,9 +145,9 @@ def _start(search: PathSearch, room: NDArray[np.int64], record: int) -> int:
 
 
 @kernel
-def _walk_back(cover: GrowingCover, search: PathSearch, record: int, home: int) -> None:
+def _walk_back(cover: GrowingCover, search: PathSearch, record: int, target: int) -> None:
     """Let the last original of a path move into a set, each before it into the place left."""
-    add(cover, home, record)
+    add(cover, target, record)
     while search.source[record] != record:
         before = search.source[record]
         replace(cover, search.through[record], record, before)
@@ -194,6 +188,7 @@ def place_in_round(
     needy = _start(search, room, record)
     head, tail = 0, 1
     while head < tail:
+        # The end of a path: a set with room that may take in the original reached.
         moving = search.queue[head]
         head += 1
         for at in range(needy):
@@ -204,6 +199,7 @@ def place_in_round(
                 room[i] -= 1
                 _walk_back(cover, search, moving, i)
                 return True
+        # Else it may displace any original that joined its set in this round.
         for i in range(len(room)):
             if floor[i] == cover.sizes[i] or covers(cover, i, moving):
                 continue
@@ -257,6 +253,7 @@ def place_anywhere(
     needy = _start(search, room, record)
     head, tail = 0, 1
     while head < tail:
+        # The end of a path: a set with room that may take in the original reached.
         moving = search.queue[head]
         head += 1
         for at in range(needy):
@@ -268,6 +265,7 @@ def place_anywhere(
                 if limited:
                     _refresh_path(cover, weights, search, moving, i)
                 return True
+        # Else it may displace any original of a set but the set's own.
         for i in range(len(room)):
             if covers(cover, i, moving):
                 continue
@@ -285,11 +283,11 @@ def place_anywhere(
 
 @kernel
 def _refresh_path(
-    cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, home: int
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, target: int
 ) -> None:
     """Bring the states of the sets along a path up to date."""
     terms, states = weights.terms, weights.states
-    rebuild(terms, states, home, cover.members[home, : cover.sizes[home]])
+    rebuild(terms, states, target, cover.members[target, : cover.sizes[target]])
     while search.source[record] != record:
         i = search.through[record]
         rebuild(terms, states, i, cover.members[i, : cover.sizes[i]])
@@ -317,6 +315,7 @@ def fill_up(
     Complexity: O(n k reach) time, and O(n^2 k) for each path.
     """
     n = len(cover.sizes)
+    # Distances 1, -1, 2, -2, ... in the order of the records.
     for shift in range(1, 2 * reach + 1):
         distance = (shift + 1) // 2 if shift % 2 else -(shift // 2)
         for record in range(n):
@@ -330,6 +329,7 @@ def fill_up(
                     continue
                 take(weights.terms, weights.states, i, record)
             add(cover, i, record)
+    # Alternating paths for those that are left.
     missing = 0
     for record in range(n):
         while cover.degrees[record] < cover.wanted[record]:

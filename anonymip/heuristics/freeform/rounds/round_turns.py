@@ -1,4 +1,4 @@
-"""Who chose what in the present round, and how one hands its choice over to another."""
+"""The choices of the present round, and how one record hands its choice over to another."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
+    OriginalBlocks,
+    cheapest_original,
+    leave_blocks,
+)
+from anonymip.heuristics.freeform.rounds.blocks.published_blocks import (
+    PublishedBlocks,
+    cheapest_published,
+    fill_room,
+)
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
     PairWeights,
@@ -16,16 +26,6 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     pair_weight,
     place_in_round,
     replace,
-)
-from anonymip.heuristics.freeform.rounds.original_blocks import (
-    OriginalBlocks,
-    cheapest_original,
-    leave_blocks,
-)
-from anonymip.heuristics.freeform.rounds.published_blocks import (
-    PublishedBlocks,
-    cheapest_published,
-    fill_room,
 )
 from anonymip.runtime.kernels import kernel
 

@@ -22,13 +22,12 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 )
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
-    SetTerms,
     fill_losses,
     new_states,
     rebuild,
-    set_terms,
     take,
 )
+from anonymip.heuristics.freeform.set_terms import SetTerms, set_terms
 from anonymip.objectives import GCP
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem
@@ -39,8 +38,8 @@ from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Up to so many records the weights of a loss without tables are computed for all pairs; beyond,
-#: those of GCP stand in for them.
+#: Up to so many records the weights of a loss without tables are computed for all pairs; of more
+#: records those of GCP take their place.
 LARGEST_MATRIX = 1_000
 _BATCH = 20_000
 
@@ -144,7 +143,7 @@ class Rounds:
             PairWeights(terms, states, np.empty((size, size))),
             new_search(problem.n),
             watch,
-            StartingBudget.around(budget, lambda: rounds._begin()),
+            StartingBudget.around(budget, lambda: rounds._find_start()),
             sort_greedy,
         )
         rounds._fill_matrix()
@@ -207,7 +206,7 @@ class Rounds:
         missing = int((self.cover.wanted - self.cover.sizes).sum())
         cut_off = stopped is not None and missing > 0
         if cut_off and not self.starts:
-            self._begin()
+            self._find_start()
         start = self.starts[0] if cut_off and self.starts else None
         try:
             if missing:
@@ -255,7 +254,7 @@ class Rounds:
                 remedy="Use freeform-mip, a smaller k or weaker limits",
             ) from error
 
-    def _begin(self) -> None:
+    def _find_start(self) -> None:
         """Find a cheap start, to be returned if the rounds are cut off and lose more."""
         start = cheapest_start(
             self.problem, self.method, self.reciprocal, self.budget, self.sort_greedy
@@ -266,7 +265,7 @@ class Rounds:
     def _complete(self) -> int:
         reach = 2 * int(self.cover.wanted.max())
         if self.reciprocal:
-            from anonymip.heuristics.freeform.rounds.reciprocal_growth import fill_up_both_ways
+            from anonymip.heuristics.freeform.rounds.reciprocal.pairs import fill_up_both_ways
 
             return int(fill_up_both_ways(self.cover, self.weights, reach, self.limited))
         return int(fill_up(self.cover, self.weights, self.search, reach, self.limited))
@@ -278,10 +277,10 @@ class Rounds:
                 "missing, and every exchange tried breaks a limit",
                 remedy="Use freeform-mip, a smaller k or weaker limits",
             )
-        kind = "reciprocal cover" if self.reciprocal else "cover"
+        graph = "reciprocal cover" if self.reciprocal else "cover"
         proof = "was found" if self.reciprocal else "exists"
         return NoSolution(
-            f"no {kind} with these degrees {proof}: {missing} matches are missing",
+            f"no {graph} with these degrees {proof}: {missing} matches are missing",
             remedy="Give degrees that differ less",
         )
 
@@ -314,7 +313,7 @@ class Rounds:
 
 
 def _record_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (B,) losses of a record published with each set (B, s), infinite beyond a limit."""
+    """Return (B,) losses of a record published with each set (B, s), infinite where forbidden."""
     losses = losses_within_limits(problem, rows)
     return losses / rows.shape[1] if problem.compiled.aggregate == "sum" else losses
 

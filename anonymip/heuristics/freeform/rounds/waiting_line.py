@@ -68,7 +68,7 @@ def join_line(line: WaitingLine, record: int, weight: float, match: int) -> None
 
 @kernel
 def leave_line(line: WaitingLine) -> int:
-    """Take the first record out of the line and return it; -1 if nobody waits.
+    """Take the first record out of the line and return it; -1 if none waits.
 
     Complexity: O(log n) time.
     """

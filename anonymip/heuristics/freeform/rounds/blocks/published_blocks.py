@@ -18,7 +18,8 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     covers,
     pair_weight,
 )
-from anonymip.heuristics.freeform.set_growth import SetTerms, fill_table
+from anonymip.heuristics.freeform.set_growth import fill_table
+from anonymip.heuristics.freeform.set_terms import SetTerms
 from anonymip.runtime.kernels import kernel
 
 #: Records in a block.
@@ -103,6 +104,7 @@ def make_blocks(blocks: PublishedBlocks, weights: PairWeights, room: NDArray[np.
     terms, states = weights.terms, weights.states
     least = np.empty_like(blocks.table)
     for b in range((kept + _BLOCK - 1) // _BLOCK):
+        # Ends of ranges and penalties that no set of the block undercuts.
         blocks.low[:, b] = np.inf
         blocks.high[:, b] = -np.inf
         least[:] = np.inf
@@ -114,6 +116,7 @@ def make_blocks(blocks: PublishedBlocks, weights: PairWeights, room: NDArray[np.
             fill_table(terms, states, i, blocks.table)
             for value in range(len(least)):
                 least[value] = min(least[value], blocks.table[value])
+        # Value by value, so that the bounds of all blocks for one value are a row.
         for term in range(len(blocks.begin)):
             if blocks.begin[term] >= 0:
                 start = terms.table_start[term]
@@ -188,13 +191,14 @@ def cheapest_published(
             best, least = _scan_block(blocks, weights, cover, room, record, b, best, least)
         return best
     _fill_bounds(blocks, weights.terms, record, count)
-    # The block where the record itself stands is likely to hold a cheap one.
-    home = min(count - 1, np.searchsorted(blocks.items[: blocks.cursor[0]], record) // _BLOCK)
+    # First the block that holds the record itself: it is likely to hold a cheap one.
+    own = min(count - 1, np.searchsorted(blocks.items[: blocks.cursor[0]], record) // _BLOCK)
     if count > 0:
-        best, least = _scan_block(blocks, weights, cover, room, record, home, best, least)
+        best, least = _scan_block(blocks, weights, cover, room, record, own, best, least)
+    # A block whose bound is above the best, or equal to it with later records, has no better one.
     for b in range(count):
         bound = blocks.bounds[b]
-        if b == home or bound > least or (bound == least and blocks.items[b * _BLOCK] > best):
+        if b == own or bound > least or (bound == least and blocks.items[b * _BLOCK] > best):
             continue
         best, least = _scan_block(blocks, weights, cover, room, record, b, best, least)
     return best
@@ -204,7 +208,7 @@ def cheapest_published(
 def fill_room(
     blocks: PublishedBlocks, weights: PairWeights, room: NDArray[np.int64], i: int
 ) -> None:
-    """Take one place of published record i; make the blocks anew when half of them is full."""
+    """Take one place of published record i; remake the blocks when half of them are full."""
     room[i] -= 1
     if room[i] == 0:
         blocks.cursor[1] -= 1

@@ -1,7 +1,7 @@
 """Originals in blocks of neighbours, with bounds on what a set would pay for any of a block.
 
-The counterpart of :mod:`anonymip.heuristics.freeform.rounds.published_blocks`: one published record
-looks for the original that it takes in at the least weight.
+The counterpart of :mod:`anonymip.heuristics.freeform.rounds.blocks.published_blocks`: one
+published record looks for the original that it takes in at the least weight.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     covers,
     pair_weight,
 )
-from anonymip.heuristics.freeform.set_growth import SetStates, SetTerms, fill_table
+from anonymip.heuristics.freeform.set_growth import SetStates, fill_table
+from anonymip.heuristics.freeform.set_terms import SetTerms
 from anonymip.runtime.kernels import kernel
 
 #: Originals in a block.
@@ -105,6 +106,7 @@ def make_original_blocks(blocks: OriginalBlocks, terms: SetTerms, left: NDArray[
     -----
     Complexity: O(n m) time.
     """
+    # Items keep the order of the records, so that a block holds neighbours.
     kept = 0
     for record in range(len(left)):
         if left[record] > 0:
@@ -118,6 +120,7 @@ def make_original_blocks(blocks: OriginalBlocks, terms: SetTerms, left: NDArray[
     if len(blocks.bounds) == 0:
         return
     for b in range((kept + BLOCK - 1) // BLOCK):
+        # Least and greatest value, rank, or set of values modulo 64 of each term in the block.
         held = blocks.items[b * BLOCK : min(kept, (b + 1) * BLOCK)]
         for r in range(len(terms.range_up)):
             low, high = np.inf, -np.inf
@@ -151,11 +154,13 @@ def fill_bounds(
         low, high = states.low[i, r], states.high[i, r]
         down, up = terms.range_down[r], terms.range_up[r]
         least, most = blocks.low[r], blocks.high[r]
+        # A block within or across the range of the set may hold a record that widens nothing.
         for b in range(count):
             below, above = low - most[b], least[b] - high
             bounds[b] += down * (below if below > 0.0 else 0.0) + up * (
                 above if above > 0.0 else 0.0
             )
+    # A block that shares no bit with the set holds only values that are new to it.
     for s in range(len(terms.set_sizes)):
         mask = np.uint64(0)
         begin = states.list_start[s]
@@ -267,6 +272,7 @@ def cheapest_original(
     Complexity: O(v + (n / 32 + 32 b) m) time for v values of all attributes, b being the blocks
     whose bound does not rule them out.
     """
+    # What each value would cost this set, once for all blocks.
     count = (blocks.cursor[0] + BLOCK - 1) // BLOCK
     bounded = len(blocks.bounds) > 0
     if weights.matrix.shape[0] == 0:
@@ -278,13 +284,14 @@ def cheapest_original(
         for b in range(count):
             best, least = _scan_block(blocks, weights, cover, left, i, both_ways, b, best, least)
         return best, least
-    # First the block where the record itself stands: it is likely to hold a cheap one.
-    home = int(np.searchsorted(blocks.items[: blocks.cursor[0]], i)) // BLOCK
-    if home < count:
-        best, least = _scan_block(blocks, weights, cover, left, i, both_ways, home, best, least)
+    # First the block that holds the record itself: it is likely to hold a cheap one.
+    own = int(np.searchsorted(blocks.items[: blocks.cursor[0]], i)) // BLOCK
+    if own < count:
+        best, least = _scan_block(blocks, weights, cover, left, i, both_ways, own, best, least)
+    # A block whose bound is above the best, or equal to it with later records, has no better one.
     for b in range(count):
         bound = blocks.bounds[b]
-        if bound > least or b == home or (bound == least and blocks.items[b * BLOCK] > best):
+        if bound > least or b == own or (bound == least and blocks.items[b * BLOCK] > best):
             continue
         best, least = _scan_block(blocks, weights, cover, left, i, both_ways, b, best, least)
     return best, least
@@ -294,7 +301,7 @@ def cheapest_original(
 def leave_blocks(
     blocks: OriginalBlocks, terms: SetTerms, left: NDArray[np.int64], record: int
 ) -> None:
-    """Count a set found by an original; make the blocks anew when half of them found all."""
+    """Count a set found by an original; remake the blocks when half of them found all."""
     left[record] -= 1
     if left[record] == 0:
         blocks.cursor[1] -= 1

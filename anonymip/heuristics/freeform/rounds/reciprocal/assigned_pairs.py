@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.graphs.weighted.assignment import assign
-from anonymip.heuristics.freeform.rounds.reciprocal_growth import (
+from anonymip.heuristics.freeform.rounds.reciprocal.pairs import (
     make_pair,
     open_records,
     pair_in_order,
@@ -86,7 +86,7 @@ def _pairs(cycle: list[int], costs: NDArray[np.floating[Any]]) -> list[tuple[int
     """Return the cheapest pairs of neighbours in a cycle that leave out at most one record.
 
     With an odd number of records every second edge, twice around, is a list in which the pairs
-    that leave out one record stand side by side.
+    that leave out one record are consecutive.
     """
     m = len(cycle)
     if m < 2:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights, covers
-from anonymip.heuristics.freeform.rounds.reciprocal_growth import (
+from anonymip.heuristics.freeform.rounds.reciprocal.pairs import (
     OpenRecords,
     cheapest_partner,
     make_pair,
@@ -84,7 +84,7 @@ def _pair_cheapest(
 
 
 @kernel
-def _look(
+def _join(
     cover: GrowingCover, weights: PairWeights, open_: OpenRecords, line: WaitingLine, record: int
 ) -> None:
     other, weight = cheapest_partner(cover, weights, open_, record)
@@ -111,8 +111,9 @@ def _cheapest_step(
             record = cursor[0]
             cursor[0] += 1
             if open_.room[record] > 0:
-                _look(cover, weights, open_, line, record)
+                _join(cover, weights, open_, line, record)
             continue
+        # The cheapest pair that was known when its record joined; by now a partner may be full.
         record = leave_line(line)
         if record < 0:
             return n + open_.room.sum() + cursor[1]
@@ -123,5 +124,5 @@ def _cheapest_step(
             make_pair(cover, weights, open_, record, other)
             cursor[1] += 2
         if open_.room[record] > 0:
-            _look(cover, weights, open_, line, record)
+            _join(cover, weights, open_, line, record)
     return cursor[0] + cursor[1]

@@ -7,19 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
+    OriginalBlocks,
+    cheapest_original,
+    leave_blocks,
+    make_original_blocks,
+    new_original_blocks,
+)
 from anonymip.heuristics.freeform.rounds.growing_cover import (
     GrowingCover,
     PairWeights,
     add,
     covers,
     pair_weight,
-)
-from anonymip.heuristics.freeform.rounds.original_blocks import (
-    OriginalBlocks,
-    cheapest_original,
-    leave_blocks,
-    make_original_blocks,
-    new_original_blocks,
 )
 from anonymip.heuristics.freeform.set_growth import increase, rebuild, set_loss, take
 from anonymip.runtime.kernels import kernel
@@ -37,7 +37,7 @@ class OpenRecords(NamedTuple):
     pairs
         (pairs, 2) pairs made in this round, in order.
     cursor
-        (2,) pairs made; records looked after so far.
+        (2,) pairs made; records served so far.
     """
 
     room: NDArray[np.int64]
@@ -72,8 +72,8 @@ def join_both(cover: GrowingCover, one: int, other: int) -> None:
 
 
 @kernel
-def part_both(cover: GrowingCover, one: int, other: int) -> None:
-    """Let two records no longer cover each other."""
+def separate(cover: GrowingCover, one: int, other: int) -> None:
+    """Let two records cover each other no longer."""
     _drop(cover, one, other)
     _drop(cover, other, one)
 
@@ -94,7 +94,7 @@ def cheapest_partner(
 ) -> tuple[int, float]:
     """Return the record with room that pairs with a record at the least weight both ways, or -1.
 
-    The weight comes with it. Nobody pairs with itself: every set holds its own record already.
+    The weight comes with it. No record pairs with itself: every set holds its own record already.
     """
     return cheapest_original(open_.blocks, weights, cover, open_.room, record, True)
 
@@ -129,11 +129,12 @@ def take_partner_over(
                 or pair_weight(weights, record, taken) == np.inf
             ):
                 continue
-            open_.room[record] -= 1  # not to itself
+            # The partner left behind must find another, and not this record.
+            open_.room[record] -= 1
             other, _ = cheapest_partner(cover, weights, open_, left)
             open_.room[record] += 1
             if other >= 0:
-                part_both(cover, taken, left)
+                separate(cover, taken, left)
                 join_both(cover, taken, record)
                 open_.pairs[place] = (taken, record)
                 leave_blocks(open_.blocks, weights.terms, open_.room, record)
@@ -149,7 +150,7 @@ def take_partner_over(
 def pair_in_order(
     cover: GrowingCover, weights: PairWeights, open_: OpenRecords, limited: bool, amount: int
 ) -> int:
-    """Look after up to `amount` further records in order; return how many are done."""
+    """Serve up to `amount` further records in order; return how many are done."""
     n = len(open_.room)
     for _ in range(amount):
         record = open_.cursor[1]
@@ -193,16 +194,16 @@ def _try_exchange(
     far: int,
     limited: bool,
 ) -> bool:
-    """Part two partners and give each to one of two records, unless a limit forbids it."""
-    part_both(cover, near, far)
+    """Separate two partners and give each to one of two records, unless a limit forbids it."""
+    separate(cover, near, far)
     join_both(cover, one, near)
     join_both(cover, other, far)
     if not limited:
         return True
     kept = _all_keep_limits(cover, weights, one, other, near, far)
     if not kept:
-        part_both(cover, one, near)
-        part_both(cover, other, far)
+        separate(cover, one, near)
+        separate(cover, other, far)
         join_both(cover, near, far)
         _all_keep_limits(cover, weights, one, other, near, far)
     return kept
@@ -221,7 +222,7 @@ def _exchange(
         kept = _keep_limits(cover, weights, one)
         if _keep_limits(cover, weights, other) and kept:
             return True
-        part_both(cover, one, other)
+        separate(cover, one, other)
         _keep_limits(cover, weights, one)
         _keep_limits(cover, weights, other)
     for distance in range(1, n):
@@ -253,10 +254,11 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, lim
     What is missing then is found by exchanges: if x and y lack a partner and know each other
     (or are one record that lacks two), some a that x does not know has a partner b that y does
     not know, since a has as many partners as wanted and y fewer, and x is one of y's but not of
-    a's; a and b part, x takes a and y takes b. Where all sets have one size and nothing is
+    a's; a and b separate, x takes a and y takes b. Where all sets have one size and nothing is
     forbidden this never fails.
     """
     n = len(cover.sizes)
+    # Pairs of records near each other in the order, the nearest first.
     for distance in range(1, min(reach, n - 1) + 1):
         for one in range(n):
             other = (one + distance) % n
@@ -273,6 +275,7 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, lim
                 take(terms, states, one, other)
                 take(terms, states, other, one)
             join_both(cover, one, other)
+    # What is left: one exchange for two records that lack a partner each, or one that lacks two.
     missing = 0
     for one in range(n):
         while cover.sizes[one] < cover.wanted[one]:

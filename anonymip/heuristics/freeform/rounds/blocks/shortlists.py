@@ -1,4 +1,4 @@
-"""Shortlists of originals: the cheapest few of each published record, found in one look."""
+"""Shortlists of originals: the cheapest few of each published record, found in one search."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights
-from anonymip.heuristics.freeform.rounds.original_blocks import (
+from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
     BLOCK,
     OriginalBlocks,
     fill_bounds,
     weigh_block,
 )
+from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights
 from anonymip.heuristics.freeform.set_growth import fill_table
 from anonymip.runtime.kernels import kernel
 
 #: Originals on a first shortlist: bounds rule out fewer blocks the longer it is.
 _FIRST = 2
-#: Originals on later ones: whoever lost some originals to others is likely to lose more.
+#: Originals on later ones: a record that lost some originals to others is likely to lose more.
 _LONGEST = 32
 
 
 class Shortlists(NamedTuple):
-    """The cheapest originals of each published record when it last looked for some.
+    """The cheapest originals of each published record when it last searched.
 
     Originals that found all their sets since are passed over; none comes back within a round.
 
@@ -35,7 +35,7 @@ class Shortlists(NamedTuple):
     cursor
         (n, 2) the next place; places filled.
     marks
-        (n,) last published record in whose look an original was left out, being in its set.
+        (n,) last published record whose search left an original out, being in its set.
     """
 
     records: NDArray[np.int64]
@@ -105,15 +105,15 @@ def _fill(
     bounded = len(blocks.bounds) > 0
     if weights.matrix.shape[0] == 0:
         fill_table(weights.terms, weights.states, i, blocks.table)
-    home = -1
+    own = -1
     if bounded:
         fill_bounds(blocks, weights.terms, weights.states, i, count)
-        # First the block where the record itself stands: it is likely to hold cheap ones.
-        home = int(np.searchsorted(blocks.items[: blocks.cursor[0]], i)) // BLOCK
-        if home < count:
-            _scan(lists, blocks, weights, left, i, longest, home)
+        # First the block that holds the record itself: it is likely to hold cheap ones.
+        own = int(np.searchsorted(blocks.items[: blocks.cursor[0]], i)) // BLOCK
+        if own < count:
+            _scan(lists, blocks, weights, left, i, longest, own)
     for b in range(count):
-        if b == home:
+        if b == own:
             continue
         if bounded and lists.cursor[i, 1] == longest:
             worst, last = lists.costs[i, longest - 1], lists.records[i, longest - 1]
@@ -140,6 +140,7 @@ def _scan(
             blocks.weights[at - begin] = weights.matrix[i, blocks.items[at]]
     else:
         weigh_block(blocks, weights.terms, weights.states, i, begin, end)
+    # The list is sorted by weight, then by number; its last entry is the one to undercut.
     records, costs, held = lists.records[i], lists.costs[i], lists.cursor[i, 1]
     worst, last = (costs[longest - 1], records[longest - 1]) if held == longest else (np.inf, -1)
     for at in range(begin, end):
@@ -148,6 +149,7 @@ def _scan(
             continue
         if left[record] == 0 or lists.marks[record] == i:
             continue
+        # Later entries move one place back, and off a full list.
         place = held if held < longest else longest - 1
         while place > 0 and (
             costs[place - 1] > weight

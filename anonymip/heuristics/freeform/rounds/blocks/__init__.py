@@ -1,0 +1,1 @@
+"""Records in blocks of neighbours: bounds rule out most of them."""

@@ -1,0 +1,1 @@
+"""Rounds of reciprocal covers: records take in each other."""
