@@ -140,7 +140,7 @@ def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
 def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     """Return whether all values of a numeric column are whole numbers.
 
-    Those that doubles cannot tell from their neighbours are none.
+    Those that doubles cannot distinguish from their neighbours are none.
     """
     values = series[~missing_rows(series, missing)]
     if _neither_number_nor_text(values).any():

@@ -1,4 +1,4 @@
-"""What is known of each attribute apart from the records: names, kinds, domains, weights."""
+"""What is known of each attribute without the records: names, kinds, domains, weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anonymip.instances.microdata import Microdata
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
 _NARROWEST, _WIDEST = 1e-300, 1e300
-#: Beyond so many, doubles do not tell one whole number from the next.
+#: Beyond so many, doubles do not distinguish one whole number from the next.
 _MOST_WHOLE = 2**53
 
 
@@ -55,7 +55,7 @@ class Domains:
         ------
         InputError
             If the ends of a numeric domain are too far apart or too close to scale by, or hold
-            more whole numbers than can be told apart.
+            more whole numbers than can be distinguished.
         """
         given = microdata.attributes
         ends = np.array(
@@ -74,7 +74,7 @@ class Domains:
             if attribute.integer and high - low > _MOST_WHOLE:
                 raise InputError(
                     f"column {attribute.name!r} is of whole numbers, and its domain holds more of "
-                    "them than can be told apart",
+                    "them than can be distinguished",
                     remedy="Change its unit, or declare integer = false",
                 )
         return cls(

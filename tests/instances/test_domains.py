@@ -49,7 +49,7 @@ def test_attributes_are_found_by_name() -> None:
     assert error.value.remedy == "Quasi-identifiers are age, pay, sex"
 
 
-def test_more_whole_numbers_than_can_be_told_apart_are_refused() -> None:
+def test_more_whole_numbers_than_can_be_distinguished_are_refused() -> None:
     """A column declared to be of whole numbers, with a range of 10^100 of them."""
     frame = pd.DataFrame({"far": [0.0, 3e100, 9e100]})
     data = Microdata(frame, (Attribute("far", integer=True),))

@@ -166,7 +166,7 @@ class Hierarchy:
         -----
         Bands of whole numbers are labelled by their first and last number, ``20..24``. If a value,
         a width or the origin is not whole, the upper end is not part of the band: ``2.5..<5``.
-        Bands keep their width at the ends of the domain, so labels do not tell where it ends.
+        Bands keep their width at the ends of the domain, so labels do not reveal where it ends.
 
         Examples
         --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -73,21 +72,12 @@ def triangle_table(edges: Sequence[Edge], *, binary: bool = False) -> Microdata:
     return _categorical(table)
 
 
-def triangle_optimum(edges: Sequence[Edge], *, binary: bool = False) -> int:
-    """Return the stars of the table's optimum if the edges split as the reduction asks.
-
-    9 m t, or 9 m for the binary table: otherwise the optimum is greater.
-    """
-    blocks = 1 if binary else len(edges).bit_length()
-    return 3 * len(edges) * blocks
-
-
 def block_table(k: int) -> Microdata:
     """Return k records of k blocks of 2^(k-2) bits, record i with ones in block i alone [1]_.
 
     All pairs of records differ in 2^(k-1) bits, as in :func:`alternating_table`. Yet, with l =
     2^(k-2), the class of all k records costs k^2 l stars here and less than 4 k l there: distances
-    alone cannot tell.
+    alone do not decide.
 
     Parameters
     ----------
@@ -208,19 +198,6 @@ def set_cover_table(
     for at, chosen in enumerate(sets):
         rows += [(f"u{element}", f"s{at}", f"s{at}") for element in chosen]
     return _categorical(np.array(rows, dtype=object)), ((1, 2), (0,))
-
-
-def set_cover_optimum(elements: int, sets: Sequence[tuple[int, int, int]]) -> int:
-    """Return the stars of the optimum of :func:`set_cover_table`, by trying all covers.
-
-    Complexity: exponential in the number of sets.
-    """
-    universe = set(range(elements))
-    for size in range(len(sets) + 1):
-        for chosen in combinations(sets, size):
-            if set().union(*chosen) >= universe:
-                return 4 * elements + 3 * len(sets) + 3 * size
-    raise InputError("the sets do not cover the universe", remedy="Add sets")
 
 
 def greedy_trap(m: int) -> tuple[Microdata, tuple[Starred, ...]]:

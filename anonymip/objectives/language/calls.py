@@ -1,4 +1,4 @@
-"""Calls of an objective's function; what it raises or returns is its author's to mend."""
+"""Calls of an objective's function; what it raises or returns is for its author to correct."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _checked(name: str, losses: NDArray[np.float64], batch: int, unit: str) -> N
 
 
 def _call(objective: RecordLoss, record: Record) -> Any:
-    """Call the objective's function; whatever it raises is its author's to mend."""
+    """Call the objective's function; whatever it raises is for its author to correct."""
     try:
         return objective.loss(record)
     except AnonymipError:

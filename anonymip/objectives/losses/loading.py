@@ -135,7 +135,7 @@ def _execute(file: Path) -> object:
     try:
         specification.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        # Whatever the user's file raises is the user's to mend, not an internal error.
+        # Whatever the user's file raises is for the user to correct, not an internal error.
         del sys.modules[name]
         raise InputError(
             f"{file} fails with {type(error).__name__}: {error}", remedy="Correct the file"

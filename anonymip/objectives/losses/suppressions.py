@@ -86,7 +86,7 @@ class Suppressions(Objective):
                 raise unknown_column(name, "column with a cost", list(record.attributes))
         lossy = {a: np.where(record.spread[a] > 0, 1.0, 0.0) for a in record.attributes}
         total = sum(float(self.costs.get(a, 1.0)) * lossy[a] for a in record.attributes)
-        # Nothing is subtracted: a dear column must not blur a cheap pattern.
+        # Nothing is subtracted: a costly column must not blur a cheap pattern.
         priced: Any = 0.0
         other: Any = 1.0
         for pattern, cost in self.patterns.items():

@@ -65,15 +65,15 @@ class CompleteRelease:
             columns.append(np.concatenate(pair))
         group = dense_rows(np.stack(columns, axis=1)) if columns else np.zeros(n + published.n)
         group = group.astype(np.int64)
-        held, shown = (
+        in_original, in_release = (
             np.bincount(part, minlength=group.max() + 1) for part in np.split(group, [n])
         )
-        if (shown > held).any():
+        if (in_release > in_original).any():
             return None
         # Of records with equal values it does not matter which is left out.
         order = np.argsort(group[:n], kind="stable")
         place = np.arange(n) - np.searchsorted(group[:n][order], group[:n][order])
-        left_out = order[place >= shown[group[:n][order]]]
+        left_out = order[place >= in_release[group[:n][order]]]
         stars = np.array([[len(cells) for cells in published.cells]], np.int32)
         untouched = {}
         for name, column in published.untouched.items():

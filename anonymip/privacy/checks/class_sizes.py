@@ -44,8 +44,8 @@ class ClassSizes:
         starred = int(stars.sum())
         if manifest.stars_are_class:
             return cls(sizes, first, starred, 0)
-        shown = ~stars[first]
-        return cls(sizes[shown], first[shown], starred, starred)
+        visible = ~stars[first]
+        return cls(sizes[visible], first[visible], starred, starred)
 
     @property
     def smallest(self) -> int | None:

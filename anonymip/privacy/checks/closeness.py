@@ -14,7 +14,7 @@ from anonymip.privacy.reading.tables import distinct
 
 def far_classes(
     everybody: NDArray[np.object_],
-    shown: NDArray[np.object_],
+    published: NDArray[np.object_],
     labels: NDArray[np.int64],
     most: Fraction,
     *,
@@ -26,7 +26,7 @@ def far_classes(
     ----------
     everybody
         (n,) sensitive values of all records, those left out included.
-    shown, labels
+    published, labels
         (rows,) values of the published rows, and their classes, from 0.
     most
         The distance allowed, compared without rounding.
@@ -39,7 +39,7 @@ def far_classes(
     values it is the sum of the differences between the shares of values up to each, divided by
     v - 1. Complexity: O(n + classes x values), in whole numbers of any size.
     """
-    values, codes = distinct(np.concatenate([everybody, shown]))
+    values, codes = distinct(np.concatenate([everybody, published]))
     scale = _numbers(values) if ordered else None
     if scale is not None:
         line = sorted(set(scale))

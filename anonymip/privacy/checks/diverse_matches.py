@@ -2,8 +2,8 @@
 
 The page ``docs/diversity.md`` says what is asked and why. With K matches a record, a release is
 diverse if its consistency graph has a part in which every record has K rows and every row K
-records, no value is shown by more than K/l rows of a record, and no value is that of more than K/l
-records of a row. Such a part is a flow: from each record through a gate for each shown value, over
+records, no more than K/l rows of a record publish one value, and no more than K/l records of a row
+have one. Such a part is a flow: from each record through a gate for each published value, over
 the match, and through a gate for each record's value into the row.
 """
 
@@ -122,8 +122,8 @@ def _poor_record(
         sizes = np.diff(starts)[target]
         place = np.repeat(starts[target], sizes) + np.arange(sizes.sum())
         place -= np.repeat(np.cumsum(sizes) - sizes, sizes)
-        shown = np.repeat(source, sizes) * width + pairs[place] % width
-        shows, value = np.unique(shown, return_inverse=True)
+        pairs_seen = np.repeat(source, sizes) * width + pairs[place] % width
+        shows, value = np.unique(pairs_seen, return_inverse=True)
         rows = np.bincount(value.ravel(), counts[place]).astype(np.int64)
         cuts = np.searchsorted(shows, np.arange(part.a + 1) * width)
         poor = np.flatnonzero(~_met(rows, cuts, promised, k))
@@ -198,7 +198,7 @@ class _DiversePart(GraphPart):
                 return int(short[0])
 
     def _set_gates(self) -> None:
-        """Count the gates: one of a record and a shown value, one of a row and a value.
+        """Count the gates: one of a record and a published value, one of a row and a value.
 
         A gate that its matches cannot fill is left out. Nodes are records, rows, then gates.
         """

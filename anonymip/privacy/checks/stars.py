@@ -113,8 +113,8 @@ def level_problems(
         if nodes is None:
             right = [cell.suppressed if level else _is_exact(column, cell) for cell in cells]
         else:
-            shown = {path[min(level, len(path) - 1)] for path in nodes.paths}
-            right = [cell.node in shown for cell in cells]
+            labels = {path[min(level, len(path) - 1)] for path in nodes.paths}
+            right = [cell.node in labels for cell in cells]
         problems += _wrong_cells(
             published, attribute, right, f"is not on level {level}", exempt=exempt
         )
@@ -130,7 +130,7 @@ def recoded_problems(
 ) -> list[str]:
     """Return whether more rows than records look as the levels make a record look.
 
-    A short path ends in the root, so that the root stands on several levels: only the original
+    A short path ends in the root, so that the root is on several levels: only the original
     says whether a cell is on the declared one for its record.
 
     Parameters
@@ -146,7 +146,7 @@ def recoded_problems(
     -----
     Complexity: O(m n log n).
     """
-    shown = np.empty(published.codes.shape, np.int64)
+    published_label = np.empty(published.codes.shape, np.int64)
     due = np.empty(records.codes.shape, np.int64)
     for attribute, column in enumerate(published.columns):
         level, nodes = levels[column.name], hierarchies.get(column.name)
@@ -166,12 +166,12 @@ def recoded_problems(
             due_texts = [str(value) for value in records.levels[attribute]]
             texts = [next(iter(cell.members), None) for cell in published.cells[attribute]]
         for found, codes, into in (
-            (texts, published.codes[:, attribute], shown),
+            (texts, published.codes[:, attribute], published_label),
             (due_texts, records.codes[:, attribute], due),
         ):
             ids = np.array([number.setdefault(text, len(number)) for text in found], np.int64)
             into[:, attribute] = ids[codes]
-    labels = dense_rows(np.concatenate([shown[~exempt], due]))
+    labels = dense_rows(np.concatenate([published_label[~exempt], due]))
     kept = int(np.count_nonzero(~exempt))
     there = np.bincount(labels[:kept], minlength=labels.max() + 1)
     wanted = np.bincount(labels[kept:], minlength=labels.max() + 1)

@@ -49,7 +49,7 @@ def truth_problems(
         The two tables. If the release has fewer rows, every row still needs a record of its own;
         the other records are left out.
     in_order
-        Whether published row i stands for original record i, or for the i-th one that is not left
+        Whether published row i belongs to original record i, or to the i-th one that is not left
         out; else any one-to-one assignment of records to rows will do.
     is_cover
         Whether sensitive and kept values follow an assignment of their own: then only the cells
@@ -82,7 +82,7 @@ def truth_problems(
             "often than in the original."
             for row in surplus
         ]
-    # A row of stars takes any record: one stands for each record that is left out, beside the rows
+    # A row of stars takes any record: one is added for each record that is left out, to the rows
     # with its sensitive and kept values.
     count = original.n - published.n
     left_out = np.bincount(before) - np.bincount(after, minlength=int(before.max()) + 1)

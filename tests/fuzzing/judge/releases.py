@@ -265,7 +265,7 @@ def release_problems(asked: Asked, path: Path, manifest_path: Path) -> list[str]
     both = [sorted(set(one) & set(other)) for one, other in zip(fits, shown, strict=True)]
     by_row = [[i for i in range(table.n) if row in both[i]] for row in range(len(rows))]
     if matching(by_row, table.n) is None:
-        wrong.append("the rows cannot be handed to the records that they tell of")
+        wrong.append("the rows cannot be handed to the records that they describe")
     if asked.recoding in COVERS:
         wrong += _cover_problems(asked, fits, rows)
     else:

@@ -13,10 +13,8 @@ from anonymip.instances.library.reductions import (
     alternating_table,
     block_table,
     greedy_trap,
-    set_cover_optimum,
     set_cover_table,
     tight_cycle_table,
-    triangle_optimum,
     triangle_table,
 )
 
@@ -42,10 +40,10 @@ def test_aggarwal_theorem_1(
     """9 m t exactly if the edges split into triangles; 9 m if into triangles and 4-stars."""
     ternary = proven(triangle_table(edges), 3)
     binary = proven(triangle_table(edges, binary=True), 3)
-    assert ternary >= triangle_optimum(edges) == 9 * 2 * 3
-    assert binary >= triangle_optimum(edges, binary=True) == 9 * 2
-    assert (ternary == triangle_optimum(edges)) is splits
-    assert (binary == triangle_optimum(edges, binary=True)) is splits_with_stars
+    assert ternary >= 9 * 2 * 3
+    assert binary >= 9 * 2
+    assert (ternary == 9 * 2 * 3) is splits
+    assert (binary == 9 * 2) is splits_with_stars
 
 
 def test_aggarwal_figure_2() -> None:
@@ -119,7 +117,6 @@ def test_bredereck_theorem_1(
     """The optimum is 4 |U| + 3 |F| + 3 h for the smallest cover of h sets."""
     table, mask = set_cover_table(elements, sets)
     expected = 4 * elements + 3 * len(sets) + 3 * smallest
-    assert set_cover_optimum(elements, sets) == expected
     assert pattern_optimum(table, mask, 3) == expected
 
 

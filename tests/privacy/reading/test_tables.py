@@ -65,7 +65,7 @@ def test_what_is_no_table_is_malformed(tmp_path: Path, text: str) -> None:
         read_table(path)
 
 
-def test_repeated_names_are_told_by_position_only(tmp_path: Path) -> None:
+def test_repeated_names_are_named_by_position_only(tmp_path: Path) -> None:
     """The first line of a file without header holds values, which stay out of messages."""
     path = tmp_path / "table.csv"
     path.write_text("secret,secret\n", encoding="utf-8")

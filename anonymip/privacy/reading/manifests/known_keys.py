@@ -43,7 +43,7 @@ _KEYS = frozenset(
         "seed",
     )
 )
-#: Keys of the objects in a manifest, by where they stand.
+#: Keys of the objects in a manifest, by the key of the object.
 _INNER = {
     "objective": {"name", "value", "costs", "pattern_costs"},
     "bound": {"value", "method", "proof"},

@@ -31,7 +31,7 @@ def test_a_table_is_that_of_its_manifest(patients: Any, tmp_path: Path, name: st
     assert is_table_of(release) is True
 
 
-def test_another_table_is_told_without_the_original(patients: Any, tmp_path: Path) -> None:
+def test_another_table_is_reported_without_the_original(patients: Any, tmp_path: Path) -> None:
     """A table that would keep every promise of the manifest, and is not its own, fails."""
     original, release = with_digest(patients, tmp_path)
     lines = release.read_bytes().splitlines(keepends=True)
@@ -55,7 +55,7 @@ def test_what_cannot_be_said_is_not_claimed(patients: Any, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("key", ["assumed", "checked", "method", "options", "solver", "versions"])
-def test_missing_caveats_are_told(patients: Any, key: str) -> None:
+def test_missing_caveats_are_reported(patients: Any, key: str) -> None:
     """A manifest that does not say what it assumes, or how it was made, does not pass."""
     assert patients.verify().ok
     del patients.manifest[key]
