@@ -154,8 +154,8 @@ def test_impossible_limits_have_no_solution(label: str) -> None:
 
 @pytest.fixture(scope="module")
 def patients() -> Problem:
-    """Return a table with a sensitive column and a cap, of several hundred records."""
-    data = census(200, 5, seed=4)
+    """Return a table with a sensitive column and a cap, of a hundred records."""
+    data = census(100, 5, seed=4)
     frame = data.frame.copy()
     frame["illness"] = np.random.default_rng(5).choice(list("abcdef"), size=len(frame))
     name = next(a.name for a in data.attributes if a.is_numeric)
