@@ -7,6 +7,8 @@ limits and may still become a set below the cutoff.
 With a monotone record loss c, prices p and a set S to which x was added, a set T of t rows that
 contains both has a reduced cost of at least t c(S + x) - p(S + x) - (the t - |S| - 1 highest
 prices of the rows that may follow).
+
+One file, since the steps of one search write over the same arrays.
 """
 
 from __future__ import annotations

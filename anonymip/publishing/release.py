@@ -250,7 +250,7 @@ def publish(
     microdata = solution.problem.microdata
     refuse_layout(microdata, layout)
     refuse_choice(suppressed)
-    _refuse_telling_domains(solution)
+    _refuse_revealing_domains(solution)
     published = np.flatnonzero(published_records(solution, suppressed))
     is_seeded = rng is not None
     rng = np.random.default_rng() if rng is None else rng
@@ -316,7 +316,7 @@ def publish(
     )
 
 
-def _refuse_telling_domains(solution: Solution) -> None:
+def _refuse_revealing_domains(solution: Solution) -> None:
     """Refuse suppressed values that the published loss would give away."""
     observed = revealing_columns(solution)
     if observed:

@@ -1,4 +1,7 @@
-"""Kernels that move and swap rows between two classes, merge two classes and split one."""
+"""Kernels that move and swap rows between two classes, merge two classes and split one.
+
+One file, since one sweep weighs all of these moves against each other.
+"""
 
 from __future__ import annotations
 

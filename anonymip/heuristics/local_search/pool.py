@@ -3,6 +3,8 @@
 Identical rows need no telling apart, and a class of thousands of copies of one row is one entry.
 What a class loses when a copy leaves it or joins it is read off a view of the class in time that
 does not grow with its size.
+
+One file, since each kernel leaves all arrays of the pool true for the others.
 """
 
 from __future__ import annotations

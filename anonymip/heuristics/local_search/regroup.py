@@ -5,6 +5,8 @@ classes, and of those the one that lies farthest from all. With a monotone recor
 cut: a class S loses at least max(|S|, k) c(S) in the end, and a row without a class loses at least
 the least c(S + row). What a row would cost in each class is kept and brought up to date for the one
 class that a step changes.
+
+One file, since the steps of one search write over the same arrays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Open an output row, or add to one, by records of other rows: the move of the pattern search."""
+"""Open an output row, or add to one, by records of other rows: the move of the pattern search.
+
+One file, since it is one move: what is tried, weighed and taken back.
+"""
 
 from __future__ import annotations
 

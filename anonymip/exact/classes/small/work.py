@@ -1,6 +1,8 @@
 """What the solver of small sub-problems is told, and the workspaces that it writes over.
 
 Every array is made once, for the largest sub-problem; a call allocates nothing.
+
+One file, since every tuple stands beside what makes it, and one call makes them all.
 """
 
 from __future__ import annotations

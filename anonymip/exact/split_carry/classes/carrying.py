@@ -2,6 +2,8 @@
 
 A window holds rows in the order of the chain: the carried ones first, which are older, then the
 new ones. One rule for all engines, compiled; it knows classes, not losses.
+
+One file, since it is one rule, whose steps read the same window.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A chain of sub-problems for covers: freeform generalization and the notions weaker than it."""
+"""A chain of sub-problems for covers: freeform generalization and the notions weaker than it.
+
+One file, since its steps fill in, for covers, the one engine that drives chains.
+"""
 
 from __future__ import annotations
 
