@@ -28,6 +28,8 @@ class Formulation:
         Name of the recoding it models.
     size, build, set_start, read
         Its functions; the first refuses what the formulation does not model.
+    fitting
+        Makes of a problem what its size is asked of, and refuses others; None: the problem itself.
     also
         Names of further recodings that it models.
     """
@@ -39,6 +41,7 @@ class Formulation:
     set_start: str
     read: str
     also: tuple[str, ...] = ()
+    fitting: str | None = None
 
     def models(self, recoding: str) -> bool:
         """Return whether it models the problems of a recoding."""
@@ -55,6 +58,7 @@ def _of_pairs(name: str, set_start: str = "equivalence_start:set_start_equivalen
         f"{here}{name}:build_{name}",
         f"{here}{set_start}",
         f"{here}equivalence_start:read_equivalence",
+        fitting=f"{here}equivalence:fitting_context",
     )
 
 
@@ -72,8 +76,8 @@ FORMULATIONS = MappingProxyType(
                 "classes",
                 "anonymip.models.parts.set_columns:set_partition_size",
                 "anonymip.models.classes.set_partition:build_set_partition",
-                "anonymip.models.classes.set_partition:set_start_set_partition",
-                "anonymip.models.classes.set_partition:read_set_partition",
+                "anonymip.models.classes.set_partition_start:set_start_set_partition",
+                "anonymip.models.classes.set_partition_start:read_set_partition",
             ),
             Formulation(
                 "freeform",
@@ -176,7 +180,9 @@ def model_size(problem: Problem, formulation: str | None = None) -> int:
         If there is no such formulation, or it does not fit recoding, objective or size.
     """
     name = plain_formulation(problem.recoding.name) if formulation is None else formulation
-    size: int = _function(_find(name).size)(problem)
+    found = _find(name)
+    asked = problem if found.fitting is None else _function(found.fitting)(problem)
+    size: int = _function(found.size)(asked)
     return size
 
 

@@ -65,7 +65,7 @@ def build_bigm(
         If the recoding is another one, or the model would be too large.
     """
     context = fitting_context(problem, integer_ends)
-    _size(context)
+    bigm_size(context)
     with PauseGC():
         model = begin_model(context, "big-M")
         add_shared_ends(model, _larger_difference)
@@ -77,20 +77,8 @@ def build_bigm(
     return model
 
 
-def bigm_size(problem: Problem) -> int:
-    """Return about how many constraints, and binaries for curved losses, the model has.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, or the model would be too large.
-    """
-    return _size(fitting_context(problem))
-
-
-def _size(context: Context) -> int:
+def bigm_size(context: Context) -> int:
+    """Return the size of the model, or refuse it, see :func:`.equivalence.checked_size`."""
     return checked_size(context, "big-M", 2 * context.pairs * shared_size(context))
 
 

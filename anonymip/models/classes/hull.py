@@ -53,7 +53,7 @@ def build_hull(
         If the recoding is another one, or the model would be too large.
     """
     context = fitting_context(problem, integer_ends)
-    _size(context)
+    hull_size(context)
     with PauseGC():
         model = begin_model(context, "hull", disjuncts=True)
         fill_disjuncts(model)
@@ -69,20 +69,8 @@ def build_hull(
     return model
 
 
-def hull_size(problem: Problem) -> int:
-    """Return about how many constraints, and binaries for curved losses, the model has.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, or the model would be too large.
-    """
-    return _size(fitting_context(problem))
-
-
-def _size(context: Context) -> int:
+def hull_size(context: Context) -> int:
+    """Return the size of the model, or refuse it, see :func:`.equivalence.checked_size`."""
     return checked_size(context, "hull", _ROWS_OF_A_SPLIT * context.pairs * shared_size(context))
 
 

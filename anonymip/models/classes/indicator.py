@@ -45,7 +45,7 @@ def build_indicator(
         If the recoding is another one, or the model would be too large.
     """
     context = fitting_context(problem, integer_ends)
-    _size(context)
+    indicator_size(context)
     with PauseGC():
         model = begin_model(context, "indicator", disjuncts=True)
         fill_disjuncts(model)
@@ -54,20 +54,8 @@ def build_indicator(
     return model
 
 
-def indicator_size(problem: Problem) -> int:
-    """Return about how many constraints, and binaries for curved losses, the model has.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, or the model would be too large.
-    """
-    return _size(fitting_context(problem))
-
-
-def _size(context: Context) -> int:
+def indicator_size(context: Context) -> int:
+    """Return the size of the model, or refuse it, see :func:`.equivalence.checked_size`."""
     return checked_size(context, "indicator", context.pairs * shared_size(context))
 
 

@@ -114,7 +114,7 @@ def build_strengthened(
     if transitivity not in (True, False, "auto"):
         raise InputError(f"transitivity is {transitivity!r}", remedy="Use True, False or 'auto'")
     context = fitting_context(problem, integer_ends)
-    _size(context, transitivity)
+    strengthened_size(context, transitivity)
     with PauseGC():
         model = begin_model(context, "strengthened")
         add_shared_ends(model, _difference)
@@ -130,20 +130,8 @@ def build_strengthened(
     return model
 
 
-def strengthened_size(problem: Problem) -> int:
-    """Return about how many constraints, and binaries for curved losses, the model has.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective has no tables or is not proven monotone.
-    InputError
-        If the recoding is another one, or the model would be too large.
-    """
-    return _size(fitting_context(problem), "auto")
-
-
-def _size(context: Context, transitivity: bool | str) -> int:
+def strengthened_size(context: Context, transitivity: bool | str = "auto") -> int:
+    """Return the size of the model, or refuse it, see :func:`.equivalence.checked_size`."""
     rows = context.pairs * (2 * shared_size(context) + 2 * len(context.ranges) + 2)
     rows += 2 * context.pairs * len(context.sets)
     if _transitive(context, transitivity) and not context.needs_transitivity:

@@ -33,7 +33,7 @@ from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.models.freeform.cover_start import handed_over, of_degree
 from anonymip.models.parts.equivalence_context import linear
-from anonymip.models.parts.set_columns import MAX_COLUMNS
+from anonymip.models.parts.set_columns import MAX_COLUMNS, count_multisets, refusal_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 
@@ -127,11 +127,8 @@ def build_set_cover(
             problem.replace(k=degree, recoding=Freeform()), max_size=degree, max_sets=max_sets
         )
     if not sets.complete:
-        raise InputError(
-            f"the set-cover model has more than the {max_sets:,} sets that are allowed; about "
-            f"{set_cover_size(problem):,} are possible",
-            remedy="Use the formulation freeform, or a larger max_sets",
-        )
+        remedy = "Use the formulation freeform, or a larger max_sets"
+        raise refusal_of_sets("set-cover", max_sets, set_cover_size(problem), remedy)
     with PauseGC():
         model = pyo.ConcreteModel(name="freeform, set cover")
         model.context = CoverSets(problem, sets)
@@ -188,15 +185,7 @@ def set_cover_size(problem: Problem) -> int:
         If the model does not fit the problem.
     """
     degree = cover_degree(problem)
-    # Coefficients of the product of 1 + x + ... + x^m over the types.
-    multisets = np.zeros(degree + 1)
-    multisets[0] = 1.0
-    for count in problem.microdata.row_types().counts:
-        shifted = multisets.copy()
-        for copies in range(1, min(int(count), degree) + 1):
-            shifted[copies:] += multisets[: degree + 1 - copies]
-        multisets = np.minimum(shifted, 1e18)
-    return int(multisets[degree])
+    return int(count_multisets(problem.microdata.row_types().counts, degree)[degree])
 
 
 def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:

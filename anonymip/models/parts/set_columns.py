@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
@@ -13,6 +14,8 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 #: Sets beyond which the model is not built.
 MAX_COLUMNS = 500_000
+#: Counts of sets go no higher.
+_MOST_COUNTED = 1e18
 
 
 def set_partition_size(problem: Problem) -> int:
@@ -32,17 +35,30 @@ def set_partition_size(problem: Problem) -> int:
         counts = problem.microdata.row_types().counts
     limit = problem.recoding.max_size(problem).size
     largest = problem.n if limit is None else min(limit, problem.n)
-    # Coefficients of the product of 1 + x + ... + x^m over the types. From far more sets than any
-    # model holds, more need not be counted.
+    # From far more sets than any model holds, more need not be counted.
     largest = min(largest, problem.k + 40)
+    return int(min(count_multisets(counts, largest)[problem.k :].sum(), _MOST_COUNTED))
+
+
+def count_multisets(counts: NDArray[np.int64], largest: int) -> NDArray[np.float64]:
+    """Return (largest + 1,) how many multisets of each size there are, at most 10**18 each.
+
+    Parameters
+    ----------
+    counts
+        (types,) how often each type may be in a multiset.
+    largest
+        Size of the largest that are counted.
+    """
+    # Coefficients of the product of 1 + x + ... + x^m over the types.
     multisets = np.zeros(largest + 1)
     multisets[0] = 1.0
     for count in counts:
         shifted = multisets.copy()
         for copies in range(1, min(int(count), largest) + 1):
             shifted[copies:] += multisets[: largest + 1 - copies]
-        multisets = np.minimum(shifted, 1e18)
-    return int(min(multisets[problem.k :].sum(), 1e18))
+        multisets = np.minimum(shifted, _MOST_COUNTED)
+    return multisets
 
 
 def refuse_other_recodings(problem: Problem) -> None:
@@ -96,9 +112,19 @@ def edge(problem: Problem) -> float:
 
 def too_many_sets(problem: Problem, max_sets: int) -> InputError:
     """Return the refusal of a model with too many columns."""
+    return refusal_of_sets(
+        "set-partition",
+        max_sets,
+        set_partition_size(problem),
+        "Use another formulation; build(problem, 'set-partition') also takes upper_bound, the "
+        "loss of a release that is known, and max_sets",
+    )
+
+
+def refusal_of_sets(name: str, max_sets: int, possible: int, remedy: str) -> InputError:
+    """Return the refusal of a model by sets that has more than are allowed."""
     return InputError(
-        f"the set-partition model has more than the {max_sets:,} sets that are allowed; "
-        f"about {set_partition_size(problem):,} are possible",
-        remedy="Use another formulation; build(problem, 'set-partition') also takes upper_bound, "
-        "the loss of a release that is known, and max_sets",
+        f"the {name} model has more than the {max_sets:,} sets that are allowed; about "
+        f"{possible:,} are possible",
+        remedy=remedy,
     )
