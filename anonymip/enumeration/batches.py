@@ -99,8 +99,8 @@ class _Search:
         # A row of a type follows only the row of this type before it.
         self.first_of_type = np.zeros(problem.n, np.bool_)
         self.first_of_type[rows.starts[:-1]] = True
-        self.prices = rows.prices[self.types]
-        self.cumulated = np.concatenate([[0.0], np.cumsum(self.prices)])
+        self.duals = rows.duals[self.types]
+        self.cumulated = np.concatenate([[0.0], np.cumsum(self.duals)])
         self.reason: str | None = None
         self.nodes = self.count = 0
         self._members: list[NDArray[np.int64]] = []
@@ -146,7 +146,7 @@ class _Search:
     def _keep(
         self, sets: NDArray[np.int64], records: NDArray[np.int64], losses: NDArray[np.float64]
     ) -> None:
-        wanted = losses - self.prices[sets].sum(axis=1) < self.request.cutoff
+        wanted = losses - self.duals[sets].sum(axis=1) < self.request.cutoff
         diversity = self.problem.diversity
         if diversity is not None:
             wanted &= diversity.met_by(self.problem.microdata.sensitive_codes[records])
@@ -163,7 +163,7 @@ class _Search:
         size, n = sets.shape[1], self.problem.n
         summed = self.problem.compiled.aggregate == "sum"
         loss = losses / size if summed else losses
-        paid = self.prices[sets].sum(axis=1)
+        paid = self.duals[sets].sum(axis=1)
         behind = sets[:, -1] + 1
         promising = np.zeros(len(sets), np.bool_)
         for grown in range(max(size + 1, self.problem.k), self.request.largest + 1):

@@ -32,7 +32,7 @@ class ClusterSets:
         (c,) float64, the class's part of the loss; with the aggregate ``"max"`` the loss of one
         of its records.
     reduced_costs
-        (c,) float64, losses less the prices of the rows.
+        (c,) float64, losses less the duals of the rows.
     complete
         Whether these are all sets that were asked for.
     reason
@@ -150,14 +150,14 @@ def gather_sets(
     threshold
         Sets whose reduced cost is not below it are left out.
     exact
-        Whether to compute the losses anew with the objective's own function.
+        Whether to recompute the losses with the objective's own function.
     reason, nodes
         Handed on.
     """
     if exact:
         losses = _exact_losses(problem, representatives(rows, members, sizes), sizes)
     begins = np.cumsum(sizes) - sizes
-    paid = np.add.reduceat(rows.prices[members], begins) if len(sizes) else np.empty(0)
+    paid = np.add.reduceat(rows.duals[members], begins) if len(sizes) else np.empty(0)
     reduced = losses - paid
     kept = reduced < threshold
     if not kept.all():

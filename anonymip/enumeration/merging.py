@@ -1,4 +1,4 @@
-"""Row types of an enumeration: records that no set can tell apart, merged."""
+"""Row types of an enumeration: records that no set can distinguish, merged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anonymip.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
-    """Records type by type, dearest types first.
+    """Records type by type, highest duals first.
 
     Parameters
     ----------
@@ -21,18 +21,18 @@ class MergedRows:
         (n,) int64, original records: type by type, ascending within a type.
     starts
         (t + 1,) int64, where each type begins in `records`.
-    prices
-        (t,) float64, price of one row of each type, falling.
+    duals
+        (t,) float64, dual value of one row of each type, falling.
     """
 
     records: NDArray[np.int64]
     starts: NDArray[np.int64]
-    prices: NDArray[np.float64]
+    duals: NDArray[np.float64]
 
     @property
     def types(self) -> int:
         """Number of row types."""
-        return len(self.prices)
+        return len(self.duals)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -52,15 +52,15 @@ class MergedRows:
         return types
 
 
-def merge_rows(problem: Problem, prices: NDArray[np.float64], *, merge: bool) -> MergedRows:
-    """Merge records that have one price and are alike to loss, limits and diversity.
+def merge_rows(problem: Problem, duals: NDArray[np.float64], *, merge: bool) -> MergedRows:
+    """Merge records that have one dual value and are alike to loss, limits and diversity.
 
     Parameters
     ----------
     problem
-        Says what records are told apart by.
-    prices
-        (n,) price of each record.
+        Says what distinguishes records.
+    duals
+        (n,) dual value of each record.
     merge
         Whether to merge at all. Losses of the members tier may look at more than the attributes,
         so there nothing is merged in any case.
@@ -68,24 +68,24 @@ def merge_rows(problem: Problem, prices: NDArray[np.float64], *, merge: bool) ->
     n = problem.n
     if merge and problem.compiled.tier != "members":
         columns = [problem.microdata.row_types(_columns(problem)).inverse]
-        columns.append(np.unique(prices, return_inverse=True)[1].ravel())
+        columns.append(np.unique(duals, return_inverse=True)[1].ravel())
         if problem.diversity is not None:
             columns += list(problem.microdata.sensitive_codes.T.astype(np.int64))
         _, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
         inverse = inverse.ravel()
     else:
         inverse = np.arange(n)
-    # Dearest types first; of one price the one whose first record comes first.
+    # Highest duals first; of equal ones the one whose first record comes first.
     _, first = np.unique(inverse, return_index=True)
-    by_price = np.lexsort((first, -prices[first]))
+    by_dual = np.lexsort((first, -duals[first]))
     rank = np.empty(len(first), np.int64)
-    rank[by_price] = np.arange(len(first))
+    rank[by_dual] = np.arange(len(first))
     types = rank[inverse]
     counts = np.bincount(types, minlength=len(first))
     return MergedRows(
         np.argsort(types, kind="stable"),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        np.ascontiguousarray(prices[first[by_price]], np.float64),
+        np.ascontiguousarray(duals[first[by_dual]], np.float64),
     )
 
 

@@ -13,27 +13,27 @@ from numpy.typing import ArrayLike, NDArray
 from anonymip.enumeration.batches import Found, Request, search_in_batches
 from anonymip.enumeration.cluster_sets import ClusterSets, gather_sets
 from anonymip.enumeration.depth_first import (
-    DONE,
+    COMPLETE,
+    CRAMPED,
     FULL,
-    MAX_NODES,
-    MAX_SETS,
-    MORE,
-    Buffers,
-    Rules,
     begin_search,
-    new_path,
-    search_step,
+    search_sets,
 )
 from anonymip.enumeration.merging import MergedRows, merge_rows
+from anonymip.enumeration.search_inputs import capped_tables, search_rows, search_rules
+from anonymip.enumeration.search_state import (
+    Followers,
+    SetsFound,
+    new_followers,
+    new_path,
+    new_sets_found,
+)
 from anonymip.errors import InputError
-from anonymip.objectives.kernels.class_loss import kernel_rows
-from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
-from anonymip.recodings.rules.limits import Cap, conflicts
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import LOSS_RELATIVE
 
-#: Sets that an enumeration keeps unless told otherwise.
+#: Sets that an enumeration keeps by default.
 MAX_SETS_KEPT = 2_000_000
 
 _SECONDS_A_STEP = 0.1
@@ -42,7 +42,7 @@ _UNLIMITED = 2**62
 
 def enumerate_sets(
     problem: Problem,
-    prices: ArrayLike | None = None,
+    duals: ArrayLike | None = None,
     threshold: float = math.inf,
     *,
     max_size: int | None = None,
@@ -54,15 +54,15 @@ def enumerate_sets(
 ) -> ClusterSets:
     """Return all sets of k to `max_size` records whose reduced cost is below a threshold.
 
-    The reduced cost of a set is its loss as a class less the prices of its records. Sets keep the
+    The reduced cost of a set is its loss as a class less the duals of its records. Sets keep the
     limits and have the diversity of the problem. Suppressed records are not sets of one.
 
     Parameters
     ----------
     problem
         Gives table, loss, k, limits and diversity.
-    prices
-        (n,) price of each record; None means 0.
+    duals
+        (n,) dual value of each record; None means 0.
     threshold
         Reduced costs from here on are not wanted.
     max_size
@@ -73,7 +73,7 @@ def enumerate_sets(
     max_nodes
         Partial sets that end the search; None for no limit.
     merge
-        Whether records that price, loss, limits and diversity cannot tell apart are one row type.
+        Whether records that are alike to duals, loss, limits and diversity are one row type.
         Under losses of the members tier they never are.
     exact_losses
         Whether losses are those of the objective's own function. Otherwise they are the search's
@@ -94,9 +94,9 @@ def enumerate_sets(
     Raises
     ------
     InputError
-        If prices are not n finite numbers, the threshold is NaN, or a limit is out of range.
+        If duals are not n finite numbers, the threshold is NaN, or a limit is out of range.
     """
-    prices = _checked_prices(problem, prices)
+    duals = _checked_duals(problem, duals)
     if math.isnan(threshold):
         raise InputError("threshold is NaN", remedy="Give a number")
     largest = _largest(problem, max_size)
@@ -104,11 +104,11 @@ def enumerate_sets(
         if value is not None and not _is_whole(value, 1):
             raise InputError(f"{name} is {value!r}", remedy="Give a whole number of at least 1")
     budget = budget or Budget()
-    rows = merge_rows(problem, prices, merge=merge)
+    rows = merge_rows(problem, duals, merge=merge)
     compiled = problem.compiled
     request = Request(
         largest,
-        threshold + _slack(problem, prices, threshold, largest),
+        threshold + _slack(problem, duals, threshold, largest),
         compiled.monotone and threshold < math.inf,
         int(max_sets),
         _UNLIMITED if max_nodes is None else int(max_nodes),
@@ -128,15 +128,15 @@ def enumerate_sets(
     )
 
 
-def _checked_prices(problem: Problem, prices: ArrayLike | None) -> NDArray[np.float64]:
-    if prices is None:
+def _checked_duals(problem: Problem, duals: ArrayLike | None) -> NDArray[np.float64]:
+    if duals is None:
         return np.zeros(problem.n)
-    given = np.asarray(prices, np.float64)
+    given = np.asarray(duals, np.float64)
     if given.shape != (problem.n,) or not np.isfinite(given).all():
         raise InputError(
-            f"prices are no {problem.n} finite numbers", remedy="Give one number a record"
+            f"duals are no {problem.n} finite numbers", remedy="Give one number a record"
         )
-    return given + 0.0  # -0.0 and 0.0 are one price
+    return given + 0.0  # -0.0 and 0.0 are one dual value
 
 
 def _is_whole(value: object, least: int) -> bool:
@@ -155,9 +155,9 @@ def _largest(problem: Problem, max_size: int | None) -> int:
     return min(int(max_size), problem.n)
 
 
-def _slack(problem: Problem, prices: NDArray[np.float64], threshold: float, largest: int) -> float:
+def _slack(problem: Problem, duals: NDArray[np.float64], threshold: float, largest: int) -> float:
     """Return how far the search's own sums may be off."""
-    scale = float(np.abs(prices).max()) + (abs(threshold) if math.isfinite(threshold) else 0.0)
+    scale = float(np.abs(duals).max()) + (abs(threshold) if math.isfinite(threshold) else 0.0)
     if problem.compiled.has_tables:
         tables, microdata = problem.compiled.tables, problem.microdata
         values = microdata.values[:, tables.range_columns] - tables.range_origin
@@ -174,122 +174,58 @@ def _slack(problem: Problem, prices: NDArray[np.float64], threshold: float, larg
 
 
 def _search_depth_first(
-    problem: Problem, rows: MergedRows, request: Request, budget: Budget
+    problem: Problem, merged: MergedRows, request: Request, budget: Budget
 ) -> Found:
-    tables, caps = _with_caps(problem)
-    kernel = kernel_rows(problem.microdata, tables, rows.first)
-    rules = _rules(problem, rows, request, caps)
-    path = new_path(tables, rules)
-    room = 4 * rows.types + 64
-    buffers = Buffers(
-        np.empty(room, np.int32),
-        np.empty(room),
-        np.empty(1_000, np.int64),
-        np.empty(1_000),
-        np.empty(8_000 + 2 * request.largest, np.int32),
-    )
-    begin_search(tables, kernel, rules, path, buffers)
-    amount, status, reason = 100, MORE, None
-    while status in (MORE, FULL):
+    tables = capped_tables(problem)
+    rows = search_rows(problem, merged, tables)
+    rules = search_rules(problem, request.largest, pruned=request.pruned)
+    words = int(rows.terms.set_words.max(initial=-1)) + 1
+    values = int(rows.sensitive.max(initial=-1)) + 1
+    path = new_path(tables, merged.types, request.largest, words, values)
+    followers = new_followers(4 * merged.types + 64)
+    found = new_sets_found(min(1_000, request.max_sets), 8_000 + 2 * request.largest)
+    begin_search(tables, rows, rules, path, followers, merged.types, -1, request.cutoff)
+    amount, reason = 100, None
+    while reason is None:
         stopped = budget.stop_reason()
         if stopped is not None:
             reason = stopped.value
             break
-        start = time.perf_counter()
-        status = search_step(
-            tables, kernel, rules, path, buffers, amount, request.max_sets, request.max_nodes
-        )
-        if status == FULL:
-            buffers = _larger(buffers, path.end.max(), path.cursor)
+        start, before = time.perf_counter(), int(path.nodes[0])
+        most = min(before + amount, request.max_nodes)
+        status = search_sets(tables, rows, rules, path, followers, found, request.cutoff, most)
+        sets, members = found.held.tolist()
+        budget.report("enumerating sets", done=sets)
+        if status == COMPLETE:
+            break
+        if status == FULL and sets == request.max_sets:
+            reason = "max_sets"
+        elif status == FULL:
+            found = SetsFound(
+                found.held,
+                _larger(found.sizes, sets, request.max_sets),
+                _larger(found.losses, sets, request.max_sets),
+                _larger(found.members, members),
+            )
+        elif status == CRAMPED:
+            followers = Followers(*(_larger(array, len(array)) for array in followers))
+        elif most == request.max_nodes:
+            reason = "max_nodes"
         else:
             rate = amount / max(time.perf_counter() - start, 1e-6)
             amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))
-        budget.report("enumerating sets", done=int(path.cursor[2]))
-    if status != DONE and reason is None:
-        reason = {MAX_SETS: "max_sets", MAX_NODES: "max_nodes"}[status]
-    sets, filled = int(path.cursor[2]), int(path.cursor[3])
+    sets, members = found.held.tolist()
     return Found(
-        buffers.members[:filled].copy(),
-        buffers.sizes[:sets].copy(),
-        buffers.losses[:sets].copy(),
+        found.members[:members].copy(),
+        found.sizes[:sets].copy(),
+        found.losses[:sets].copy(),
         reason,
-        int(path.cursor[1]),
+        int(path.nodes[0]),
     )
 
 
-def _with_caps(problem: Problem) -> tuple[LossTables, NDArray[np.int64]]:
-    """Return the tables with a term for every set that is capped, and (s,) the caps.
-
-    Sets that the loss ignores get terms that cost nothing.
-    """
-    tables, microdata = problem.compiled.tables, problem.microdata
-    capped: dict[int, int] = {}
-    for limit in problem.limits:
-        a = microdata.names.index(limit.attribute)
-        if isinstance(limit, Cap) and microdata.attributes[a].publish == "set":
-            capped[a] = min(int(limit.most), capped.get(a, microdata.n))
-    extra = [a for a in capped if a not in tables.set_columns]
-    sizes = [len(microdata.levels[a]) for a in extra]
-    ends = len(tables.set_losses) + np.cumsum(np.array(sizes, np.int64) + 1)
-    starts = ends - np.array(sizes, np.int64) - 1
-    tables = tables._replace(
-        set_columns=_joined(tables.set_columns, extra),
-        set_sizes=_joined(tables.set_sizes, sizes),
-        set_start=_joined(tables.set_start, starts),
-        set_losses=_joined(tables.set_losses, np.zeros(sum(sizes) + len(sizes))),
-    )
-    caps = [capped.get(int(a), microdata.n) for a in tables.set_columns]
-    return tables, np.array(caps, np.int64)
-
-
-def _joined(given: Any, more: ArrayLike) -> Any:
-    array = np.concatenate([given, np.asarray(more, given.dtype)])
-    array.setflags(write=False)
-    return array
-
-
-def _rules(problem: Problem, rows: MergedRows, request: Request, caps: NDArray[np.int64]) -> Rules:
-    diversity, first = problem.diversity, rows.first
-    sensitive = np.zeros((rows.types, 0), np.int64)
-    numerator, denominator, distinct = 0, 1, 1
-    if diversity is not None:
-        codes = problem.microdata.sensitive_codes[first].astype(np.int64)
-        widths = problem.microdata.sensitive_codes.max(axis=0).astype(np.int64) + 1
-        sensitive = np.ascontiguousarray(codes + (np.cumsum(widths) - widths))
-        numerator, denominator = diversity.ratio
-        distinct = diversity.distinct
-    forbidden = np.zeros((0, 0), np.bool_)
-    if problem.limits:
-        forbidden = conflicts(problem.microdata, problem.limits, first)
-    return Rules(
-        rows.prices,
-        rows.counts,
-        forbidden,
-        caps,
-        sensitive,
-        problem.k,
-        request.largest,
-        request.cutoff,
-        request.pruned,
-        problem.compiled.aggregate == "sum",
-        numerator,
-        denominator,
-        int(distinct),
-    )
-
-
-def _larger(buffers: Buffers, listed: int, cursor: NDArray[np.int64]) -> Buffers:
-    """Return the buffers with twice the room where they are more than half full."""
-
-    def grown(array: Any, filled: int) -> Any:
-        if 2 * filled < len(array):
-            return array
-        return np.concatenate([array, np.empty_like(array)])
-
-    return Buffers(
-        grown(buffers.listed, listed),
-        grown(buffers.listed_losses, listed),
-        grown(buffers.sizes, int(cursor[2])),
-        grown(buffers.losses, int(cursor[2])),
-        grown(buffers.members, int(cursor[3])),
-    )
+def _larger(array: Any, filled: int, most: int = _UNLIMITED) -> Any:
+    """Return the array with twice the room, or the most, if it is more than half full."""
+    if 2 * filled < len(array):
+        return array
+    return np.concatenate([array, np.empty_like(array)[: most - len(array)]])

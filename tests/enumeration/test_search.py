@@ -61,7 +61,7 @@ def found_sets(found: ClusterSets) -> dict[Key, tuple[float, float]]:
 
 
 def naive_sets(
-    case: Case, found: ClusterSets, prices: NDArray[np.float64], largest: int
+    case: Case, found: ClusterSets, duals: NDArray[np.float64], largest: int
 ) -> dict[Key, tuple[float, float]]:
     """Return the same for all sets of k to `largest` records, by definition."""
     sets: dict[Key, tuple[float, float]] = {}
@@ -72,8 +72,8 @@ def naive_sets(
             loss = brute_force.record_loss(case.columns, case.loss.naive, records)
             loss *= 1 if case.worst else size
             key = tuple(sorted(found.rows.type_of[list(records)].tolist()))
-            value = loss, loss - float(prices[list(records)].sum())
-            if key in sets:  # merged rows are alike to losses, prices and rules
+            value = loss, loss - float(duals[list(records)].sum())
+            if key in sets:  # merged rows are alike to losses, duals and rules
                 assert sets[key] == pytest.approx(value, rel=1e-9, abs=1e-9)
             sets[key] = value
     return sets
@@ -96,15 +96,15 @@ def assert_same_sets(
     assert found.reason is None
 
 
-PRICES = st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0, 2.0]), min_size=7, max_size=7)
+DUALS = st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0, 2.0]), min_size=7, max_size=7)
 THRESHOLDS = st.sampled_from([math.inf, -0.75, 0.0, 0.3, 1.1])
 
 
 def check_case(
-    case: Case, prices: list[float], threshold: float, merge: bool, exact: bool = True
+    case: Case, duals: list[float], threshold: float, merge: bool, exact: bool = True
 ) -> None:
     """Enumerate a case and compare."""
-    paid = np.array(prices[: case.n])
+    paid = np.array(duals[: case.n])
     problem = case.problem()
     found = enumerate_sets(problem, paid, threshold, merge=merge, exact_losses=exact)
     largest = problem.recoding.max_size(problem).size or case.n
@@ -112,59 +112,59 @@ def check_case(
 
 
 @settings(max_examples=80)
-@given(cases(), PRICES, THRESHOLDS, st.booleans(), st.booleans())
+@given(cases(), DUALS, THRESHOLDS, st.booleans(), st.booleans())
 def test_sets_of_losses_with_tables(
-    case: Case, prices: list[float], threshold: float, merge: bool, exact: bool
+    case: Case, duals: list[float], threshold: float, merge: bool, exact: bool
 ) -> None:
-    """Ranges, sets, hierarchies, curved losses; types with multiplicities and prices."""
-    check_case(case, prices, threshold, merge, exact)
+    """Ranges, sets, hierarchies, curved losses; types with multiplicities and duals."""
+    check_case(case, duals, threshold, merge, exact)
 
 
 @settings(max_examples=80)
-@given(ruled_cases(), PRICES, THRESHOLDS)
-def test_sets_under_rules(case: Case, prices: list[float], threshold: float) -> None:
+@given(ruled_cases(), DUALS, THRESHOLDS)
+def test_sets_under_rules(case: Case, duals: list[float], threshold: float) -> None:
     """Diversity, caps, values apart, and the loss of the record that loses most."""
-    check_case(case, prices, threshold, True)
+    check_case(case, duals, threshold, True)
 
 
 @settings(max_examples=60)
 @given(
     ruled_cases(largest=6),
     st.sampled_from([FALLING, PRODUCT, SWINGING]),
-    PRICES,
+    DUALS,
     THRESHOLDS,
     st.booleans(),
 )
 def test_sets_of_other_losses(
-    case: Case, loss: Any, prices: list[float], threshold: float, merge: bool
+    case: Case, loss: Any, duals: list[float], threshold: float, merge: bool
 ) -> None:
     """Losses that fall, and general losses, declared monotone or not."""
-    check_case(replace(case, loss=loss), prices, threshold, merge)
+    check_case(replace(case, loss=loss), duals, threshold, merge)
 
 
 @settings(max_examples=30)
-@given(tables(), st.integers(2, 3), PRICES, THRESHOLDS)
+@given(tables(), st.integers(2, 3), DUALS, THRESHOLDS)
 def test_sets_of_general_losses_without_rules(
-    columns: tuple[Column, ...], k: int, prices: list[float], threshold: float
+    columns: tuple[Column, ...], k: int, duals: list[float], threshold: float
 ) -> None:
     """The batches prune a loss declared monotone and lose no set by it."""
-    check_case(Case(columns, k, PRODUCT), prices, threshold, True)
+    check_case(Case(columns, k, PRODUCT), duals, threshold, True)
 
 
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=4, max_size=7),
-    PRICES,
+    DUALS,
     THRESHOLDS,
 )
 def test_sets_of_a_loss_of_members(
-    points: list[tuple[int, int]], prices: list[float], threshold: float
+    points: list[tuple[int, int]], duals: list[float], threshold: float
 ) -> None:
     """Squared errors, computed here from the points; identical rows stay apart."""
     n, values = len(points), np.array(points, float)
     columns = tuple(Column(tuple(column), integer=True) for column in zip(*points, strict=True))
     problem = Problem(microdata(columns), 2, objective=SSE("none"))
-    paid = np.array(prices[:n])
+    paid = np.array(duals[:n])
     found = enumerate_sets(problem, paid, threshold)
     assert found.rows.types == n
     expected = {}
@@ -194,14 +194,14 @@ def test_two_searches_agree_on_larger_tables(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = Problem(larger_microdata(seed, 18), 3)
     everything = enumerate_sets(problem)
-    prices = rng.choice([0.1, 0.2, 0.3], problem.n) * everything.losses.mean()
+    duals = rng.choice([0.1, 0.2, 0.3], problem.n) * everything.losses.mean()
     # No set lies at the threshold, where rounding would decide.
-    reduced = np.sort(enumerate_sets(problem, prices).reduced_costs)
+    reduced = np.sort(enumerate_sets(problem, duals).reduced_costs)
     gaps = np.diff(reduced)[: len(reduced) // 2]
     widest = int(gaps.argmax())
     threshold = float(reduced[widest : widest + 2].mean())
-    found = enumerate_sets(problem, prices, threshold)
-    rows = merge_rows(problem, prices, merge=True)
+    found = enumerate_sets(problem, duals, threshold)
+    rows = merge_rows(problem, duals, merge=True)
     request = Request(5, threshold, seed % 2 == 0, 10**6, 10**6)
     other = search_in_batches(problem, rows, request, Budget())
     ends = np.cumsum(other.sizes)
@@ -217,11 +217,11 @@ def test_two_searches_agree_on_larger_tables(seed: int) -> None:
 
 
 def test_pruning_saves_nodes_and_loses_nothing() -> None:
-    """With prices and a threshold far fewer partial sets are looked at than there are sets."""
+    """With duals and a threshold far fewer partial sets are looked at than there are sets."""
     problem = Problem(census(24, 3, seed=5), 3)
     everything = enumerate_sets(problem)
-    prices = np.full(problem.n, 0.2)
-    pruned = enumerate_sets(problem, prices, 0.0)
+    duals = np.full(problem.n, 0.2)
+    pruned = enumerate_sets(problem, duals, 0.0)
     assert everything.complete
     assert pruned.complete
     below = everything.losses - 0.2 * everything.sizes < 0.0
@@ -284,8 +284,8 @@ def test_types_and_counts_by_hand() -> None:
     assert repr(found) == "<ClusterSets: 4 sets of 2 row types, complete>"
 
 
-def test_sensitive_values_and_prices_split_types() -> None:
-    """Identical rows with other sensitive values or prices are other types."""
+def test_sensitive_values_and_duals_split_types() -> None:
+    """Identical rows with other sensitive values or duals are other types."""
     data = microdata((Column((1, 1, 1, 1)),), [("x", "x", "y", "y")])
     plain, diverse = Problem(data, 2), Problem(data, 2, diversity=Diversity(distinct=2))
     assert enumerate_sets(plain).rows.types == 1
@@ -343,8 +343,8 @@ def test_no_set_below_the_threshold() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"prices": [1.0]}, "5 finite numbers"),
-        ({"prices": [math.nan] * 5}, "5 finite numbers"),
+        ({"duals": [1.0]}, "5 finite numbers"),
+        ({"duals": [math.nan] * 5}, "5 finite numbers"),
         ({"threshold": math.nan}, "threshold is NaN"),
         ({"max_size": 1}, "max_size is 1, and k is 2"),
         ({"max_sets": 0}, "max_sets is 0"),

@@ -1,0 +1,95 @@
+"""A problem as the depth-first search for sets reads it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymip.enumeration.merging import MergedRows
+from anonymip.enumeration.search_state import SearchRows, SearchRules
+from anonymip.objectives.kernels.class_loss import kernel_rows
+from anonymip.objectives.kernels.growing_sets import term_rows
+from anonymip.objectives.language.tables import LossTables
+from anonymip.problem import Problem
+from anonymip.recodings.rules.limits import Cap, conflicts
+
+
+def capped_tables(problem: Problem) -> LossTables:
+    """Return the tables with an infinite loss for more values in a set than a limit allows.
+
+    Sets that the loss ignores get terms that cost nothing up to there.
+    """
+    tables, microdata = problem.compiled.tables, problem.microdata
+    capped: dict[int, int] = {}
+    for limit in problem.limits:
+        a = microdata.names.index(limit.attribute)
+        if isinstance(limit, Cap) and microdata.attributes[a].publish == "set":
+            capped[a] = min(int(limit.most), capped.get(a, microdata.n))
+    if not capped:
+        return tables
+    extra = [a for a in capped if a not in tables.set_columns]
+    sizes = np.array([len(microdata.levels[a]) for a in extra], np.int64)
+    tables = tables._replace(
+        set_columns=np.append(tables.set_columns, np.array(extra, np.int64)),
+        set_sizes=np.append(tables.set_sizes, sizes),
+        set_start=np.append(
+            tables.set_start, len(tables.set_losses) + np.cumsum(sizes + 1) - sizes - 1
+        ),
+        set_losses=np.append(tables.set_losses, np.zeros(int(sizes.sum()) + len(sizes))),
+    )
+    for start, size, a in zip(tables.set_start, tables.set_sizes, tables.set_columns, strict=True):
+        allowed = capped.get(int(a), microdata.n)
+        tables.set_losses[start : start + size + 1][allowed + 1 :] = np.inf
+    for array in tables[1:]:
+        array.setflags(write=False)
+    return tables
+
+
+def search_rows(problem: Problem, merged: MergedRows, tables: LossTables) -> SearchRows:
+    """Return the row types of a problem.
+
+    Parameters
+    ----------
+    problem
+        Gives values, diversity, and the limits that keep two types apart.
+    merged
+        The types with their duals, falling.
+    tables
+        Those of :func:`capped_tables`.
+    """
+    first = merged.first
+    sensitive, conflicting = np.zeros((merged.types, 0), np.int64), np.zeros((0, 0), np.bool_)
+    if problem.diversity is not None:
+        codes = problem.microdata.sensitive_codes
+        widths = codes.max(axis=0).astype(np.int64) + 1
+        sensitive = np.ascontiguousarray(codes[first] + (np.cumsum(widths) - widths))
+    if problem.limits:
+        conflicting = conflicts(problem.microdata, problem.limits, first)
+    terms = term_rows(kernel_rows(problem.microdata, tables, first))
+    return SearchRows(merged.duals, merged.counts, terms, sensitive, conflicting)
+
+
+def search_rules(problem: Problem, largest: int, *, pruned: bool) -> SearchRules:
+    """Return that sets of k to `largest` rows are looked for, with the diversity of the problem.
+
+    Parameters
+    ----------
+    problem
+        Gives k, diversity and how losses of records add up.
+    largest
+        Most rows of a set.
+    pruned
+        Whether partial sets are cut off by the loss, which must be monotone.
+    """
+    numerator, denominator, distinct = 0, 1, 1
+    if problem.diversity is not None:
+        numerator, denominator = problem.diversity.ratio
+        distinct = int(problem.diversity.distinct)
+    return SearchRules(
+        problem.k,
+        largest,
+        pruned,
+        problem.compiled.aggregate == "sum",
+        numerator,
+        denominator,
+        distinct,
+    )
