@@ -198,6 +198,18 @@ class Microdata:
         codes.setflags(write=False)
         return codes
 
+    @cached_property
+    def sensitive_values(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Sensitive values, numbered through all columns.
+
+        (n, columns) int64 numbers, and (columns + 1,) where those of each column begin.
+        """
+        codes = self.sensitive_codes.astype(np.int64)
+        widths = codes.max(axis=0, initial=-1) + 1
+        starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+        values = np.ascontiguousarray(codes + starts[:-1])
+        return values, starts
+
     def take(self, rows: NDArray[np.integer]) -> Microdata:
         """Return a table of some of the records in which a loss is what it is in the whole table.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,16 @@ from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.surrogate import with_surrogate_loss
 from anonymip.problem import Problem
+from anonymip.recodings.rules.diversity_counts import (
+    DiversityRule,
+    ValueCounts,
+    count_in,
+    diversity_rule,
+    forget_row,
+    may_be_diverse,
+    new_counts,
+    start_counts,
+)
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -65,7 +73,8 @@ def mondrian(
     numeric = np.array([attribute.is_numeric for attribute in microdata.attributes])
     seen = np.zeros(max(len(level) for level in microdata.levels), np.int64)
     prices = _prices(problem)
-    rule = _sensitive_rule(problem)
+    rule = diversity_rule(problem.diversity, microdata)
+    counts = new_counts(rule)
 
     def step(amount: int) -> int:
         return int(
@@ -83,6 +92,7 @@ def mondrian(
                 seen,
                 np.empty(m),
                 rule,
+                counts,
                 amount,
             )
         )
@@ -99,42 +109,6 @@ def mondrian(
         budget=budget,
         stopped=stopped,
         options={"strict": strict},
-    )
-
-
-class SensitiveRule(NamedTuple):
-    """The diversity of a problem as the kernels read it.
-
-    Parameters
-    ----------
-    codes
-        (n, columns) int32, sensitive values; no columns without a diversity.
-    counts
-        Workspace, one place a sensitive value.
-    numerator, denominator
-        No value makes up more than denominator / numerator of a part.
-    distinct
-        Least number of values.
-    """
-
-    codes: NDArray[np.int32]
-    counts: NDArray[np.int64]
-    numerator: int
-    denominator: int
-    distinct: int
-
-
-def _sensitive_rule(problem: Problem) -> SensitiveRule:
-    if problem.diversity is None:
-        none = np.zeros((problem.n, 0), np.int32)
-        # Of the same type as the codes of a table, so that the kernels are compiled once.
-        none.setflags(write=False)
-        return SensitiveRule(none, np.zeros(0, np.int64), 1, 1, 1)
-    codes = problem.microdata.sensitive_codes
-    counts = np.zeros(int(codes.max()) + 1, np.int64)
-    numerator, denominator = problem.diversity.ratio
-    return SensitiveRule(
-        np.ascontiguousarray(codes), counts, numerator, denominator, problem.diversity.distinct
     )
 
 
@@ -177,7 +151,8 @@ def _split_step(
     cursor: NDArray[np.int64],
     seen: NDArray[np.int64],
     widths: NDArray[np.float64],
-    rule: SensitiveRule,
+    rule: DiversityRule,
+    counts: ValueCounts,
     amount: int,
 ) -> int:
     """Take up to `amount` parts off the stack; cursor: open parts, classes, finished records."""
@@ -197,8 +172,8 @@ def _split_step(
                 middle = _cut(codes, widest, k, strict, records, begin, end)
                 if (
                     middle >= 0
-                    and _is_diverse(rule, records, begin, middle)
-                    and _is_diverse(rule, records, middle, end)
+                    and _is_diverse(rule, counts, records, begin, middle)
+                    and _is_diverse(rule, counts, records, middle, end)
                 ):
                     break
                 middle = -1
@@ -215,20 +190,16 @@ def _split_step(
 
 
 @kernel
-def _is_diverse(rule: SensitiveRule, records: NDArray[np.int64], begin: int, end: int) -> bool:
+def _is_diverse(
+    rule: DiversityRule, counts: ValueCounts, records: NDArray[np.int64], begin: int, end: int
+) -> bool:
     """Return whether a part is diverse."""
-    for column in range(rule.codes.shape[1]):
-        kinds, most = 0, 0
-        for at in range(begin, end):
-            code = rule.codes[records[at], column]
-            kinds += rule.counts[code] == 0
-            rule.counts[code] += 1
-            most = max(most, rule.counts[code])
-        for at in range(begin, end):
-            rule.counts[rule.codes[records[at], column]] = 0
-        if kinds < rule.distinct or most * rule.numerator > (end - begin) * rule.denominator:
-            return False
-    return True
+    start_counts(counts)
+    for at in range(begin, end):
+        count_in(rule, counts, records[at], 1, 0, 0)
+    for at in range(begin, end):
+        forget_row(rule, counts, records[at])
+    return may_be_diverse(rule, counts, 0, end - begin, end - begin)
 
 
 @kernel

@@ -212,7 +212,7 @@ class _BatchGrowth:
 
     def _take(self, place: int) -> None:
         self._alive[place] = False
-        self._rest.add(int(self._records[place]), -1)
+        self._rest.remove(int(self._records[place]))
 
     def _give_back(self, place: int) -> None:
         self._alive[place] = True

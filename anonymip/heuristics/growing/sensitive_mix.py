@@ -6,6 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.problem import Problem
+from anonymip.recodings.rules.diversity_counts import (
+    DiversityRule,
+    ValueCounts,
+    count_in,
+    count_out,
+    diversity_rule,
+    new_counts,
+    rows_lacking,
+    stays_diverse,
+)
+from anonymip.runtime.kernels import kernel
 
 
 class SensitiveMix:
@@ -21,60 +32,59 @@ class SensitiveMix:
 
     def __init__(self, problem: Problem, members: NDArray[np.int64]) -> None:
         self._k = problem.k
-        self._codes = problem.microdata.sensitive_codes if problem.diversity is not None else None
-        self._numerator, self._denominator = 1, 1
-        self._distinct = 1
-        if problem.diversity is not None:
-            self._numerator, self._denominator = problem.diversity.ratio
-            self._distinct = problem.diversity.distinct
+        self._rule = diversity_rule(problem.diversity, problem.microdata)
+        self._counts = new_counts(self._rule)
         self.size = len(members)
-        self._counts: list[NDArray[np.int64]] = []
-        for column in range(0 if self._codes is None else self._codes.shape[1]):
-            codes = problem.microdata.sensitive_codes[:, column]
-            values = int(codes.max()) + 1
-            self._counts.append(np.bincount(codes[members], minlength=values))
+        _count_all(self._rule, self._counts, members)
 
-    def add(self, record: int, amount: int = 1) -> None:
-        """Count a record in, or with amount -1 out."""
-        self.size += amount
-        for column, counts in enumerate(self._counts):
-            assert self._codes is not None
-            counts[self._codes[record, column]] += amount
+    def add(self, record: int) -> None:
+        """Count a record in."""
+        self.size += 1
+        count_in(self._rule, self._counts, record, 1, 0, 0)
+
+    def remove(self, record: int) -> None:
+        """Count a record out."""
+        self.size -= 1
+        count_out(self._rule, self._counts, record)
 
     def needed(self) -> int:
         """Return how many further records a class of these needs at least to be allowed."""
-        needed = self._k - self.size
-        for counts in self._counts:
-            required = -(-int(counts.max()) * self._numerator // self._denominator)
-            kinds = int(np.count_nonzero(counts))
-            needed = max(needed, required - self.size, self._distinct - kinds)
-        return max(needed, 0)
+        lacking = int(rows_lacking(self._rule, self._counts, self.size, -1))
+        return max(self._k - self.size, lacking)
 
     def needed_with(self, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return (B,) the same once one of the candidates has joined."""
-        needed = np.full(len(candidates), self._k - self.size - 1)
-        for column, counts in enumerate(self._counts):
-            assert self._codes is not None
-            own = counts[self._codes[candidates, column]]
-            most = np.maximum(int(counts.max()), own + 1)
-            kinds = np.count_nonzero(counts) + (own == 0)
-            required = -(-most * self._numerator // self._denominator)
-            needed = np.maximum(needed, required - self.size - 1)
-            needed = np.maximum(needed, self._distinct - kinds)
-        return np.maximum(needed, 0)
+        lacking = _lacking_with(self._rule, self._counts, self.size, candidates)
+        return np.maximum(self._k - self.size - 1, lacking)
 
     def diverse_without(self, candidates: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (B,) whether the set without one of the candidates would be diverse, or empty."""
-        kept = np.ones(len(candidates), np.bool_)
         if self.size == 1:
-            return kept
-        for column, counts in enumerate(self._counts):
-            assert self._codes is not None
-            own = counts[self._codes[candidates, column]]
-            top = int(counts.max())
-            # Only a value that is most frequent alone leaves a smaller maximum.
-            alone = np.count_nonzero(counts == top) == 1
-            most = np.where((own == top) & alone, top - 1, top)
-            kept &= most * self._numerator <= (self.size - 1) * self._denominator
-            kept &= np.count_nonzero(counts) - (own == 1) >= self._distinct
-        return kept
+            return np.ones(len(candidates), np.bool_)
+        return _diverse_without(self._rule, self._counts, self.size, candidates)
+
+
+@kernel
+def _count_all(rule: DiversityRule, counts: ValueCounts, members: NDArray[np.int64]) -> None:
+    for record in members:
+        count_in(rule, counts, record, 1, 0, 0)
+
+
+@kernel
+def _lacking_with(
+    rule: DiversityRule, counts: ValueCounts, size: int, candidates: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    lacking = np.empty(len(candidates), np.int64)
+    for at in range(len(candidates)):
+        lacking[at] = rows_lacking(rule, counts, size, candidates[at])
+    return lacking
+
+
+@kernel
+def _diverse_without(
+    rule: DiversityRule, counts: ValueCounts, size: int, candidates: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    diverse = np.empty(len(candidates), np.bool_)
+    for at in range(len(candidates)):
+        diverse[at] = stays_diverse(rule, counts, size, candidates[at], -1)
+    return diverse

@@ -27,10 +27,10 @@ from anonymip.heuristics.local_search.pool import (
     remove_copies,
     settle,
     show_class,
-    stays_diverse,
 )
 from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import may_be_diverse, stays_diverse
 from anonymip.runtime.kernels import kernel
 
 #: What is done with two classes.
@@ -196,7 +196,7 @@ def best_move(
     the two classes would not gain enough even if nobody joined them.
     """
     one, other = work.one, work.other
-    size, other_size = one.totals[1], other.totals[1]
+    size, other_size, asked = one.totals[1], other.totals[1], rules.diversity
     old, other_old = part_of(rules, size, loss), part_of(rules, other_size, other_loss)
     best, what, first, second = 0.0, NOTHING, -1, -1
     most = 0.0  # what the other class could gain at most by a swap
@@ -215,8 +215,8 @@ def best_move(
             )
             if (
                 gain > best
-                and stays_diverse(rules, one, -1, kind)
-                and stays_diverse(rules, other, kind, -1)
+                and stays_diverse(asked, one.counts, size, -1, kind)
+                and stays_diverse(asked, other.counts, other_size, kind, -1)
             ):
                 best, what, first, second = gain, TAKE, -1, kind
     for at in range(one.totals[0]):
@@ -233,8 +233,8 @@ def best_move(
             )
             if (
                 gain > best
-                and stays_diverse(rules, one, kind, -1)
-                and stays_diverse(rules, other, -1, kind)
+                and stays_diverse(asked, one.counts, size, kind, -1)
+                and stays_diverse(asked, other.counts, other_size, -1, kind)
             ):
                 best, what, first, second = gain, GIVE, kind, -1
     prune = rules.monotone and rules.summed
@@ -253,8 +253,8 @@ def best_move(
             gain = gain_of(rules, old, other_old, new, other_new)
             if (
                 gain > best
-                and stays_diverse(rules, one, kind, partner)
-                and stays_diverse(rules, other, partner, kind)
+                and stays_diverse(asked, one.counts, size, kind, partner)
+                and stays_diverse(asked, other.counts, other_size, partner, kind)
             ):
                 best, what, first, second = gain, SWAP, kind, partner
     if not rules.monotone:
@@ -372,8 +372,9 @@ def _best_cut(
             gain = gain_of(rules, old, old, begin, work.ends[at])
         if gain <= best:
             continue
-        if rules.sensitive.shape[1] > 0 and not (
-            stays_diverse(rules, work.other, -1, -1) and _diverse_end(rows, rules, work, at, size)
+        if rules.diversity.values.shape[1] > 0 and not (
+            may_be_diverse(rules.diversity, work.other.counts, 0, at, at)
+            and _diverse_end(rows, rules, work, at, size)
         ):
             continue
         best, cut = gain, at
@@ -386,7 +387,7 @@ def _diverse_end(rows: KernelRows, rules: PoolRules, work: MoveWork, begin: int,
     clear_view(rows, rules, work.one)
     for at in range(begin, size):
         put_in_view(rows, rules, work.one, work.order[at], 1)
-    return stays_diverse(rules, work.one, -1, -1)
+    return may_be_diverse(rules.diversity, work.one.counts, 0, size - begin, size - begin)
 
 
 @kernel

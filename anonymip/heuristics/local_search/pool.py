@@ -16,6 +16,14 @@ from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import KernelRows, range_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import (
+    DiversityRule,
+    ValueCounts,
+    count_in,
+    forget_row,
+    new_counts,
+    start_counts,
+)
 from anonymip.runtime.kernels import kernel
 
 #: Places of `ClassPool.cursor`: class numbers in use, the first free entry, the clock of changes,
@@ -38,12 +46,8 @@ class PoolRules(NamedTuple):
         Whether copies that their class can spare are lent: a monotone loss, no diversity.
     suppression_price
         Loss of a suppressed record; infinite where none may be.
-    sensitive
-        (t, columns) int64, sensitive values of the types, numbered through all columns; (t, 0)
-        without a diversity.
-    numerator, denominator, distinct
-        The diversity: no value makes up more than denominator/numerator of a class, and there are
-        so many distinct ones.
+    diversity
+        What classes must hold of the sensitive columns; its rows are the types.
     """
 
     k: int
@@ -51,10 +55,7 @@ class PoolRules(NamedTuple):
     monotone: bool
     lends: bool
     suppression_price: float
-    sensitive: NDArray[np.int64]
-    numerator: int
-    denominator: int
-    distinct: int
+    diversity: DiversityRule
 
 
 class ClassPool(NamedTuple):
@@ -106,8 +107,8 @@ class ClassView(NamedTuple):
         Rows that hold each level of the set attributes, and where each attribute begins.
     distinct
         (s,) values in each set.
-    sensitive_held
-        Rows that hold each sensitive value.
+    counts
+        Of the sensitive values.
     """
 
     types: NDArray[np.int64]
@@ -120,7 +121,7 @@ class ClassView(NamedTuple):
     held: NDArray[np.int64]
     set_start: NDArray[np.int64]
     distinct: NDArray[np.int64]
-    sensitive_held: NDArray[np.int64]
+    counts: ValueCounts
 
 
 def new_view(tables: LossTables, rules: PoolRules, entries: int) -> ClassView:
@@ -138,7 +139,7 @@ def new_view(tables: LossTables, rules: PoolRules, entries: int) -> ClassView:
         np.zeros(int(starts[-1]), np.int64),
         starts[:-1].copy(),
         np.zeros(len(tables.set_columns), np.int64),
-        np.zeros(int(rules.sensitive.max(initial=-1)) + 1, np.int64),
+        new_counts(rules.diversity),
     )
 
 
@@ -149,8 +150,8 @@ def clear_view(rows: KernelRows, rules: PoolRules, view: ClassView) -> None:
         kind = view.types[at]
         for s in range(len(view.distinct)):
             view.held[view.set_start[s] + rows.set_codes[kind, s]] = 0
-        for c in range(rules.sensitive.shape[1]):
-            view.sensitive_held[rules.sensitive[kind, c]] = 0
+        forget_row(rules.diversity, view.counts, kind)
+    start_counts(view.counts)
     view.totals[0] = 0
     view.totals[1] = 0
     view.low[:] = np.inf
@@ -202,8 +203,7 @@ def put_in_view(
         if view.held[place] == 0:
             view.distinct[s] += 1
         view.held[place] += copies
-    for c in range(rules.sensitive.shape[1]):
-        view.sensitive_held[rules.sensitive[kind, c]] += copies
+    count_in(rules.diversity, view.counts, kind, copies, 0, 0)
 
 
 @kernel
@@ -258,40 +258,6 @@ def changed_loss(
             first, last = min(first, rank), max(last, rank)
         loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
     return loss
-
-
-@kernel
-def stays_diverse(rules: PoolRules, view: ClassView, leaving: int, joining: int) -> bool:
-    """Return whether the class without and with a copy of these types (-1: none) is diverse."""
-    if rules.sensitive.shape[1] == 0:
-        return True
-    size = view.totals[1] - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
-    for c in range(rules.sensitive.shape[1]):
-        gone = rules.sensitive[leaving, c] if leaving >= 0 else -1
-        come = rules.sensitive[joining, c] if joining >= 0 else -1
-        distinct = 0
-        if come >= 0:
-            held = view.sensitive_held[come] + 1 - (1 if gone == come else 0)
-            if held * rules.numerator > size * rules.denominator:
-                return False
-            if view.sensitive_held[come] == 0:
-                distinct += 1
-        # Every value once: with the first entry that holds it.
-        for at in range(view.totals[0]):
-            value = rules.sensitive[view.types[at], c]
-            seen = False
-            for before in range(at):
-                seen = seen or rules.sensitive[view.types[before], c] == value
-            if seen:
-                continue
-            held = view.sensitive_held[value]
-            held += (1 if value == come else 0) - (1 if value == gone else 0)
-            if held * rules.numerator > size * rules.denominator:
-                return False
-            distinct += 1 if held > 0 else 0
-        if distinct < rules.distinct:
-            return False
-    return True
 
 
 @kernel

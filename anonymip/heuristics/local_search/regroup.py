@@ -19,6 +19,14 @@ from numpy.typing import NDArray
 from anonymip.heuristics.local_search.pool import PoolRules
 from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import (
+    ValueCounts,
+    count_in,
+    forget_row,
+    may_be_diverse,
+    new_counts,
+    start_counts,
+)
 from anonymip.runtime.kernels import kernel
 
 #: Rows at most: a word holds a bit for each of the values of a set.
@@ -81,8 +89,8 @@ class RegroupWork(NamedTuple):
         (rows, classes) classes that it can be placed in, and bounds on what is lost then.
     listed, tried
         (rows,) how many these are, and how many have been tried.
-    held
-        Rows of a class that hold each sensitive value.
+    counts
+        Of the sensitive values of a class.
     nodes
         (1,) steps taken.
     """
@@ -104,7 +112,7 @@ class RegroupWork(NamedTuple):
     bounds: NDArray[np.float64]
     listed: NDArray[np.int64]
     tried: NDArray[np.int64]
-    held: NDArray[np.int64]
+    counts: ValueCounts
     nodes: NDArray[np.int64]
 
 
@@ -174,7 +182,7 @@ def new_regroup_work(tables: LossTables, rules: PoolRules, rows: int) -> Regroup
         np.zeros((rows, classes)),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
-        np.zeros(int(rules.sensitive.max(initial=-1)) + 1, np.int64),
+        new_counts(rules.diversity),
         np.zeros(1, np.int64),
     )
 
@@ -327,7 +335,7 @@ def _stand(rules: PoolRules, work: RegroupWork, size: int, depth: int) -> Stand:
 @kernel
 def _unbounded(rules: PoolRules, extra: int) -> bool:
     """Return whether a class may have any number of rows: a diversity can ask for many."""
-    return extra > 0 and rules.sensitive.shape[1] > 0
+    return extra > 0 and rules.diversity.values.shape[1] > 0
 
 
 @kernel
@@ -400,21 +408,19 @@ def _total(rules: PoolRules, work: RegroupWork, opened: int) -> float:
 @kernel
 def _all_diverse(rules: PoolRules, work: RegroupWork, size: int, opened: int) -> bool:
     """Return whether every class is diverse."""
-    held = work.held
-    for column in range(rules.sensitive.shape[1]):
-        for c in range(opened):
-            for i in range(size):
-                held[rules.sensitive[work.kinds[i], column]] = 0
-            distinct, members = 0, work.grown.sizes[c]
-            for i in range(size):
-                if work.labels[i] == c:
-                    value = rules.sensitive[work.kinds[i], column]
-                    distinct += 1 if held[value] == 0 else 0
-                    held[value] += 1
-                    if held[value] * rules.numerator > members * rules.denominator:
-                        return False
-            if distinct < rules.distinct:
-                return False
+    rule, counts = rules.diversity, work.counts
+    for c in range(opened if rule.values.shape[1] else 0):
+        start_counts(counts)
+        for i in range(size):
+            if work.labels[i] == c:
+                count_in(rule, counts, work.kinds[i], 1, 0, 0)
+        members = work.grown.sizes[c]
+        diverse = may_be_diverse(rule, counts, 0, members, members)
+        for i in range(size):
+            if work.labels[i] == c:
+                forget_row(rule, counts, work.kinds[i])
+        if not diverse:
+            return False
     return True
 
 

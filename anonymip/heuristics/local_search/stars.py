@@ -16,10 +16,10 @@ from anonymip.heuristics.local_search.pool import (
     remove_copies,
     settle,
     show_class,
-    stays_diverse,
 )
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import stays_diverse
 from anonymip.runtime.kernels import kernel
 
 
@@ -42,7 +42,7 @@ def _suppress(
             candidate = work.one.types[at]
             new = (size - 1) * changed_loss(tables, rows, work.one, candidate, -1)
             gain = gain_of(rules, old, 0.0, new, rules.suppression_price)
-            if gain > best and stays_diverse(rules, work.one, candidate, -1):
+            if gain > best and stays_diverse(rules.diversity, work.one.counts, size, candidate, -1):
                 best, kind = gain, candidate
         if kind < 0:
             return
@@ -96,7 +96,7 @@ def take_in(
                 new = (size + 1) * changed_loss(tables, rows, work.one, -1, kind)
                 old = size * pool.losses[candidate]
                 gain = gain_of(rules, old, rules.suppression_price, new, 0.0)
-                if gain > best and stays_diverse(rules, work.one, -1, kind):
+                if gain > best and stays_diverse(rules.diversity, work.one.counts, size, -1, kind):
                     best, label = gain, candidate
             if label < 0:
                 break

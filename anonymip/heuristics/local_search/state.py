@@ -25,6 +25,7 @@ from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import in_type_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings.rules.diversity_counts import diversity_rule
 from anonymip.runtime.kernels import kernel
 
 #: Class numbers beyond the most classes that there can be.
@@ -98,24 +99,13 @@ def _rules(problem: Problem, rows: NDArray[np.int64]) -> PoolRules:
     compiled, diversity = problem.compiled, problem.diversity
     recoding = problem.recoding
     may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
-    sensitive = np.zeros((len(rows), 0), np.int64)
-    numerator, denominator, distinct = 0, 1, 1
-    if diversity is not None:
-        codes = problem.microdata.sensitive_codes.astype(np.int64)
-        widths = codes.max(axis=0) + 1
-        sensitive = np.ascontiguousarray(codes[rows] + (np.cumsum(widths) - widths))
-        numerator, denominator = diversity.ratio
-        distinct = int(diversity.distinct)
     return PoolRules(
         problem.k,
         compiled.aggregate == "sum",
         compiled.monotone,
         compiled.monotone and diversity is None,
         float(compiled.suppression_price) if may_suppress else np.inf,
-        sensitive,
-        int(numerator),
-        int(denominator),
-        distinct,
+        diversity_rule(diversity, problem.microdata).of_rows(rows),
     )
 
 

@@ -64,7 +64,7 @@ def test_candidates_are_counted_as_if_they_had_joined(
     for at, record in enumerate(others.tolist()):
         mix.add(record)
         assert counted[at] == mix.needed()
-        mix.add(record, -1)
+        mix.remove(record)
 
 
 @settings(max_examples=100)

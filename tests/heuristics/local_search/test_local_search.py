@@ -38,9 +38,10 @@ from anonymip.heuristics.local_search.moves import (
     best_move,
     new_move_work,
 )
-from anonymip.heuristics.local_search.pool import changed_loss, new_view, show_class, stays_diverse
+from anonymip.heuristics.local_search.pool import changed_loss, new_view, show_class
 from anonymip.heuristics.local_search.regroup import new_regroup_work
 from anonymip.heuristics.local_search.state import PooledClasses
+from anonymip.recodings.rules.diversity_counts import stays_diverse
 from tests.brute_force import Column
 from tests.random_problems import (
     FALLING,
@@ -338,8 +339,9 @@ def test_a_view_tells_the_diversity_after_any_change(seed: int, asked: tuple[flo
         for joining in [-1, *(row for row in range(8) if row not in members)]:
             rows = [r for r in members if r != leaving] + ([joining] if joining >= 0 else [])
             told = stays_diverse(
-                state.rules,
-                view,
+                state.rules.diversity,
+                view.counts,
+                len(members),
                 kind_of[leaving] if leaving >= 0 else -1,
                 kind_of[joining] if joining >= 0 else -1,
             )

@@ -31,7 +31,7 @@ def cut_sorted_rows(
     order, best, begin = work.order, work.cut_loss, work.cut_begin
     if size < rules.k or not is_diverse(rules, work, chosen, order, 0, size):
         return False
-    ruled = rules.sensitive.shape[1] > 0
+    ruled = rules.diversity.values.shape[1] > 0
     longest = 4 * rules.k - 1 if ruled else 2 * rules.k - 1
     best[0] = 0.0 if rules.summed else -np.inf
     for end in range(1, size + 1):

@@ -22,6 +22,7 @@ from anonymip.objectives.kernels.class_loss import (
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings.rules.diversity_counts import diversity_rule
 from anonymip.runtime.kernels import kernel
 from anonymip.tolerances import PRICE_ROUNDING, VISIBLE_SLACK
 
@@ -60,22 +61,10 @@ def compiles(problem: Problem) -> bool:
 
 def small_rules(problem: Problem) -> SmallRules:
     """Return what classes must keep; all rows of the table."""
-    diversity = problem.diversity
-    sensitive = np.zeros((problem.n, 0), np.int64)
-    numerator, denominator, distinct = 0, 1, 1
-    if diversity is not None:
-        codes = problem.microdata.sensitive_codes.astype(np.int64)
-        widths = codes.max(axis=0) + 1
-        sensitive = np.ascontiguousarray(codes + (np.cumsum(widths) - widths))
-        numerator, denominator = diversity.ratio
-        distinct = int(diversity.distinct)
     return SmallRules(
         problem.k,
         problem.compiled.aggregate == "sum",
-        sensitive,
-        numerator,
-        denominator,
-        distinct,
+        diversity_rule(problem.diversity, problem.microdata),
     )
 
 

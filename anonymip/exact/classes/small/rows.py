@@ -7,6 +7,12 @@ from numpy.typing import NDArray
 
 from anonymip.exact.classes.small.work import SmallRules, SmallWork
 from anonymip.objectives.kernels.class_loss import KernelRows
+from anonymip.recodings.rules.diversity_counts import (
+    count_in,
+    forget_row,
+    may_be_diverse,
+    start_counts,
+)
 from anonymip.runtime.kernels import kernel
 
 
@@ -25,8 +31,9 @@ def compare_rows(rows: KernelRows, rules: SmallRules, one: int, other: int) -> i
         step = rows.pair_codes[one, p] - rows.pair_codes[other, p]
         if step != 0:
             return -1 if step < 0 else 1
-    for c in range(rules.sensitive.shape[1]):
-        part = rules.sensitive[one, c] - rules.sensitive[other, c]
+    sensitive = rules.diversity.values
+    for c in range(sensitive.shape[1]):
+        part = sensitive[one, c] - sensitive[other, c]
         if part != 0:
             return -1 if part < 0 else 1
     return 0
@@ -64,17 +71,11 @@ def is_diverse(
     begin: int,
     end: int,
 ) -> bool:
-    """Return whether the rows at a stretch of `places` are diverse."""
-    held, diverse = work.sensitive_held, True
-    for c in range(rules.sensitive.shape[1]):
-        most, kinds = 0, 0
-        for at in range(begin, end):
-            value = rules.sensitive[chosen[places[at]], c]
-            kinds += held[value] == 0
-            held[value] += 1
-            most = max(most, held[value])
-        for at in range(begin, end):
-            held[rules.sensitive[chosen[places[at]], c]] = 0
-        if kinds < rules.distinct or most * rules.numerator > (end - begin) * rules.denominator:
-            diverse = False
-    return diverse
+    """Return whether the rows at a segment of `places` are diverse."""
+    rule, counts = rules.diversity, work.counts
+    start_counts(counts)
+    for at in range(begin, end):
+        count_in(rule, counts, chosen[places[at]], 1, 0, 0)
+    for at in range(begin, end):
+        forget_row(rule, counts, chosen[places[at]])
+    return may_be_diverse(rule, counts, 0, end - begin, end - begin)

@@ -15,6 +15,7 @@ from anonymip.exact.classes.small.cover import pack_counts
 from anonymip.exact.classes.small.work import Packing, SetSearch, SmallRules, SmallWork, TypeRows
 from anonymip.objectives.kernels.class_loss import KernelRows, range_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import count_in, may_be_diverse, take_back
 from anonymip.runtime.kernels import kernel
 
 #: What a search for sets ends with.
@@ -42,8 +43,7 @@ def rank_types(
             types.values[t, r] = rows.range_values[row, r]
         for p in range(types.pair_codes.shape[1]):
             types.pair_codes[t, p] = rows.pair_codes[row, p]
-        for c in range(types.sensitive.shape[1]):
-            types.sensitive[t, c] = rules.sensitive[row, c]
+        types.diversity.values[t] = rules.diversity.values[row]
         for s in range(types.set_bits.shape[1]):
             _number_value(rows, work, chosen, t, row, s)
     return pack_counts(work.packing, count)
@@ -82,9 +82,10 @@ def list_sets(
     """
     types, search, found = work.types, work.search, work.found
     counts = work.packing.counts
-    largest = size if rules.sensitive.shape[1] else min(size, 2 * rules.k - 1)
+    largest = size if rules.diversity.values.shape[1] else min(size, 2 * rules.k - 1)
     for t in range(count):
         search.used[t] = 0
+    search.counts.held[:] = 0
     found.held[0] = 0
     _list_first(tables, rules, types, search, count, largest, cutoff)
     depth = 0
@@ -95,6 +96,7 @@ def list_sets(
                 return COMPLETE
             depth -= 1
             search.used[search.members[depth]] -= 1
+            take_back(types.diversity, search.counts, search.members[depth])
         at = search.at[depth]
         search.at[depth] += 1
         t, loss = search.followers[depth, at], search.losses[depth, at]
@@ -106,10 +108,11 @@ def list_sets(
             return OUT_OF_NODES
         work.nodes[0] += 1
         enter_row(types, work.packing, search, depth, t)
+        count_in(types.diversity, search.counts, t, 1, depth, depth + 1)
         depth += 1
         if depth >= rules.k:
             cost = depth * loss - search.paid[depth] if rules.summed else loss
-            if cost < cutoff and _diverse(rules, work, depth, depth):
+            if cost < cutoff and _may_be_diverse(types, search, depth, depth):
                 held = found.held[0]
                 if held == len(found.costs):
                     return OVERFLOWED
@@ -262,7 +265,7 @@ def _list_followers(
             left += counts[t] - search.used[t]
     reach = min(largest, size + left)
     # What is left must suffice for k rows and for the diversity.
-    if reach >= rules.k and _diverse(rules, work, size, reach):
+    if reach >= rules.k and _may_be_diverse(types, search, size, reach):
         search.end[size] = held
 
 
@@ -336,20 +339,6 @@ def price_followers(
 
 
 @kernel
-def _diverse(rules: SmallRules, work: SmallWork, size: int, reach: int) -> bool:
+def _may_be_diverse(types: TypeRows, search: SetSearch, size: int, reach: int) -> bool:
     """Return whether the partial set may have the diversity when it has grown to `reach` rows."""
-    held, search, diverse = work.sensitive_held, work.search, True
-    for c in range(rules.sensitive.shape[1]):
-        most, kinds = 0, 0
-        for at in range(size):
-            value = work.types.sensitive[search.members[at], c]
-            kinds += held[value] == 0
-            held[value] += 1
-            most = max(most, held[value])
-        for at in range(size):
-            held[work.types.sensitive[search.members[at], c]] = 0
-        if kinds + reach - size < rules.distinct:
-            diverse = False
-        if most * rules.numerator > reach * rules.denominator:
-            diverse = False
-    return diverse
+    return may_be_diverse(types.diversity, search.counts, size, size, reach)

@@ -133,7 +133,7 @@ def _changed_loss(
         if work.members[label, at] != leaving:
             scratch[count] = work.members[label, at]
             count += 1
-    ruled = rules.sensitive.shape[1] > 0
+    ruled = rules.diversity.values.shape[1] > 0
     if ruled and not is_diverse(rules, work, chosen, scratch, 0, count):
         return np.inf
     open_class(rows, work.state, chosen[scratch[0]])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import ClassState, new_state
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
 
 #: Sets that are listed at most.
 _MOST_SETS = 1 << 17
@@ -33,20 +34,13 @@ class SmallRules(NamedTuple):
         Fewest rows of a class.
     summed
         Whether the losses of the records are summed; else the largest counts.
-    sensitive
-        (n, columns) int64, sensitive values of all rows, numbered through all columns; (n, 0)
-        without a diversity.
-    numerator, denominator, distinct
-        The diversity: no value makes up more than denominator/numerator of a class, and there are
-        so many distinct ones.
+    diversity
+        What a class must hold of the sensitive columns; of all rows.
     """
 
     k: int
     summed: bool
-    sensitive: NDArray[np.int64]
-    numerator: int
-    denominator: int
-    distinct: int
+    diversity: DiversityRule
 
 
 class Packing(NamedTuple):
@@ -84,8 +78,8 @@ class TypeRows(NamedTuple):
         (most, s) bit of the value, among those that occur in the sub-problem.
     pair_codes
         (most, p) as there.
-    sensitive
-        (most, columns) sensitive values.
+    diversity
+        What a class must hold of the sensitive columns; of the types.
     """
 
     rank: NDArray[np.int64]
@@ -93,7 +87,7 @@ class TypeRows(NamedTuple):
     values: NDArray[np.float64]
     set_bits: NDArray[np.int64]
     pair_codes: NDArray[np.int64]
-    sensitive: NDArray[np.int64]
+    diversity: DiversityRule
 
 
 class SetSearch(NamedTuple):
@@ -117,6 +111,8 @@ class SetSearch(NamedTuple):
         (most + 1,) how many may follow, and which is next.
     top
         (most + 1,) highest prices of what may follow, summed.
+    counts
+        Of the sensitive values, a level for each number of rows.
     """
 
     members: NDArray[np.int64]
@@ -134,6 +130,7 @@ class SetSearch(NamedTuple):
     end: NDArray[np.int64]
     at: NDArray[np.int64]
     top: NDArray[np.float64]
+    counts: ValueCounts
 
 
 class FoundSets(NamedTuple):
@@ -261,8 +258,8 @@ class SmallWork(NamedTuple):
         (most, most) places of the rows of each class.
     scratch
         (most + 1,) for a moment.
-    sensitive_held
-        Rows that hold each sensitive value; 0 between uses.
+    counts
+        Of the sensitive values of a class.
     state
         One class.
     packing, types, search, found, cover
@@ -285,7 +282,7 @@ class SmallWork(NamedTuple):
     class_loss: NDArray[np.float64]
     members: NDArray[np.int64]
     scratch: NDArray[np.int64]
-    sensitive_held: NDArray[np.int64]
+    counts: ValueCounts
     state: ClassState
     packing: Packing
     types: TypeRows
@@ -304,7 +301,7 @@ def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWor
         len(tables.pair_columns),
     )
     deep, whole = most + 1, np.int64
-    largest = most if rules.sensitive.shape[1] else min(most, 2 * rules.k - 1)
+    largest = most if rules.diversity.values.shape[1] else min(most, 2 * rules.k - 1)
     possible = sum(comb(most, size) for size in range(rules.k, largest + 1))
     capacity = min(_MOST_SETS, max(possible, 1))
     return SmallWork(
@@ -322,7 +319,7 @@ def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWor
         np.zeros(most),
         np.zeros((most, most), whole),
         np.zeros(deep, whole),
-        np.zeros(int(rules.sensitive.max(initial=-1)) + 1, whole),
+        new_counts(rules.diversity),
         new_state(tables, 1),
         new_packing(most),
         TypeRows(
@@ -331,7 +328,7 @@ def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWor
             np.zeros((most, ranges)),
             np.zeros((most, sets), whole),
             np.zeros((most, pairs), whole),
-            np.zeros((most, rules.sensitive.shape[1]), whole),
+            rules.diversity.of_rows(np.zeros(most, whole)),
         ),
         SetSearch(
             np.zeros(deep, whole),
@@ -349,6 +346,7 @@ def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWor
             np.zeros(deep, whole),
             np.zeros(deep, whole),
             np.zeros(deep),
+            new_counts(rules.diversity, deep),
         ),
         FoundSets(
             np.zeros(capacity, whole),

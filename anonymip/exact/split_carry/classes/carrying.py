@@ -16,6 +16,16 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED
 from anonymip.exact.split_carry.state import OPEN
 from anonymip.problem import Problem
+from anonymip.recodings.rules.diversity_counts import (
+    DiversityRule,
+    ValueCounts,
+    count_in,
+    diversity_rule,
+    forget_row,
+    may_be_diverse,
+    new_counts,
+    start_counts,
+)
 from anonymip.runtime.kernels import kernel
 
 #: How an attribute is published.
@@ -48,11 +58,8 @@ class CarryRule(NamedTuple):
     node_start, node_last, node_parent
         Of the attributes published as nodes: where their trees begin, the last leaf below each
         node, its parent.
-    sensitive
-        (n, columns) int64, sensitive codes by place; no columns without a diversity.
-    numerator, denominator, distinct
-        The diversity: no value makes up more than denominator/numerator of a class, and there are
-        so many distinct ones.
+    diversity
+        What a class must hold of the sensitive columns; its rows are the places.
     """
 
     k: int
@@ -66,10 +73,7 @@ class CarryRule(NamedTuple):
     node_start: NDArray[np.int64]
     node_last: NDArray[np.int64]
     node_parent: NDArray[np.int64]
-    sensitive: NDArray[np.int64]
-    numerator: int
-    denominator: int
-    distinct: int
+    diversity: DiversityRule
 
     @property
     def needs_losses(self) -> bool:
@@ -89,16 +93,24 @@ class Outcome(NamedTuple):
         (size,) the same for the rows that stay; -2 for those that go on.
     marks
         (size,) workspace.
+    counts
+        Of the sensitive values of a class.
     """
 
     joint: NDArray[np.int64]
     settled: NDArray[np.int64]
     marks: NDArray[np.int64]
+    counts: ValueCounts
 
 
-def new_outcome(most: int) -> Outcome:
+def new_outcome(rule: CarryRule, most: int) -> Outcome:
     """Return room for windows of up to `most` rows."""
-    return Outcome(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64))
+    return Outcome(
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        new_counts(rule.diversity),
+    )
 
 
 def carry_rule(
@@ -123,11 +135,6 @@ def carry_rule(
             starts[a] = len(last)
             last += tree.last.tolist()
             parent += tree.parent.tolist()
-    sensitive = np.zeros((len(records), 0), np.int64)
-    numerator, denominator, distinct = 1, 1, 1
-    if problem.diversity is not None:
-        sensitive = microdata.sensitive_codes[records].astype(np.int64)
-        (numerator, denominator), distinct = problem.diversity.ratio, problem.diversity.distinct
     return CarryRule(
         problem.k,
         boundary,
@@ -140,10 +147,7 @@ def carry_rule(
         starts,
         np.array(last, np.int64),
         np.array(parent, np.int64),
-        np.ascontiguousarray(sensitive),
-        numerator,
-        denominator,
-        distinct,
+        diversity_rule(problem.diversity, microdata).of_rows(records),
     )
 
 
@@ -235,7 +239,7 @@ def _open_class(
     elif rule.least:
         leaving = rows - rule.k
         _mark_cheapest(size, joint, losses, label, leaving, marks)
-    if leaving < rows and _rest_is_diverse(rule, places, size, joint, label, marks):
+    if leaving < rows and _rest_is_diverse(rule, places, size, label, outcome):
         for at in range(size):
             if joint[at] == label and marks[at] == 1:
                 settled[at] = OPEN
@@ -285,33 +289,19 @@ def _mark_cheapest(
 
 @kernel
 def _rest_is_diverse(
-    rule: CarryRule,
-    places: NDArray[np.int64],
-    size: int,
-    joint: NDArray[np.int64],
-    label: int,
-    marks: NDArray[np.int64],
+    rule: CarryRule, places: NDArray[np.int64], size: int, label: int, outcome: Outcome
 ) -> bool:
     """Return whether the unmarked rows of a class are diverse."""
-    for column in range(rule.sensitive.shape[1]):
-        rows, kinds, most = 0, 0, 0
-        for at in range(size):
-            if joint[at] != label or marks[at] == 1:
-                continue
+    joint, marks, counts, rows = outcome.joint, outcome.marks, outcome.counts, 0
+    start_counts(counts)
+    for at in range(size):
+        if joint[at] == label and marks[at] == 0:
+            count_in(rule.diversity, counts, places[at], 1, 0, 0)
             rows += 1
-            value = rule.sensitive[places[at], column]
-            same, new = 0, True
-            for other in range(size):
-                if joint[other] != label or marks[other] == 1:
-                    continue
-                if rule.sensitive[places[other], column] == value:
-                    same += 1
-                    new = new and other >= at
-            kinds += new
-            most = max(most, same)
-        if kinds < rule.distinct or most * rule.numerator > rows * rule.denominator:
-            return False
-    return True
+    for at in range(size):
+        if joint[at] == label:
+            forget_row(rule.diversity, counts, places[at])
+    return may_be_diverse(rule.diversity, counts, 0, rows, rows)
 
 
 @kernel

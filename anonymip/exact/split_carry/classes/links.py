@@ -160,7 +160,7 @@ class ClassLinks:
         losses = np.zeros(size)
         if rule.needs_losses and not last:
             losses = self._losses(records, labels)
-        outcome = new_outcome(size)
+        outcome = new_outcome(rule, size)
         settle_window(rule, places, size, labels, losses, last, outcome)
         loss = self._loss(records[outcome.settled != OPEN], outcome.settled)
         if self._problem.compiled.aggregate == "sum":

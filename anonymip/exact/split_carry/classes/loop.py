@@ -37,12 +37,11 @@ class CompiledLinks(ClassLinks):
         self._tables = problem.compiled.tables
         self._rows = kernel_rows(problem.microdata, self._tables, chain.records)
         rules = small_rules(problem)
-        sensitive = np.ascontiguousarray(rules.sensitive[chain.records])
-        self._rules = rules._replace(sensitive=sensitive)
+        self._rules = rules._replace(diversity=rules.diversity.of_rows(chain.records))
         most = min(chain.n, _MOST)
         self._places, self._row_losses = np.zeros(most, np.int64), np.zeros(most)
         self._work = new_small_work(self._tables, self._rules, most)
-        self._outcome = new_outcome(most)
+        self._outcome = new_outcome(self._rule, most)
         self._state = new_state(self._tables, 1)
 
     def advance(self, clock: ChainClock, amount: int) -> None:

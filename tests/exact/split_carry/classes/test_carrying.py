@@ -33,7 +33,7 @@ def settled(
 ) -> list[int]:
     """Return the class that each row stays in; -2 for rows that go on."""
     size = len(labels)
-    outcome = new_outcome(size)
+    outcome = new_outcome(rule, size)
     settle_window(
         rule,
         np.arange(size) if places is None else np.array(places),
