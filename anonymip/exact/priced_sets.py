@@ -31,18 +31,18 @@ class PricedSets:
     sets
         Those that are left; `complete` says whether none is missing.
     bound
-        Lower bound on the loss of any release, from prices that no set undercuts; None where
+        Lower bound on the loss of any release, from duals that no set undercuts; None where
         there are none.
     found
-        How many sets there were before prices left some out.
-    prices
-        (t,) prices of the row types that no set undercuts; None where there are none.
+        How many sets there were before duals left some out.
+    duals
+        (t,) duals of the row types that no set undercuts; None where there are none.
     """
 
     sets: ClusterSets
     bound: Bound | None
     found: int
-    prices: NDArray[np.float64] | None = None
+    duals: NDArray[np.float64] | None = None
 
 
 def priced_sets(
@@ -55,11 +55,11 @@ def priced_sets(
 ) -> PricedSets:
     """Enumerate the possible classes and leave out those that cost more than they may.
 
-    Let prices be given such that no set costs less than the prices of its rows. Every release
-    then costs at least the sum of all prices, and one that holds a set of reduced cost r at least
-    r more. Nearest-neighbour terms are such prices and guide the enumeration; the duals of the
+    Let duals be given such that no set costs less than the duals of its rows. Every release
+    then costs at least the sum of all duals, and one that holds a set of reduced cost r at least
+    r more. Nearest-neighbour terms are such duals and guide the enumeration; the duals of the
     linear relaxation over what it finds are much better ones. The arithmetic is repeated here:
-    prices that some set undercuts, by a solver's tolerance or by more, are lowered until none does.
+    duals that some set undercuts, by a solver's tolerance or by more, are lowered until none does.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def priced_sets(
     degree
         None: the sets are classes. Else they are those of a freeform cover: of so many records
         each, of which every record lies in so many. A set is then one part in `degree` of what
-        the prices of its records pay for: it may cost so many times as much beyond them.
+        the duals of its records pay for: it may cost so many times as much beyond them.
 
     Notes
     -----
@@ -96,22 +96,22 @@ def priced_sets(
         return PricedSets(sets, None, len(sets))
     if not summed:
         return PricedSets(_not_worse(problem, sets, upper_bound), None, len(sets))
-    prices = _dual_prices(problem, sets, budget)
-    if prices is None:
+    duals = _duals(problem, sets, budget)
+    if duals is None:
         return PricedSets(sets, None, len(sets))
     counts = sets.rows.counts
-    value = fsum(prices * counts)
-    value -= LOSS_RELATIVE * fsum(np.abs(prices) * counts)
-    reduced = sets.losses - sets.incidence.T @ prices
+    value = fsum(duals * counts)
+    value -= LOSS_RELATIVE * fsum(np.abs(duals) * counts)
+    reduced = sets.losses - sets.incidence.T @ duals
     kept = sets
     if upper_bound is not None:
-        most = upper_bound - value + _slack(problem, upper_bound, prices * counts)
+        most = upper_bound - value + _slack(problem, upper_bound, duals * counts)
         kept = sets.only(reduced <= parts * most)
         value = min(value, upper_bound)
     kind = "set partitioning" if degree is None else "set covering"
     source = under_assumptions(problem, f"linear relaxation of {kind}")
     bound = Bound(value, source, "argument", watch.seconds)
-    return PricedSets(kept, bound, len(sets), prices)
+    return PricedSets(kept, bound, len(sets), duals)
 
 
 def _slack(problem: Problem, upper_bound: float, terms: NDArray[np.float64]) -> float:
@@ -127,8 +127,8 @@ def _not_worse(problem: Problem, sets: ClusterSets, upper_bound: float | None) -
     return sets.only(sets.losses <= most)
 
 
-def _dual_prices(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray[np.float64] | None:
-    """Return (t,) prices of the row types that no set undercuts; None if there is no time."""
+def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray[np.float64] | None:
+    """Return (t,) duals of the row types that no set undercuts; None if there is no time."""
     recoding = problem.recoding
     suppression = isinstance(recoding, EquivalenceClasses) and recoding.suppression
     price = problem.compiled.suppression_price
@@ -140,9 +140,9 @@ def _dual_prices(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray
     found = solve_linear_program(costs, matrix, wanted, wanted, presolve=False, budget=budget)
     if found is None:
         return None
-    prices = found.duals
+    duals = found.duals
     if suppression:
-        prices = np.minimum(prices, price)
-    undercut = (sets.losses - sets.incidence.T @ prices) / sets.sizes
-    lowered: NDArray[np.float64] = prices - max(0.0, -float(undercut.min()))
+        duals = np.minimum(duals, price)
+    undercut = (sets.losses - sets.incidence.T @ duals) / sets.sizes
+    lowered: NDArray[np.float64] = duals - max(0.0, -float(undercut.min()))
     return lowered

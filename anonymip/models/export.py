@@ -151,15 +151,15 @@ def _components(model: ConcreteModel) -> tuple[tuple[str, int, str], ...]:
         if len(part)
     ]
     made = [part for part in parts if part.name.startswith(_REFORMULATED)]
-    told = [
+    lines = [
         (part.name, len(part), part.doc or "")
         for part in parts
         if not part.name.startswith(_REFORMULATED)
     ]
     if made:
         total = sum(map(len, made))
-        told.append((f"{_REFORMULATED}*", total, "what the reformulation of pyomo.gdp made"))
-    return tuple(told)
+        lines.append((f"{_REFORMULATED}*", total, "what the reformulation of pyomo.gdp made"))
+    return tuple(lines)
 
 
 def _write_lp(model: ConcreteModel, files: tuple[Path, ...]) -> None:

@@ -115,10 +115,10 @@ def equivalence_mip(
     if formulation != "auto":
         # What cannot be modelled is refused before heuristics spend time on a start.
         model_size(problem, formulation)
-    begun = run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget))
+    incumbent = run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget))
     columns = None
     if formulation in ("auto", "set-partition"):
-        loss = None if begun is None else begun.objective
+        loss = None if incumbent is None else incumbent.objective
         columns = priced_sets(problem, loss, max_sets=MAX_COLUMNS, budget=run.budget)
     if formulation == "auto" and columns is not None:
         formulation, reason = _pick(problem, columns)
@@ -127,12 +127,12 @@ def equivalence_mip(
     out = None if columns is None else _ran_out(columns)
     if columns is not None and out is not None and formulation == "set-partition":
         run.trace.append(f"{columns.found:,} possible classes were found, and time ended")
-        if begun is None:
+        if incumbent is None:
             raise NoSolution(
                 f"possible classes were still being enumerated at the end ({out.value})",
                 remedy="Give it more time, or a warm start",
             )
-        return run.kept(begun, out)
+        return run.kept(incumbent, out)
     choices: dict[str, object] = {}
     if columns is not None and formulation == "set-partition":
         run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")

@@ -155,24 +155,24 @@ def freeform_mip(
     if formulation in ("auto", "assignment"):
         formulation = "set-cover" if _has_few_sets(problem) else "freeform"
     size = model_size(problem, formulation)
-    begun = run.start_from(begin_freeform(problem, warm_start, start, seed, run.budget))
-    told = choices if formulation == "freeform" else {}
-    run.describe(formulation=formulation, **told, warm_start=warm_start)
+    incumbent = run.start_from(begin_freeform(problem, warm_start, start, seed, run.budget))
+    asked = choices if formulation == "freeform" else {}
+    run.describe(formulation=formulation, **asked, warm_start=warm_start)
     kept = run.kept_without_time(size)
     if kept is not None:
         return kept
     columns = None
     if formulation == "set-cover":
-        columns = _priced(problem, begun, run.budget)
+        columns = _priced(problem, incumbent, run.budget)
         stopped = run.budget.stop_reason()
         if not columns.sets.complete and stopped is not None:
-            if begun is None:
+            if incumbent is None:
                 raise NoSolution(
                     f"not all sets were found before the method stopped ({stopped.value})",
                     remedy="Give it more time, or a warm start",
                 )
             run.trace.append(f"{columns.found:,} possible sets were found, and time ended")
-            return run.kept(begun, stopped)
+            return run.kept(incumbent, stopped)
         run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible sets are left")
         choices = {"sets": columns.sets}
     trust = TrustOfLosses.of(problem, formulation)
@@ -189,10 +189,10 @@ def _has_few_sets(problem: Problem) -> bool:
         return False
 
 
-def _priced(problem: Problem, begun: Solution | None, budget: Budget) -> PricedSets:
+def _priced(problem: Problem, incumbent: Solution | None, budget: Budget) -> PricedSets:
     """Return the sets that a better cover than the start may hold."""
     degree = cover_degree(problem)
-    loss = None if begun is None else begun.objective
+    loss = None if incumbent is None else incumbent.objective
     plain = problem.replace(k=degree, recoding=Freeform())
     return priced_sets(plain, loss, max_sets=MAX_COLUMNS, budget=budget, degree=degree)
 

@@ -82,9 +82,11 @@ def begin_freeform(
         return None, remarks
 
 
-def _lowered(problem: Problem, begun: Solution, seed: int, budget: Budget) -> Solution:
+def _lowered(problem: Problem, incumbent: Solution, seed: int, budget: Budget) -> Solution:
     """Return what reassigning makes of a start, or the start where that cannot be done."""
     try:
-        return reassign(problem, start=begun.assignment, seed=seed, budget=budget.share(_IMPROVING))
+        return reassign(
+            problem, start=incumbent.assignment, seed=seed, budget=budget.share(_IMPROVING)
+        )
     except (NoSolution, InputError):
-        return begun
+        return incumbent

@@ -50,12 +50,12 @@ def with_most_rows(
     problem, before = solution.problem, len(solution.sizes)
     solution = _finer(solution, budget)
     if len(solution.sizes) == problem.n // problem.k:
-        return solution, [f"{_told(solution, before)}, the most that k records each allow"]
+        return solution, [f"{_rows_found(solution, before)}, the most that k records each allow"]
     columns = strong_columns(problem, keep_equal=True)
     columns, _ = columns_within(columns, solution.objective, budget.share(_PRICING))
     remaining = budget.remaining()
     if remaining is not None and SECONDS_A_CONSTRAINT * len(columns.rows) > remaining:
-        return solution, [f"{_told(solution, before)}; there was no time to ask for the most"]
+        return solution, [f"{_rows_found(solution, before)}; there was no time to ask for the most"]
     try:
         model = build_pattern_strong(problem, columns=columns)
     except InputError as refusal:
@@ -72,10 +72,12 @@ def with_most_rows(
         if result.values is not None:
             finer = Solution.of(problem, read(model), method=solution.method)
     except FAILURES as failure:
-        return found, [f"{_told(found, before)}; the most are not known: {what_failed(failure)}"]
+        return found, [
+            f"{_rows_found(found, before)}; the most are not known: {what_failed(failure)}"
+        ]
     if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
         found = replace(solution, assignment=finer.assignment, objective=finer.objective)
-    rows = _told(found, before)
+    rows = _rows_found(found, before)
     if result.stopped is Stopped.OPTIMAL and not options.solver_options:
         return found, [f"{rows}, the most of all releases of this loss"]
     most = problem.n // problem.k
@@ -84,7 +86,7 @@ def with_most_rows(
     return found, [f"{rows}; releases of this loss have {most} at most"]
 
 
-def _told(solution: Solution, before: int) -> str:
+def _rows_found(solution: Solution, before: int) -> str:
     return f"{len(solution.sizes)} output rows ({before} at first)"
 
 

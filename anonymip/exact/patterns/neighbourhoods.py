@@ -1,4 +1,4 @@
-"""Better releases by patterns: some rows of a known one are given up and filled anew."""
+"""Better releases by patterns: some rows of a known one are given up and filled again."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def improve_by_groups(
     prices, amounts, solver, options, budget
         As there.
     groups
-        Of few records each, by which the rows that are given up are filled anew.
+        Of few records each, by which the rows that are given up are filled again.
     enough
         Loss at which no better release is needed.
     """
@@ -107,7 +107,7 @@ def improve_by_groups(
     while records <= _MANY and budget.stop_reason() is None:
         if loss_of(prices, amounts) <= enough:
             break
-        first = _dear_kind(prices, amounts, generator)
+        first = _costly_type(prices, amounts, generator)
         chosen, moved = _neighbourhood(prices, amounts, cheap, generator, first, records)
         freed = _freed(prices, amounts, chosen, moved)
         within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
@@ -136,7 +136,7 @@ def improve_by_groups(
     return amounts
 
 
-def _dear_kind(
+def _costly_type(
     prices: PatternDuals, amounts: NDArray[np.int64], generator: np.random.Generator
 ) -> int:
     """Return a kind, the likelier the more the rows of its records cost beyond the prices."""
@@ -144,8 +144,8 @@ def _dear_kind(
     beyond = program.costs[prices.pair_patterns] - prices.duals[prices.pair_types] / prices.unit
     rows = np.bincount(prices.pair_rows, weights=amounts * beyond, minlength=program.rows)
     weights = np.full(program.kinds, _LEAST * program.star_cost)
-    dear = np.maximum(rows, 0.0)[prices.pair_rows] * (amounts > 0)
-    np.maximum.at(weights, prices.pair_types, dear)
+    costly = np.maximum(rows, 0.0)[prices.pair_rows] * (amounts > 0)
+    np.maximum.at(weights, prices.pair_types, costly)
     return int(generator.choice(program.kinds, p=weights / weights.sum()))
 
 

@@ -174,11 +174,11 @@ class PatternPart:
             if last or size >= _MOST_GROUPS:
                 break
             if size == _GROUPS:
-                self._fill_anew(pricing, solver, options, budget.share(_BY_GROUPS))
+                self._fill_again(pricing, solver, options, budget.share(_BY_GROUPS))
             size *= 2
         return named
 
-    def _fill_anew(
+    def _fill_again(
         self, pricing: TriplePricing, solver: str, options: SolverOptions, budget: Budget
     ) -> None:
         """Improve the release by neighbourhoods of groups."""

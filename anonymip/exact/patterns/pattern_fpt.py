@@ -98,7 +98,7 @@ def pattern_fpt(
             "no set of output rows holds all records, k in each",
             remedy="Allow more patterns, such as the one of stars only, or suppression",
         )
-    told = (
+    remark = (
         f"{guesses.assigned:,} of 2^{columns.count} sets of output rows were assigned, the others "
         "left out by their cost"
     )
@@ -109,7 +109,7 @@ def pattern_fpt(
         stopped=stopped or Stopped.HEURISTIC,
         options={"most_rows": most_rows},
         seconds=watch.seconds,
-        trace=(told,),
+        trace=(remark,),
     )
     if stopped is not None:
         return solution

@@ -160,12 +160,12 @@ def _begin(
     if start is not None:
         return Solution.of(problem, start, method="start")
     try:
-        begun = pattern_search(problem, budget=budget.share(_SHARE), seed=seed)
+        incumbent = pattern_search(problem, budget=budget.share(_SHARE), seed=seed)
     except NoSolution:
         trace.append("the heuristic found no solution to start from")
         return None
-    trace.append(f"start: {begun.objective:.6g}")
-    return begun
+    trace.append(f"start: {incumbent.objective:.6g}")
+    return incumbent
 
 
 def _is_proven(best: Solution, bound: float) -> bool:
@@ -260,7 +260,7 @@ class _Search:
                 needed = min(max(0.0, best.objective - pairs.bound), everything)
             if best is not None and same_loss(excess, needed):
                 return best, Stopped.GAP, proven
-            # More groups, or fewer: without the dearest a solver's bound is trusted farther.
+            # More groups, or fewer: without the costliest a solver's bound is trusted farther.
             excess = needed
 
     def _first_excess(self) -> float:

@@ -44,7 +44,7 @@ def prove(
 ) -> Solution:
     """Return a best release by patterns, and the proof of it as far as time goes.
 
-    The pattern of stars only is set aside, as if it needed no k records; what is left falls into
+    The pattern of stars only is relaxed, as if it needed no k records; what is left falls into
     parts that share no output row. The Lagrangian bound gives prices, which prove many parts
     optimal at once and rule out most rows of others; restricted MIPs solve what is left.
     For k of 2 and 3 a part with many pairs first gets prices of triples of records too (subset-row
@@ -105,14 +105,14 @@ def prove(
         closed = proves_optimal(problem, found.upper, found.lower, strict=True)
         if not closed and budget.stop_reason() is None:
             found = _whole(problem, rows, found, solver, options, gap, budget)
-    return _told(problem, rows, found, start, gap, budget, watch)
+    return _solution(problem, rows, found, start, gap, budget, watch)
 
 
 @dataclass(eq=False)
 class _Found:
     """The parts of a program and what is known of them.
 
-    `elsewhere` is a bound by other means, `sworn` whether that is a solver's word, `tripled`
+    `elsewhere` is a bound by other means, `by_report` whether a solver reports it, `tripled`
     whether it is by prices of triples; `failed` is what a solver that failed said last.
     """
 
@@ -121,13 +121,13 @@ class _Found:
     trace: list[str]
     solver: str | None
     elsewhere: float = -np.inf
-    sworn: bool = False
+    by_report: bool = False
     tripled: bool = False
     failed: str | None = None
 
     @property
     def by_solver(self) -> bool:
-        return self.sworn or any(part.by_solver for part in self.parts)
+        return self.by_report or any(part.by_solver for part in self.parts)
 
     @property
     def by_triples(self) -> bool:
@@ -226,13 +226,17 @@ def _whole(
     found.trace[:0] = before.trace
     best, other = (before, found) if before.upper <= found.upper else (found, before)
     if other.lower > best.lower:
-        best.elsewhere, best.sworn, best.tripled = other.lower, other.by_solver, other.by_triples
+        best.elsewhere, best.by_report, best.tripled = (
+            other.lower,
+            other.by_solver,
+            other.by_triples,
+        )
     best.trace, best.solver = found.trace, found.solver or before.solver
     best.failed = found.failed or before.failed
     return best
 
 
-def _told(
+def _solution(
     problem: Problem,
     rows: OutputRows,
     found: _Found,

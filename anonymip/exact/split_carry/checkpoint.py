@@ -146,7 +146,7 @@ class Checkpoint:
         except OSError as error:
             raise InputError(
                 f"cannot read the checkpoint {self.path}: {error.strerror}",
-                remedy="Make it readable, or begin anew with another file",
+                remedy="Make it readable, or start again with another file",
             ) from error
         except _DAMAGES as error:
             raise self.damaged() from error
@@ -155,7 +155,7 @@ class Checkpoint:
         """Return the error of a file that holds something else than what was written."""
         return InputError(
             f"{self.path} is no checkpoint, or is damaged",
-            remedy="Begin anew: leave out --resume and name another file",
+            remedy="Start again: leave out --resume and name another file",
         )
 
     def part(self, number: int) -> Checkpoint:
@@ -179,7 +179,7 @@ class Checkpoint:
             age = "a newer" if header["format"] > FORMAT else "an older"
             raise InputError(
                 f"the checkpoint {self.path} was written by {age} version of this program",
-                remedy="Resume it with that version, or begin anew with another file",
+                remedy="Resume it with that version, or start again with another file",
             )
         ours = self._fingerprint._asdict()
         differing = [said for part, said in _PARTS.items() if header[part] != ours[part]]

@@ -56,7 +56,7 @@ class ChainOptions:
         0, or the seconds that a link has at most, whatever the others left (1000 in the paper's
         Fig. 6).
     chains
-        Stretches of the order with a chain each; where they meet, classes are solved anew.
+        Segments of the order with a chain each; where they meet, classes are solved again.
 
     Raises
     ------
@@ -193,19 +193,19 @@ class ChainOptions:
 
     def described(self) -> dict[str, object]:
         """Return the options for a solution: those that have a say."""
-        told: dict[str, object] = {"S": self.S, "boundary": self.boundary, "carry": self.carry}
+        described: dict[str, object] = {"S": self.S, "boundary": self.boundary, "carry": self.carry}
         if self.fixed:
-            told = {"fixed": self.fixed, "accept": self.accept, "prefer": self.prefer}
-        told |= {"subsolver": self.subsolver, "pass_time": self.pass_time}
+            described = {"fixed": self.fixed, "accept": self.accept, "prefer": self.prefer}
+        described |= {"subsolver": self.subsolver, "pass_time": self.pass_time}
         if self.link_time:
-            told |= {"link_time": self.link_time}
+            described |= {"link_time": self.link_time}
         if self.chains > 1:
-            told |= {"chains": self.chains}
+            described |= {"chains": self.chains}
         if self.subsolver != EXACT:
-            told |= {"gap": self.gap}
+            described |= {"gap": self.gap}
             if self.solver_options:
-                told |= {"solver_options": dict(self.solver_options)}
-        return told
+                described |= {"solver_options": dict(self.solver_options)}
+        return described
 
 
 def _formulations() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is told of the links of a chain."""
+"""What is said of the links of a chain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tell_links(table: NDArray[np.float64]) -> list[str]:
     proven, largest = int(table[:, PROVEN].sum()), int(table[:, SIZE].max())
     noun = "link" if len(table) == 1 else "links"
     counted = f"{len(table):,} {noun} of up to {largest} records, {proven:,} of them proven"
-    told = [f"{counted}; a proof of a link says nothing of the whole table"]
+    remarks = [f"{counted}; a proof of a link says nothing of the whole table"]
     replaced = np.isin(table[:, REASON], [tuple(REASONS).index(name) for name in REPLACED])
     open_ones = table[(table[:, PROVEN] == 0.0) & ~replaced, REASON]
     counts = [
@@ -39,14 +39,16 @@ def tell_links(table: NDArray[np.float64]) -> list[str]:
         if at in open_ones
     ]
     if counts:
-        told.append(f"links without a proof: {', '.join(counts)}")
+        remarks.append(f"links without a proof: {', '.join(counts)}")
     for name in REPLACED:
         count = np.count_nonzero(table[:, REASON] == tuple(REASONS).index(name))
         if count:
             noun = "link" if count == 1 else "links"
-            told.append(f"{count:,} {noun} {REASONS[name]} keep their start or what a search found")
+            remarks.append(
+                f"{count:,} {noun} {REASONS[name]} keep their start or what a search found"
+            )
     accepted = int(np.count_nonzero(table[:, START] == START_ACCEPTED))
     asked = accepted + int(np.count_nonzero(table[:, START] == START_REFUSED))
     if asked:
-        told.append(f"the start was accepted in {accepted:,} of {asked:,} links")
-    return told
+        remarks.append(f"the start was accepted in {accepted:,} of {asked:,} links")
+    return remarks

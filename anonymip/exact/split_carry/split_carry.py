@@ -12,7 +12,7 @@ import numpy as np
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.exact.split_carry.checkpoint import Checkpoint
 from anonymip.exact.split_carry.classes.chain_file import resumed
-from anonymip.exact.split_carry.classes.segments import Stretch, StretchRun, run_stretches
+from anonymip.exact.split_carry.classes.segments import Segment, SegmentRun, run_segments
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.freeform.covers import chain_covers
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
@@ -81,7 +81,7 @@ def split_carry(
 
     The records are put in order and cut into windows. Each window holds S k new records and those
     carried from the one before; its best classes are found, those that do not touch its boundary,
-    the last k records, are settled, the others are carried on. A window may be solved to proven
+    the last k records, are fixed, the others are carried over. A window may be solved to proven
     optimality; that proves nothing of the whole table.
 
     What goes on: classes of equal cells are one class. A class that touches the boundary goes
@@ -125,8 +125,8 @@ def split_carry(
         0, or the seconds that a window has at most, with and without a time limit of the whole:
         Fig. 6 of the paper gives each 1000.
     chains
-        The order is cut into so many stretches, each with a chain of its own, and the classes where
-        they meet are solved anew together.
+        The order is cut into so many segments, each with a chain of its own, and the classes where
+        they meet are solved again together.
     jobs
         Chains that run at a time; 0: two, or one on one core. The classes do not depend on it.
     solver, gap, threads, solver_options
@@ -138,7 +138,7 @@ def split_carry(
         another one beside it until all have ended. It stays when the method has ended.
     resume
         Whether to go on from it if it is there. The classes are those of a run that nothing has
-        disturbed; a link that was cut short is solved again. The time limit counts anew.
+        disturbed; a link that was cut short is solved again. The time limit counts from now.
     budget
         Its time, less what a release takes by itself, is divided by the number of windows; one
         whose time ends keeps the best classes it has, at worst its start. When all time ends, the
@@ -245,11 +245,11 @@ def run_chain(
     before = 0 if kept is None else int(kept.cursor[LINKS])
     clock = MachineClock()
     records = find_order(problem, order, budget) if kept is None else kept.records
-    whole = Stretch(problem, records, options, compiled, seed, file)
+    whole = Segment(problem, records, options, compiled, seed, file)
     share = links_budget(problem, budget, clock)
-    run, remarks = run_stretches(whole, kept, jobs=jobs, budget=share)
-    told = {"order": order, **options.described()}
-    solution = _finished(problem, run, told, watch, budget, seed)
+    run, remarks = run_segments(whole, kept, jobs=jobs, budget=share)
+    described = {"order": order, **options.described()}
+    solution = _finished(problem, run, described, watch, budget, seed)
     if kept is not None:
         remarks = (f"went on behind {before:,} links of an earlier run", *remarks)
     solution = replace(solution, trace=(*remarks, *solution.trace))
@@ -258,7 +258,7 @@ def run_chain(
 
 def _finished(
     problem: Problem,
-    run: StretchRun,
+    run: SegmentRun,
     options: Mapping[str, object],
     watch: Stopwatch,
     budget: Budget,
@@ -270,10 +270,12 @@ def _finished(
     trace = _trace(chain, cut, stopped)
     recoding = problem.recoding
     may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
-    homeless = int(np.count_nonzero(labels == SUPPRESSED))
-    if cut or (homeless and not may_suppress):
-        if homeless and not may_suppress:
-            trace.append(f"{homeless:,} records fit no class of their windows: repaired at the end")
+    unassigned = int(np.count_nonzero(labels == SUPPRESSED))
+    if cut or (unassigned and not may_suppress):
+        if unassigned and not may_suppress:
+            trace.append(
+                f"{unassigned:,} records fit no class of their windows: repaired at the end"
+            )
         return finish(
             problem,
             labels,

@@ -61,7 +61,7 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
 
     Fractional numbers of records are rounded to whole ones by a flow of least cost: within what is
     in use, numbers of types and output rows change by less than one. If tolerances of the solver
-    leave none, all records are assigned anew to the output rows in use.
+    leave none, all records are assigned again to the output rows in use.
 
     Raises
     ------
@@ -128,12 +128,12 @@ def _whole_amounts(model: Any) -> NDArray[np.int64]:
             below[split] += rounded
             return below
     ends = kinds[open_pairs], rows[open_pairs]
-    anew = assign_rows(RowAssignment(columns.counts, needed, *ends, costs[open_pairs]))
-    if anew is None:
+    again = assign_rows(RowAssignment(columns.counts, needed, *ends, costs[open_pairs]))
+    if again is None:
         raise InputError(
             "the output rows in use do not hold all records, k each",
             remedy="Solve the model to the end",
         )
     below[:] = 0
-    below[open_pairs] = anew
+    below[open_pairs] = again
     return below

@@ -128,7 +128,7 @@ def _packed(problem: Problem, columns: PricedSets) -> _Listed:
     """Return the sets in words; the cheapest ones of each first type come first."""
     sets = columns.sets
     types, counts = sets.rows.types, sets.rows.counts
-    prices = np.zeros(types) if columns.prices is None else columns.prices
+    prices = np.zeros(types) if columns.duals is None else columns.duals
     rank = np.argsort(-prices, kind="stable")
     place = np.empty(types, np.int64)
     place[rank] = np.arange(types)

@@ -140,11 +140,13 @@ def _form(prices: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
     cost = np.concatenate([program.costs[prices.pair_patterns[pairs]] - saved, np.zeros(used)])
     names = [f"x_{i}_{r}" for i, r in zip(kinds.tolist(), rows[row].tolist(), strict=True)]
     names += [f"y_{r}" for r in rows.tolist()]
-    told = [f"link_{i}" for i in range(count)]
-    told += [f"filled_{r}" for r in rows.tolist()] + [f"given_{i}" for i in range(program.kinds)]
+    rows_named = [f"link_{i}" for i in range(count)]
+    rows_named += [f"filled_{r}" for r in rows.tolist()] + [
+        f"given_{i}" for i in range(program.kinds)
+    ]
     return StandardForm(
         variables=tuple(Named(name) for name in names),
-        constraints=tuple(Named(name) for name in told),
+        constraints=tuple(Named(name) for name in rows_named),
         cost=cost,
         offset=saved * float(records.sum()),
         matrix=vstack([links, filled, given]).tocsr(),

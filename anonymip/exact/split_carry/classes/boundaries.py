@@ -1,4 +1,4 @@
-"""Where stretches of an order that were solved apart meet, their classes are solved together."""
+"""Where segments of an order that were solved alone meet, their classes are solved together."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import LOSS_RELATIVE
 
-#: Rows around a seam that the compiled search solves within milliseconds as a rule.
+#: Rows around a boundary that the compiled search solves within milliseconds as a rule.
 _COMPILED_ROWS = 24
 
 
 @dataclass(frozen=True, eq=False)
 class Mended:
-    """What became of the seams.
+    """What became of the boundaries.
 
     Parameters
     ----------
     labels
         (n,) class of the record at each place.
     solved
-        Seams looked at before the time ended.
+        Boundaries looked at before the time ended.
     gained
         Those whose classes changed for the better.
     """
@@ -40,17 +40,17 @@ class Mended:
     gained: int
 
 
-def mend_seams(
+def mend_boundaries(
     problem: Problem,
     records: NDArray[np.int64],
     labels: NDArray[np.int64],
-    seams: Sequence[int],
+    boundaries: Sequence[int],
     *,
     most: int,
     budget: Budget,
     seed: int = 0,
 ) -> Mended:
-    """Solve the classes around each seam anew, together, and take what loses less.
+    """Solve the classes around each boundary again, together, and take what loses less.
 
     Parameters
     ----------
@@ -60,35 +60,35 @@ def mend_seams(
         (n,) the order.
     labels
         (n,) class of the record at each place of the order; -1 for none.
-    seams
-        Places at which stretches begin, without 0.
+    boundaries
+        Places at which segments begin, without 0.
     most
         Most records of a sub-problem; the nearest class of either side belongs to it whatever its
         size.
     budget
-        When it ends, the seams left stay as they are.
+        When it ends, the boundaries left stay as they are.
     seed
         Of the solver of sub-problems.
 
     Notes
     -----
-    Classes join in the order of their record nearest to the seam, as long as there is room. No loss
-    rises. Complexity: O(n) for each of them, beside the sub-problems.
+    Classes join in the order of their record nearest to the boundary, as long as there is room. No
+    loss rises. Complexity: O(n) for each of them, beside the sub-problems.
     """
     labels = labels.copy()
     gained = 0
-    for solved, at in enumerate(seams):
+    for solved, at in enumerate(boundaries):
         if budget.stop_reason() is not None:
             return Mended(labels, solved, gained)
-        budget.report("joining the chains", done=solved, total=len(seams))
-        share = budget.share(1 / (len(seams) - solved))
+        budget.report("joining the chains", done=solved, total=len(boundaries))
+        share = budget.share(1 / (len(boundaries) - solved))
         share.progress = None
-        gained += _solved_anew(problem, records, labels, _around(labels, at, most), share, seed)
-    return Mended(labels, len(seams), gained)
+        gained += _solved_again(problem, records, labels, _around(labels, at, most), share, seed)
+    return Mended(labels, len(boundaries), gained)
 
 
-def rows_of_seams(problem: Problem, sets: int) -> int:
-    """Return how many records to solve together at each seam of chains with S sets of k records.
+def rows_of_boundaries(problem: Problem, sets: int) -> int:
+    """Return how many records to solve together at each boundary of chains with S sets of k.
 
     Those of a window and k carried ones, or more where the search is compiled: with short chains
     the loss is some percent lower for it.
@@ -98,7 +98,7 @@ def rows_of_seams(problem: Problem, sets: int) -> int:
 
 
 def _around(labels: NDArray[np.int64], at: int, most: int) -> NDArray[np.int64]:
-    """Return the places of the classes nearest to a seam, ascending."""
+    """Return the places of the classes nearest to a boundary, ascending."""
     sides = labels[max(0, at - most) : at][::-1], labels[at : at + most]
     near = [int(side[rank]) for rank in range(most) for side in sides if rank < len(side)]
     taken: list[NDArray[np.int64]] = []
@@ -114,7 +114,7 @@ def _around(labels: NDArray[np.int64], at: int, most: int) -> NDArray[np.int64]:
     return np.sort(np.concatenate(taken)) if taken else np.empty(0, np.int64)
 
 
-def _solved_anew(
+def _solved_again(
     problem: Problem,
     records: NDArray[np.int64],
     labels: NDArray[np.int64],

@@ -253,8 +253,8 @@ class ClassLinks:
             return None
         assignment = solution.assignment
         assert isinstance(assignment, Classes)
-        told = {"warm start accepted": True, "warm start not used": False}
-        accepted = [told[remark] for remark in solution.trace if remark in told]
+        by_remark = {"warm start accepted": True, "warm start not used": False}
+        accepted = [by_remark[remark] for remark in solution.trace if remark in by_remark]
         return Answer(
             assignment.labels.astype(np.int64),
             solution.objective,

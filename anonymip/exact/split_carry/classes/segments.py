@@ -1,4 +1,4 @@
-"""Chains over stretches of an order: independent of each other, joined at their seams."""
+"""Chains over segments of an order: independent of each other, joined where they meet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.exact.classes.small.kernels import compiles
 from anonymip.exact.split_carry.checkpoint import Checkpoint
-from anonymip.exact.split_carry.classes.boundaries import mend_seams, rows_of_seams
+from anonymip.exact.split_carry.classes.boundaries import mend_boundaries, rows_of_boundaries
 from anonymip.exact.split_carry.classes.chain_file import ChainFile, arrays_of, resumed
 from anonymip.exact.split_carry.classes.loop import links_of_classes
 from anonymip.exact.split_carry.driving import drive_chain
@@ -35,8 +35,8 @@ from anonymip.status import Stopped
 
 
 @dataclass(frozen=True, eq=False)
-class StretchRun:
-    """What became of a stretch.
+class SegmentRun:
+    """What became of a segment.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class StretchRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class Segment:
     """A chain over some records, with all that it takes to run it in any process.
 
     Parameters
@@ -76,7 +76,7 @@ class Stretch:
     seed: int
     checkpoint: Checkpoint | None
 
-    def __call__(self, budget: Budget) -> StretchRun:
+    def __call__(self, budget: Budget) -> SegmentRun:
         """Run the chain to its end, or as far as the time goes, and cut what is left."""
         kept = resumed(self.checkpoint)
         if kept is not None and not np.array_equal(kept.records, self.records):
@@ -84,7 +84,7 @@ class Stretch:
             raise self.checkpoint.damaged()
         return self.go_on(kept, budget)
 
-    def go_on(self, kept: Chain | None, budget: Budget) -> StretchRun:
+    def go_on(self, kept: Chain | None, budget: Budget) -> SegmentRun:
         """Run a chain from where it stands; None for one that has not begun."""
         chain, stopped = kept, None
         if chain is None:
@@ -97,10 +97,10 @@ class Stretch:
             keeper = Keeper(self.checkpoint, ChainFile(chain), budget)
             stopped = drive_chain(links, self.options, budget, keeper)
         cut = 0 if stopped is None else cut_rest(self.problem, chain)
-        return StretchRun(chain, stopped, cut)
+        return SegmentRun(chain, stopped, cut)
 
-    def part(self, number: int, begin: int, end: int) -> Stretch:
-        """Return the stretch of some places of the order, with a checkpoint of its own."""
+    def part(self, number: int, begin: int, end: int) -> Segment:
+        """Return the segment of some places of the order, with a checkpoint of its own."""
         kept = self.checkpoint
         return replace(
             self,
@@ -108,8 +108,8 @@ class Stretch:
             checkpoint=None if kept is None else kept.part(number),
         )
 
-    def by_itself(self) -> Stretch:
-        """Return the stretch with a table of its own records, so that less is sent elsewhere.
+    def by_itself(self) -> Segment:
+        """Return the segment with a table of its own records, so that less is sent elsewhere.
 
         Raises
         ------
@@ -120,10 +120,10 @@ class Stretch:
         return replace(self, problem=part, records=np.arange(len(self.records)))
 
 
-def run_stretches(
-    whole: Stretch, kept: Chain | None, *, jobs: int, budget: Budget
-) -> tuple[StretchRun, tuple[str, ...]]:
-    """Cut the order into stretches, run a chain over each, and join them at their seams.
+def run_segments(
+    whole: Segment, kept: Chain | None, *, jobs: int, budget: Budget
+) -> tuple[SegmentRun, tuple[str, ...]]:
+    """Cut the order into segments, run a chain over each, and join them at their boundaries.
 
     There are as many as the options say, fewer where one would be less than a window.
 
@@ -138,11 +138,11 @@ def run_stretches(
         How many run at a time, in threads where the kernels do all the work, else in processes;
         0: two, or one on one core.
     budget
-        Of all links, and of the seams in what they leave of it.
+        Of all links, and of the boundaries in what they leave of it.
 
     Returns
     -------
-    StretchRun, tuple of str
+    SegmentRun, tuple of str
         As if one chain had done it all, and remarks.
 
     Notes
@@ -159,29 +159,31 @@ def run_stretches(
     if len(ends) < 2 or (kept is not None and kept.done):
         return whole.go_on(kept, budget), ()
     if kept is None and whole.checkpoint is not None:
-        # The order that the stretches are cut from.
+        # The order that the segments are cut from.
         whole.checkpoint.write(arrays_of(new_chain(whole.records, 0)))
-    stretches = [
+    segments = [
         whole.part(number, begin, end)
         for number, (begin, end) in enumerate(pairwise([0, *ends]), start=1)
     ]
-    apart = not (whole.compiled and whole.options.subsolver == EXACT and compiles(whole.problem))
+    in_processes = not (
+        whole.compiled and whole.options.subsolver == EXACT and compiles(whole.problem)
+    )
     runs = run_side_by_side(
-        _sendable(stretches) if apart and workers > 1 else stretches,
+        _sendable(segments) if in_processes and workers > 1 else segments,
         budget,
         jobs=workers,
-        in_processes=apart,
+        in_processes=in_processes,
         phase="solving links",
     )
     stopped = next((run.stopped for run in runs if run.stopped is not None), None)
     sums = whole.problem.compiled.aggregate == "sum"
     chain = _joined(whole.records, [run.chain for run in runs], sums=sums)
-    mended = mend_seams(
+    mended = mend_boundaries(
         whole.problem,
         whole.records,
         chain.labels,
         ends[:-1],
-        most=rows_of_seams(whole.problem, whole.options.S),
+        most=rows_of_boundaries(whole.problem, whole.options.S),
         budget=budget,
         seed=whole.seed,
     )
@@ -189,40 +191,40 @@ def run_stretches(
     reason = budget.stop_reason()
     if mended.solved < len(ends) - 1:
         stopped = stopped or reason
-    # Seams that were cut short are solved again by a run that goes on.
+    # Boundaries that were cut short are solved again by a run that goes on.
     if stopped is None and reason is None and whole.checkpoint is not None:
         whole.checkpoint.write(arrays_of(chain))
         whole.checkpoint.remove_parts()
     remark = (
-        f"{len(ends)} chains joined at {len(ends) - 1} seams, "
+        f"{len(ends)} chains joined at {len(ends) - 1} boundaries, "
         f"{mended.gained} of them for the better"
     )
-    return StretchRun(chain, stopped, sum(run.cut for run in runs)), (remark,)
+    return SegmentRun(chain, stopped, sum(run.cut for run in runs)), (remark,)
 
 
-def _ends(whole: Stretch) -> list[int]:
-    """Return the places at which the stretches end; each has room for a window.
+def _ends(whole: Segment) -> list[int]:
+    """Return the places at which the segments end; each has room for a window.
 
-    Windows begin where they would in one chain: a few links behind a seam its carried records are
-    often those of one chain, and then all links to come are the same.
+    Windows begin where they would in one chain: a few links behind a boundary the records carried
+    over are often those of one chain, and then all links to come are the same.
     """
     n = len(whole.records)
     window = whole.options.fixed or whole.options.S * whole.problem.k
-    stretches = max(1, min(whole.options.chains, n // window))
-    inner = [n // window * number // stretches * window for number in range(1, stretches)]
+    segments = max(1, min(whole.options.chains, n // window))
+    inner = [n // window * number // segments * window for number in range(1, segments)]
     return [*inner, n]
 
 
-def _sendable(stretches: list[Stretch]) -> list[Stretch]:
-    """Return the stretches with tables of their own, if all of them can have one."""
+def _sendable(segments: list[Segment]) -> list[Segment]:
+    """Return the segments with tables of their own, if all of them can have one."""
     try:
-        return [stretch.by_itself() for stretch in stretches]
+        return [segment.by_itself() for segment in segments]
     except InputError:
-        return stretches
+        return segments
 
 
 def _joined(records: NDArray[np.int64], chains: Sequence[Chain], *, sums: bool) -> Chain:
-    """Return one chain over the order with what chains over its stretches have found."""
+    """Return one chain over the order with what chains over its segments have found."""
     whole = new_chain(records, sum(int(chain.cursor[LINKS]) for chain in chains))
     begin = links = classes = 0
     for chain in chains:

@@ -19,7 +19,7 @@ class CutComponent:
     Parameters
     ----------
     stay, go
-        Its records, ascending: those that are covered anew by themselves, and those that go on.
+        Its records, ascending: those that are covered again by themselves, and those that go on.
     """
 
     stay: NDArray[np.int64]

@@ -125,9 +125,9 @@ def chain_covers(
     if not chain.done:
         stopped = drive_chain(links, options, share, Keeper(checkpoint, chain, share))
     quick = 0 if stopped is None else links.finish(order)
-    told = {"order": order, **options.described()}
+    described = {"order": order, **options.described()}
     remarks = [] if kept is None else [f"went on behind {before:,} links of an earlier run"]
-    return links.solution(watch, told, stopped, remarks, quick), tuple(chain.links)
+    return links.solution(watch, described, stopped, remarks, quick), tuple(chain.links)
 
 
 def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:

@@ -1,4 +1,4 @@
-"""Tests of chains over stretches of an order, and of their seams."""
+"""Tests of chains over segments of an order, and of their boundaries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anonymip import (
     census,
     objective,
 )
-from anonymip.exact.split_carry.classes.boundaries import mend_seams
+from anonymip.exact.split_carry.classes.boundaries import mend_boundaries
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.orders.orders import find_order
@@ -49,7 +49,7 @@ def test_a_seam_with_room_for_all_is_the_optimum(case: Case, data: st.DataObject
     order = np.array(data.draw(st.permutations(range(case.n))))
     at = data.draw(st.integers(1, case.n - 1))
     for most in (case.k, case.n, 2 * case.n):
-        mended = mend_seams(problem, order, labels[order], [at], most=most, budget=Budget())
+        mended = mend_boundaries(problem, order, labels[order], [at], most=most, budget=Budget())
         found = np.empty(case.n, np.int64)
         found[order] = mended.labels
         loss = case.release_loss(groups_of(Classes(found)))  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def test_a_seam_with_room_for_all_is_the_optimum(case: Case, data: st.DataObject
 @settings(max_examples=25)
 @given(cases(smallest=7, largest=8), st.integers(2, 4))
 def test_several_chains_are_feasible_and_never_below_the_optimum(case: Case, chains: int) -> None:
-    """Also where the table has room for fewer stretches than asked for."""
+    """Also where the table has room for fewer segments than asked for."""
     solution = split_carry(case.problem(), S=2, chains=chains, jobs=1)
     assert isinstance(solution.assignment, Classes)
     loss = case.release_loss(groups_of(solution.assignment))
@@ -81,17 +81,17 @@ def people() -> Problem:
 
 
 def test_the_seam_joins_what_the_cut_put_asunder() -> None:
-    """Two pairs in the order 0 9 | 0 9: each stretch by itself loses all."""
+    """Two pairs in the order 0 9 | 0 9: each segment by itself loses all."""
     table = pd.DataFrame({"age": [0.0, 9.0, 0.0, 9.0]})
     problem = Problem(Microdata(table, (Attribute("age", domain=(0, 9)),)), 2)
     labels = np.array([0, 0, 1, 1])
-    mended = mend_seams(problem, np.arange(4), labels, [2], most=4, budget=Budget())
+    mended = mend_boundaries(problem, np.arange(4), labels, [2], most=4, budget=Budget())
     assert mended.gained == 1
     assert mended.labels[0] == mended.labels[2] != mended.labels[1] == mended.labels[3]
     assert labels.tolist() == [0, 0, 1, 1]
     spent = Budget()
     spent.interrupt()
-    left = mend_seams(problem, np.arange(4), labels, [2], most=4, budget=spent)
+    left = mend_boundaries(problem, np.arange(4), labels, [2], most=4, budget=spent)
     assert (left.solved, left.gained, left.labels.tolist()) == (0, 0, labels.tolist())
 
 
@@ -100,14 +100,14 @@ def test_several_chains_lose_about_what_one_loses(k: int) -> None:
     """Their windows begin at the same places, so most of the links are the same."""
     problem = Problem(census(1000, 3, seed=1), k)
     one, eight = (run_chain(problem, ChainOptions(chains=chains)) for chains in (1, 8))
-    assert "8 chains joined at 7 seams" in eight.solution.trace[0]
+    assert "8 chains joined at 7 boundaries" in eight.solution.trace[0]
     assert eight.solution.objective <= 1.03 * one.solution.objective
     sizes = [[(link.size, link.objective) for link in run.links] for run in (one, eight)]
     assert len(set(sizes[0]) & set(sizes[1])) > 0.8 * len(set(sizes[0]))
 
 
 def test_short_chains_lose_no_more() -> None:
-    """Three links each: what they lose at their ends the seams bring back."""
+    """Three links each: what they lose at their ends the boundaries bring back."""
     problem = Problem(census(1000, 3, seed=1), 3)
     one, many = (run_chain(problem, ChainOptions(chains=chains)) for chains in (1, 100))
     assert many.solution.objective <= 1.01 * one.solution.objective
@@ -125,7 +125,7 @@ def test_the_number_of_jobs_changes_nothing(people: Problem, options: ChainOptio
 
 
 def test_processes_give_what_threads_give(people: Problem) -> None:
-    """Links on a solver run in processes, each with the table of its stretch."""
+    """Links on a solver run in processes, each with the table of its segment."""
     problem = people.replace(microdata=people.microdata.take(np.arange(60)))
     options = ChainOptions(chains=2, subsolver="set-partition")
     one, two = (run_chain(problem, options, jobs=jobs) for jobs in (1, 2))
@@ -134,7 +134,7 @@ def test_processes_give_what_threads_give(people: Problem) -> None:
 
 
 def test_a_stretch_that_lacks_the_diversity() -> None:
-    """All of one disease in a stretch: its records find classes elsewhere in the end."""
+    """All of one disease in a segment: its records find classes elsewhere in the end."""
     base = census(60, 2, seed=3)
     problem = Problem(base, 2)
     order = find_order(problem, "variance", Budget())
@@ -161,7 +161,7 @@ def test_a_loss_that_cannot_be_sent_is_solved_here(people: Problem) -> None:
 
 
 def test_the_progress_is_that_of_all_chains(people: Problem) -> None:
-    """Links of all of them, and the seams at last."""
+    """Links of all of them, and the boundaries at last."""
     heard: list[Progress] = []
     budget = Budget.of(300.0, heard.append)
     run = run_chain(people, ChainOptions(chains=4), jobs=2, budget=budget)
