@@ -26,8 +26,6 @@ all losses:
 
 The last two only for sets whose types all have several rows: elsewhere the mean is of one record,
 and says it all. Suppressed rows are treated alike (``starred``).
-
-One file, since building, starting and reading are of one formulation.
 """
 
 from __future__ import annotations
