@@ -210,7 +210,7 @@ def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[
     if form != recoding.name:
         assumed.append(f"the rules of recoding {recoding.name} beyond those of {form}")
     if solution.bound is not None and solution.bound.proof == "solver":
-        assumed.append(f"the bound is the word of {solution.solver}")
+        assumed.append(f"the bound is what {solution.solver} reports")
     assumed += solution.problem.compiled.assumed
     if solution.problem.compiled.tier == "members":
         assumed.append("4 digits of the objective give nothing away about values inside a class")
