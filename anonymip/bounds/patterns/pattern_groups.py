@@ -1,4 +1,9 @@
-"""What small groups of records cost beyond prices of records and of triples, in whole numbers."""
+"""Small groups of records, with their reduced costs under duals of records and triples.
+
+In whole numbers. A search of its own, and not the one of `enumeration`: an output row fixes what
+each of its records costs, so that costs only add up and nothing grows; but triples that two members
+share are paid too, which no search under duals of records alone knows.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +26,11 @@ class RecordGroups:
     Parameters
     ----------
     members
-        (g, 2k - 1) int64, kinds of the records, ascending after -1 for none.
+        (g, 2k - 1) int64, row types of the records, ascending after -1 for none.
     rows, patterns
         (g,) int64, the output row, and the pattern that it is of.
     beyond
-        (g,) int64, what the group costs beyond the prices.
+        (g,) int64, reduced cost of the group.
     """
 
     members: NDArray[np.int64]
@@ -64,7 +69,7 @@ class TriplePrices:
     Parameters
     ----------
     triples
-        (c, 3) int64, distinct kinds of one record each.
+        (c, 3) int64, distinct row types of one record each.
     prices
         (c,) int64, at least 0, in the unit of the prices of records.
     """

@@ -1,4 +1,8 @@
-"""Pairs and triples of records that look alike through a pattern; prices rule most of them out."""
+"""Pairs and triples of records that look alike through a pattern; duals rule most of them out.
+
+Two loops list them, and not the depth-first search of `enumeration`: what a group costs is read
+from a table by the columns in which its members differ, and no group of four is ever needed.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +28,14 @@ MOST_COLUMNS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class PricedPairs:
-    """Row types with what pairs of them cost, and prices of their records.
+class RecordPairs:
+    """Row types with what pairs of them cost, and duals of their records.
 
     Parameters
     ----------
     counts, inverse
         (t,) records of each type, and (n,) type of each record.
-    apart
+    differing
         (t, t) int64, the columns in which two types differ, as a set of bits.
     cheapest
         (2^m,) cost of a record under the cheapest pattern with stars in such columns, infinite
@@ -41,22 +45,22 @@ class PricedPairs:
     common
         The cheapest pattern through which all records look alike; -1 if there is none, or
         suppression costs no more.
-    lone
+    unpaired
         Cost of a record under that pattern, or of a suppressed one; infinite if there is neither.
         Pairs and triples cost less for each record.
     duals
-        (t,) price of each record: no pair or triple costs less than its records are worth.
+        (t,) dual value of each record: no pair or triple costs less than the duals of its records.
     bound
-        Sum of the prices of all records: no release costs less.
+        Sum of the duals of all records: no release costs less.
     """
 
     counts: NDArray[np.int64]
     inverse: NDArray[np.int64]
-    apart: NDArray[np.int64]
+    differing: NDArray[np.int64]
     cheapest: NDArray[np.float64]
     pattern: NDArray[np.int64]
     common: int
-    lone: float
+    unpaired: float
     duals: NDArray[np.float64]
     bound: float
 
@@ -79,12 +83,12 @@ class SmallGroups:
     costs: NDArray[np.float64]
 
 
-def price_pairs(problem: Problem, budget: Budget) -> tuple[PricedPairs, Stopped | None]:
-    """Return pairs with prices of records, and why the prices are not the best.
+def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Stopped | None]:
+    """Return pairs with duals of records, and why the duals are not the best.
 
     A fractional choice of pairs that covers every record once is half of an assignment of the
-    records to each other; its duals are the prices. A record that becomes the row that all may
-    become, or is suppressed, is assigned to itself. Triples need no prices of their own: a triple
+    records to each other; its duals are returned. A record that becomes the row that all may
+    become, or is suppressed, is assigned to itself. Triples need no duals of their own: a triple
     costs as much as half of each of its three pairs does through the same pattern.
 
     Parameters
@@ -92,7 +96,7 @@ def price_pairs(problem: Problem, budget: Budget) -> tuple[PricedPairs, Stopped 
     problem
         With patterns as its recoding, and k = 2.
     budget
-        Of the assignment; when it ends, the prices are worse, but still prices.
+        Of the assignment; when it ends, the duals are worse, but still valid.
 
     Raises
     ------
@@ -113,65 +117,73 @@ def price_pairs(problem: Problem, budget: Budget) -> tuple[PricedPairs, Stopped 
     stars = recoding.stars(problem)
     costs = pattern_costs(problem.compiled, stars)
     cheapest, pattern = _cheapest(stars, costs)
-    price = float(problem.compiled.suppression_price) if recoding.suppression else np.inf
+    suppressed = float(problem.compiled.suppression_price) if recoding.suppression else np.inf
     types = microdata.row_types()
     codes = np.ascontiguousarray(microdata.codes[types.first])
-    apart = np.empty((len(codes), len(codes)), np.int64)
-    _differences(codes, apart)
-    matrix = cheapest[apart][np.ix_(types.inverse, types.inverse)]
-    common, lone = _common(codes, stars, costs, price)
-    matrix = np.minimum(matrix, lone)
-    np.fill_diagonal(matrix, lone)
+    differing = np.empty((len(codes), len(codes)), np.int64)
+    _differences(codes, differing)
+    matrix = cheapest[differing][np.ix_(types.inverse, types.inverse)]
+    common, unpaired = _common(codes, stars, costs, suppressed)
+    matrix = np.minimum(matrix, unpaired)
+    np.fill_diagonal(matrix, unpaired)
     # Where records have no partner at all, a cost above all others stands for one.
     large = 10.0 * (1.0 + float(costs.max())) * microdata.n
     matrix = np.ascontiguousarray(np.minimum(matrix, large))
-    _, columns, stopped = assign(matrix, budget, phase="prices of records")
+    _, columns, stopped = assign(matrix, budget, phase="duals of records")
     records = (matrix - columns).min(axis=1) + columns
-    # Two records of a type may change places, so their mean is a price for both.
+    # Two records of a type may change places, so their mean is a dual value for both.
     duals = np.bincount(types.inverse, weights=records) / types.counts
     duals -= LOSS_RELATIVE * np.abs(duals)
     bound = float(duals @ types.counts)
-    found = PricedPairs(
-        types.counts.copy(), types.inverse, apart, cheapest, pattern, common, lone, duals, bound
+    found = RecordPairs(
+        types.counts.copy(),
+        types.inverse,
+        differing,
+        cheapest,
+        pattern,
+        common,
+        unpaired,
+        duals,
+        bound,
     )
     return found, stopped
 
 
-def small_groups_within(pairs: PricedPairs, excess: float, most: int) -> SmallGroups | None:
-    """Return the groups whose cost exceeds the prices of their members by so much at most.
+def small_groups_within(pairs: RecordPairs, cutoff: float, most: int) -> SmallGroups | None:
+    """Return the groups whose cost exceeds the duals of their members by so much at most.
 
     Parameters
     ----------
     pairs
-        With prices.
-    excess
+        With duals.
+    cutoff
         A release that uses another group costs more than the bound and this.
     most
         None is returned if there are more.
 
     Notes
     -----
-    The three pairs of a triple exceed their prices by twice what the triple does, together and at
+    The three pairs of a triple exceed their duals by twice what the triple does, together and at
     most: triples are looked for among pairs that exceed them by no more.
     """
     empty = np.empty((0, 3), np.int64)
-    arguments = (pairs.counts, pairs.apart, pairs.cheapest, pairs.duals, pairs.lone)
-    count = int(_list_groups(*arguments, float(excess), most, empty))
+    arguments = (pairs.counts, pairs.differing, pairs.cheapest, pairs.duals, pairs.unpaired)
+    count = int(_list_groups(*arguments, float(cutoff), most, empty))
     if count > most:
         return None
     members = np.full((count, 3), -1, np.int64)
-    _list_groups(*arguments, float(excess), most, members)
+    _list_groups(*arguments, float(cutoff), most, members)
     first, second, third = members.T
-    columns = pairs.apart[first, second]
+    columns = pairs.differing[first, second]
     three = third >= 0
-    columns[three] |= pairs.apart[first[three], third[three]]
+    columns[three] |= pairs.differing[first[three], third[three]]
     costs = pairs.cheapest[columns] * np.where(three, 3.0, 2.0)
-    if np.isfinite(pairs.lone):
-        lone = np.flatnonzero(pairs.lone - pairs.duals <= excess)
-        single = np.full((len(lone), 3), -1, np.int64)
-        single[:, 0] = lone
+    if np.isfinite(pairs.unpaired):
+        alone = np.flatnonzero(pairs.unpaired - pairs.duals <= cutoff)
+        single = np.full((len(alone), 3), -1, np.int64)
+        single[:, 0] = alone
         members = np.concatenate([members, single])
-        costs = np.concatenate([costs, np.full(len(lone), pairs.lone)])
+        costs = np.concatenate([costs, np.full(len(alone), pairs.unpaired)])
     return SmallGroups(members, costs)
 
 
@@ -179,7 +191,7 @@ def _common(
     codes: NDArray[np.int32],
     stars: NDArray[np.bool_],
     costs: NDArray[np.float64],
-    price: float,
+    suppressed: float,
 ) -> tuple[int, float]:
     """Return the cheapest pattern that makes all records equal, -1 for none, and its cost.
 
@@ -188,9 +200,9 @@ def _common(
     varied = (codes != codes[0]).any(axis=0)
     fitting = np.flatnonzero((stars | ~varied).all(axis=1))
     if not len(fitting):
-        return -1, price
+        return -1, suppressed
     best = int(fitting[np.argmin(costs[fitting])])
-    return (-1, price) if price <= costs[best] else (best, float(costs[best]))
+    return (-1, suppressed) if suppressed <= costs[best] else (best, float(costs[best]))
 
 
 def _cheapest(
@@ -212,25 +224,25 @@ def _cheapest(
 
 
 @kernel
-def _differences(codes: NDArray[np.int32], apart: NDArray[np.int64]) -> None:
+def _differences(codes: NDArray[np.int32], differing: NDArray[np.int64]) -> None:
     for i in range(len(codes)):
         for j in range(i + 1):
             columns = 0
             for a in range(codes.shape[1]):
                 if codes[i, a] != codes[j, a]:
                     columns |= 1 << a
-            apart[i, j] = columns
-            apart[j, i] = columns
+            differing[i, j] = columns
+            differing[j, i] = columns
 
 
 @kernel
 def _list_groups(
     counts: NDArray[np.int64],
-    apart: NDArray[np.int64],
+    differing: NDArray[np.int64],
     cheapest: NDArray[np.float64],
     duals: NDArray[np.float64],
-    lone: float,
-    excess: float,
+    unpaired: float,
+    cutoff: float,
     most: int,
     members: NDArray[np.int64],
 ) -> int:
@@ -243,29 +255,29 @@ def _list_groups(
         for b in range(a, t):
             if a == b and counts[a] < 2:
                 continue
-            if cheapest[apart[a, b]] >= lone:
+            if cheapest[differing[a, b]] >= unpaired:
                 continue
-            above = 2.0 * cheapest[apart[a, b]] - duals[a] - duals[b]
-            if above <= 2.0 * excess:
+            above = 2.0 * cheapest[differing[a, b]] - duals[a] - duals[b]
+            if above <= 2.0 * cutoff:
                 near[found] = b
                 over[found] = above
                 found += 1
         for i in range(found):
             b = near[i]
-            if over[i] <= excess:
+            if over[i] <= cutoff:
                 if count < len(members):
                     members[count, 0] = a
                     members[count, 1] = b
                 count += 1
             for j in range(i, found):
                 c = near[j]
-                if over[i] + over[j] > 2.0 * excess:
+                if over[i] + over[j] > 2.0 * cutoff:
                     continue
                 if (b == c and counts[b] < 2) or (a == c and counts[a] < 3):
                     continue
-                columns = apart[a, b] | apart[a, c]
+                columns = differing[a, b] | differing[a, c]
                 worth = duals[a] + duals[b] + duals[c]
-                if cheapest[columns] < lone and 3.0 * cheapest[columns] - worth <= excess:
+                if cheapest[columns] < unpaired and 3.0 * cheapest[columns] - worth <= cutoff:
                     if count < len(members):
                         members[count, 0] = a
                         members[count, 1] = b

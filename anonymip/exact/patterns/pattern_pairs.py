@@ -15,9 +15,9 @@ from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILURES, what_failed
 from anonymip.exact.patterns.groups import (
-    PricedPairs,
+    RecordPairs,
     SmallGroups,
-    price_pairs,
+    pairs_with_duals,
     small_groups_within,
 )
 from anonymip.heuristics.patterns.pattern_search import pattern_search
@@ -33,7 +33,7 @@ from anonymip.tolerances import SOLVER_RESOLUTION, same_loss
 
 #: Groups that a program may have.
 _MOST_GROUPS = 3_000_000
-#: So many pairs a row type, those of least excess, are in the first program.
+#: So many pairs a row type, those of least reduced cost, are in the first program.
 _FIRST = 8
 #: The heuristic that makes the start gets at most this part of the time.
 _SHARE = 0.2
@@ -58,9 +58,9 @@ def pattern_pairs(
     cost of the cheapest pattern that makes its records equal. It is a simplex matching, because a
     triple never costs less than its pairs allow, and so is found in polynomial time [2]_. Here it
     is an integer program instead: its relaxation on pairs alone is an assignment problem, whose
-    duals price the records, and a group that exceeds the prices of its members by more than the
-    distance of a known release from the bound is in no better release. A first program with the
-    groups of least excess gives such a release; a second one, if need be, all that may matter.
+    duals are those of the records, and a group whose reduced cost is more than the distance of a
+    known release from the bound is in no better release. A first program with the groups of least
+    reduced cost gives such a release; a second one, if need be, all that may matter.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def pattern_pairs(
     Notes
     -----
     Equal records are one row type, of which a group may take several. Complexity: O(n^3) time at
-    worst and O(n^2) memory for the prices, and the programs.
+    worst and O(n^2) memory for the duals, and the programs.
 
     References
     ----------
@@ -115,7 +115,7 @@ def pattern_pairs(
     # Names a record that no pattern gives a companion, where there is one.
     pattern_row_bound(problem)
     best = _begin(problem, start, budget, seed, trace)
-    pairs, stopped = price_pairs(problem, budget)
+    pairs, stopped = pairs_with_duals(problem, budget)
     bound = Bound(pairs.bound, "assignment of the records to each other", "argument")
     search = _Search(problem, pairs, solver, options, budget, trace)
     if stopped is None and not (best is not None and _is_proven(best, bound.value)):
@@ -186,7 +186,7 @@ class _Search:
     def __init__(
         self,
         problem: Problem,
-        pairs: PricedPairs,
+        pairs: RecordPairs,
         solver: str,
         options: SolverOptions,
         budget: Budget,
@@ -209,12 +209,12 @@ class _Search:
             If there is none.
         """
         pairs, proven = self._pairs, None
-        excess, everything = self._first_excess(), self._everything()
+        cutoff, everything = self._first_cutoff(), self._everything()
         while True:
             if best is not None:
-                excess = min(excess, max(0.0, best.objective - pairs.bound))
-            excess = min(excess, everything)
-            groups = small_groups_within(pairs, self._slackened(excess), _MOST_GROUPS)
+                cutoff = min(cutoff, max(0.0, best.objective - pairs.bound))
+            cutoff = min(cutoff, everything)
+            groups = small_groups_within(pairs, self._slackened(cutoff), _MOST_GROUPS)
             if groups is None:
                 self._trace.append(
                     f"more than {_MOST_GROUPS:,} groups may matter: not all looked at"
@@ -230,7 +230,7 @@ class _Search:
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
             if result.stopped is Stopped.INFEASIBLE:
-                if excess >= everything:
+                if cutoff >= everything:
                     if best is not None:
                         self._trace.append(
                             f"{result.solver} calls a feasible model infeasible: the best release "
@@ -242,13 +242,13 @@ class _Search:
                         f"equal, says {result.solver}",
                         remedy="Allow more patterns, such as the one of stars only, or suppression",
                     )
-                value = pairs.bound + excess
+                value = pairs.bound + cutoff
             elif result.bound is None:
                 return best, result.stopped, proven
             else:
                 value = self._trusted(result.bound, groups)
-                if excess < everything:
-                    value = min(value, pairs.bound + excess)
+                if cutoff < everything:
+                    value = min(value, pairs.bound + cutoff)
             if not self._options.solver_options:
                 proven = Bound(value, f"pairs and triples with {result.solver}", "solver")
             if best is not None and _is_proven(best, value):
@@ -258,36 +258,36 @@ class _Search:
             needed = everything
             if best is not None:
                 needed = min(max(0.0, best.objective - pairs.bound), everything)
-            if best is not None and same_loss(excess, needed):
+            if best is not None and same_loss(cutoff, needed):
                 return best, Stopped.GAP, proven
             # More groups, or fewer: without the costliest a solver's bound is trusted farther.
-            excess = needed
+            cutoff = needed
 
-    def _first_excess(self) -> float:
-        """Return the excess of the last of the pairs in the first program."""
+    def _first_cutoff(self) -> float:
+        """Return the reduced cost of the last of the pairs in the first program."""
         pairs = self._pairs
         upper = np.triu_indices(len(pairs.counts), 1)
-        over = 2.0 * pairs.cheapest[pairs.apart[upper]]
+        over = 2.0 * pairs.cheapest[pairs.differing[upper]]
         over -= pairs.duals[upper[0]] + pairs.duals[upper[1]]
         place = min(_FIRST * len(pairs.counts), len(over)) - 1
         return float(np.partition(over, place)[place]) if place >= 0 else np.inf
 
     def _everything(self) -> float:
-        """Return an excess that no group exceeds."""
+        """Return a reduced cost that no group exceeds."""
         costs = self._pairs.cheapest[np.isfinite(self._pairs.cheapest)]
         most = max(0.0, float(costs.max(initial=0.0)))
-        if np.isfinite(self._pairs.lone):
-            most = max(most, self._pairs.lone)
+        if np.isfinite(self._pairs.unpaired):
+            most = max(most, self._pairs.unpaired)
         return 3.0 * (most + float(np.abs(self._pairs.duals).max())) + 1.0
 
-    def _slackened(self, excess: float) -> float:
-        return excess + SOLVER_RESOLUTION
+    def _slackened(self, cutoff: float) -> float:
+        return cutoff + SOLVER_RESOLUTION
 
     def _trusted(self, claimed: float, groups: SmallGroups) -> float:
         """Return what of a solver's bound on the given groups is sure: whole if all losses are."""
         losses = groups.costs
         largest = float(np.abs(losses).max(initial=0.0))
-        # Every row of the program may be off a little, and its price is up to the largest loss.
+        # Every row of the program may be off a little, and its dual is up to the largest loss.
         sure = claimed - SOLVER_RESOLUTION * largest * max(1.0, self._problem.n / 100)
         return float(np.ceil(sure)) if np.array_equal(np.rint(losses), losses) else sure
 
@@ -318,32 +318,32 @@ class _Search:
             members = groups.members[at][groups.members[at] >= 0]
             pattern = pairs.common if pairs.common >= 0 else SUPPRESSED
             if len(members) > 1:
-                columns = np.bitwise_or.reduce(pairs.apart[members[0], members])
+                columns = np.bitwise_or.reduce(pairs.differing[members[0], members])
                 pattern = int(pairs.pattern[columns])
             for _ in range(int(times[at])):
-                for kind in members:
-                    if not waiting[kind]:
+                for type_ in members:
+                    if not waiting[type_]:
                         raise SolverError(
                             f"{self.named} covers a record twice", remedy="Use another solver"
                         )
-                    index[waiting[kind].pop()] = pattern
+                    index[waiting[type_].pop()] = pattern
         if any(waiting):
             raise SolverError(f"{self.named} covers not all records", remedy="Use another solver")
         return Patterns(index)
 
 
-def _form(groups: SmallGroups, pairs: PricedPairs) -> StandardForm:
+def _form(groups: SmallGroups, pairs: RecordPairs) -> StandardForm:
     """Return the program: every record of a type lies in one group.
 
     Where single records become one row, none or at least two of them do.
     """
     counts = pairs.counts
     group, place = np.nonzero(groups.members >= 0)
-    kinds = groups.members[group, place]
+    types = groups.members[group, place]
     width, rows = len(groups.costs), len(counts)
     held = np.full(groups.members.shape, np.inf)
-    held[group, place] = counts[kinds]
-    values, row, column = [np.ones(len(group))], [kinds], [group]
+    held[group, place] = counts[types]
+    values, row, column = [np.ones(len(group))], [types], [group]
     single = np.flatnonzero(groups.members[:, 1] < 0) if pairs.common >= 0 else np.empty(0, int)
     shared = int(len(single) > 0)
     if shared:

@@ -22,7 +22,7 @@ from anonymip import (
     Suppressions,
     solve,
 )
-from anonymip.exact.patterns.groups import price_pairs, small_groups_within
+from anonymip.exact.patterns.groups import pairs_with_duals, small_groups_within
 from anonymip.exact.patterns.pattern_pairs import pattern_pairs
 from tests.random_patterns import PatternCase, pattern_cases
 
@@ -54,7 +54,7 @@ def test_prices_of_records_are_a_bound_and_no_group_is_cheaper(data: st.DataObje
     case = _pair_case(data)
     optimum = case.optimum()
     assume(optimum is not None)
-    pairs, _ = price_pairs(case.problem(), Budget())
+    pairs, _ = pairs_with_duals(case.problem(), Budget())
     assert optimum is not None
     assert pairs.bound <= optimum + 1e-9
     groups = small_groups_within(pairs, 1e6, 10_000)
@@ -71,7 +71,7 @@ def test_groups_that_exceed_their_prices_by_more_are_left_out_and_no_others(
     """The search among pairs finds each group within an excess that listing all of them finds."""
     case = _pair_case(data)
     assume(case.optimum() is not None)
-    pairs, _ = price_pairs(case.problem(), Budget())
+    pairs, _ = pairs_with_duals(case.problem(), Budget())
     everything = small_groups_within(pairs, 1e6, 10_000)
     assert everything is not None
     excess = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.5, 4.0])) + 1e-7
