@@ -34,7 +34,7 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     The guarantee holds for every monotone loss that is 0 for records published exactly and
     whose loss for overlapping classes together is no more than for both: hierarchies, weights,
     suppression, ranges and sets alike. With suppression of records a row of stars takes the place
-    of all that is dearer. Diversity and limits are mended afterwards, and then no factor is
+    of all that is costlier. Diversity and limits are mended afterwards, and then no factor is
     claimed; neither is one for other losses. A loss without tables, or not monotone, is taken to
     be GCP while the forest grows.
 

@@ -78,8 +78,8 @@ def cell_prices(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64
         prices.append(losses[-1] - losses[0])
     for p, column in enumerate(tables.pair_columns):
         table = _pair_table(tables, p)
-        apart = table[np.triu_indices(len(table), 1)]
-        if not (apart == apart[:1]).all():
+        distance = table[np.triu_indices(len(table), 1)]
+        if not (distance == distance[:1]).all():
             return None
         columns.append(int(column))
         prices.append(float(table[0, -1] - table[0, 0]))
@@ -125,10 +125,10 @@ def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
         if problem.microdata.attributes[column].hierarchy is None:
             losses = _pair_table(tables, p)
             losses = losses - losses[0, 0]
-            apart = losses[np.triu_indices(len(losses), 1)]
-            if len(losses) < 3 or 2 * apart.min() >= apart.max():
+            distance = losses[np.triu_indices(len(losses), 1)]
+            if len(losses) < 3 or 2 * distance.min() >= distance.max():
                 continue
-            if len(losses) > _TRIPLES or _has_triple(losses, LOSS_RELATIVE * apart.max()):
+            if len(losses) > _TRIPLES or _has_triple(losses, LOSS_RELATIVE * distance.max()):
                 return int(column)
     return None
 

@@ -60,10 +60,10 @@ def _fill_step(
 ) -> int:
     for one in range(cursor[0], min(cursor[0] + amount, len(types))):
         for other in range(one):
-            apart = pair_loss(tables, rows, types[one], types[other])
-            apart -= (own[one] + own[other]) / 2
-            found[one, other] = apart
-            found[other, one] = apart
+            distance = pair_loss(tables, rows, types[one], types[other])
+            distance -= (own[one] + own[other]) / 2
+            found[one, other] = distance
+            found[other, one] = distance
         cursor[0] = one + 1
     return cursor[0]
 
@@ -137,8 +137,8 @@ def _pair_step(
         one = alone[at]
         for before in range(at):
             other = alone[before]
-            apart = pair_loss(tables, rows, one, other) - (own[one] + own[other]) / 2
-            saving = least[one] + least[other] - apart
+            distance = pair_loss(tables, rows, one, other) - (own[one] + own[other]) / 2
+            saving = least[one] + least[other] - distance
             if saving > rounding:
                 ends[count[0], 0], ends[count[0], 1] = other, one
                 savings[count[0]] = saving

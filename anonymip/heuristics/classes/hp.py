@@ -15,8 +15,9 @@ def hp(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solu
 
     The same partitions as :func:`~anonymip.heuristics.freeform.nh.nh`, with one class in place of
     a ring: what of the latter's gain is due to the partitions. Classes that break a limit or the
-    diversity are repaired. Parts whose records agree on an attribute are parted by the next one, as
-    Figure 8 of the paper has it; its other figures look like those of a program that stops there.
+    diversity are repaired. Parts whose records agree on an attribute are partitioned by the next
+    one, as Figure 8 of the paper has it; its other figures look like those of a program that stops
+    there.
 
     Parameters
     ----------

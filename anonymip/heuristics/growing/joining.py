@@ -64,12 +64,12 @@ def place_leftovers(
     list of int
         Those that no class can take in under the rules.
     """
-    homeless: list[int] = []
+    unassigned: list[int] = []
     for record in leftovers:
         losses = joining_losses(problem, groups, [record], by_increase=by_increase)
         best = int(losses.argmin()) if len(losses) else -1
         if best < 0 or losses[best] == np.inf:
-            homeless.append(record)
+            unassigned.append(record)
         else:
             groups[best].append(record)
-    return homeless
+    return unassigned

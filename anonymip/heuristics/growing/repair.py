@@ -30,7 +30,7 @@ _CLASSES = 400
 _REFRESH = 200
 #: Classes that are dissolved, one after the other, to find companions for one record.
 _DISSOLVED = 30
-#: Up to so many records it starts anew, from the records that fit the fewest others, if it fails.
+#: Up to so many records it starts again, from the records that fit the fewest others, if it fails.
 _RESTARTED = 3_000
 #: Seconds that the repair may take beyond the budget: without it there is no release at all.
 _GRACE = 2.0
@@ -41,7 +41,7 @@ def repaired(
 ) -> NDArray[np.int64]:
     """Return (n,) labels of classes that keep all rules; -1 for suppressed records.
 
-    A search that may fail where limits leave few releases; it then starts once anew from the
+    A search that may fail where limits leave few releases; it then starts once more from the
     records with the fewest possible companions, in tables of up to 3000 records.
 
     Parameters
@@ -75,7 +75,7 @@ def _mended(
 ) -> NDArray[np.int64]:
     work = _Repair(problem, labels, method, budget)
     work.break_up()
-    work.house()
+    work.assign()
     work.diversify()
     mended = np.full(problem.n, SUPPRESSED, np.int64)
     label_groups(mended, [group for group in work.groups if group])
@@ -109,7 +109,7 @@ class _Repair:
         self._end = None if left is None else time.monotonic() + left + _GRACE
         self._budget = Budget(self._end, budget.progress)
         self.groups: list[list[int]] = [g.tolist() for g in Classes(np.asarray(labels)).groups()]
-        self.homeless: list[int] = np.flatnonzero(labels < 0).tolist()
+        self.unassigned: list[int] = np.flatnonzero(labels < 0).tolist()
         self._living, self._anchors = np.empty(0, np.int64), np.empty(0, np.int64)
         self._looked_up = 0
         order = variance_order(problem, budget)
@@ -126,18 +126,18 @@ class _Repair:
                 if within_limits(self._problem, np.array([[*kept, record]]))[0]:
                     kept.append(record)
                 else:
-                    self.homeless.append(record)
+                    self.unassigned.append(record)
             self.groups[at] = kept
             if len(kept) < self._problem.k:
                 self._dissolve(at)
 
-    def house(self) -> None:
+    def assign(self) -> None:
         """Find a class for every record without one: a new class, an old one, or none."""
         grown, left = group_records(
-            self._problem, np.array(self._by_rank(self.homeless), np.int64), self._budget
+            self._problem, np.array(self._by_rank(self.unassigned), np.int64), self._budget
         )
         self.groups += grown
-        self.homeless = []
+        self.unassigned = []
         for at, record in enumerate(left):
             self._budget.report("finding classes for records", done=at, total=len(left))
             if self._is_late() or not (
@@ -219,7 +219,7 @@ class _Repair:
         return SensitiveMix(self._problem, np.array(group)).needed() == 0
 
     def _dissolve(self, at: int) -> None:
-        self.homeless += self.groups[at]
+        self.unassigned += self.groups[at]
         self.groups[at] = []
 
     def _near(self, record: int) -> list[int]:
@@ -237,7 +237,7 @@ class _Repair:
         return self._join(record) or self._found(record) or self._found_from_class(record)
 
     def _join(self, record: int) -> bool:
-        """Put a record into the class whose loss rises least, if that is not dearer than a star."""
+        """Put a record into the class whose loss rises least, if that costs no more than a star."""
         near = self._near(record)
         losses = joining_losses(
             self._problem, [self.groups[at] for at in near], [record], by_increase=True
@@ -256,10 +256,10 @@ class _Repair:
     def _grow_from(self, record: int, free: list[int]) -> bool:
         """Grow a class from a record by free ones and by what large classes can spare."""
         problem = self._problem
-        home = {member: at for at in self._near(record) for member in self.groups[at]}
+        class_of = {member: at for at in self._near(record) for member in self.groups[at]}
         members = [record]
         mix = SensitiveMix(problem, np.array(members))
-        spare = {at: list(self.groups[at]) for at in set(home.values())}
+        spare = {at: list(self.groups[at]) for at in set(class_of.values())}
         while mix.needed() > 0:
             candidates = [r for r in free if r not in members]
             for group in spare.values():
@@ -274,8 +274,8 @@ class _Repair:
             joined = candidates[picked]
             members.append(joined)
             mix.add(joined)
-            if joined in home:
-                spare[home[joined]].remove(joined)
+            if joined in class_of:
+                spare[class_of[joined]].remove(joined)
         for at, group in spare.items():
             self.groups[at] = group
         self.groups.append(members)
@@ -353,7 +353,7 @@ class _Repair:
     ) -> NDArray[np.int64]:
         """Return (others,) how many further records each merged class would need at least.
 
-        Where some need none, those that need any are not told apart.
+        Where some need none, those that need any are not distinguished.
         """
         problem = self._problem
         needed = np.full(len(others), np.iinfo(np.int64).max)

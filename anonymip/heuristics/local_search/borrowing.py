@@ -1,10 +1,10 @@
-"""A few neighbouring classes made anew at the least loss, with copies lent from elsewhere.
+"""A few neighbouring classes made again at the least loss, with copies borrowed from elsewhere.
 
 Where a table repeats its rows, many classes hold copies of one row only; what such a class holds
-beyond k rows can be lent to any other class, and comes back for nothing. So only the rows without
-such a home have to be placed: a set of fewer than k of them is filled up with copies of one type,
-and of all near types that can lend so many copies the one with the least loss is taken. (By
-monotonicity copies of two types are never better than copies of one of the two.)
+beyond k rows, its surplus, any other class can borrow, and it comes back for nothing. So only the
+rows of types without such a class have to be placed: a set of fewer than k of them is filled up
+with copies of one type, and of all near types that can donate so many copies the one with the least
+loss is taken. (By monotonicity copies of two types are never better than copies of one of the two.)
 
 The best classes of the rows of a window are found by dynamic programming over its subsets.
 """
@@ -23,12 +23,12 @@ from anonymip.heuristics.local_search.pool import (
     ClassPool,
     PoolRules,
     add_copies,
-    find_home,
+    find_surplus,
     open_label,
     part_of,
     remove_copies,
-    settle,
     show_class,
+    update_class,
 )
 from anonymip.heuristics.local_search.windows import (
     MOST_CLASSES,
@@ -52,23 +52,23 @@ from anonymip.runtime.kernels import kernel
 MOST_ROWS = 13
 
 
-class LendingWork(NamedTuple):
+class BorrowingWork(NamedTuple):
     """Workspace of the windows.
 
     Parameters
     ----------
     labels
         (classes,) classes of the window.
-    kinds
+    row_types
         (rows,) types of its rows.
-    least, choice, lender
+    least, choice, donor
         (subsets,) least loss of a subset of its rows, the class that holds the first of them then,
         and the type that fills that class up; -1 for none.
     useful
         (rows, subsets) for each row, the subsets that begin with it and are best as one class.
     found
         (rows,) how many.
-    lent
+    borrowed
         (rows,) copies that the classes found borrow.
     checked
         (classes of the table,) clock at which the window around a class was last solved.
@@ -77,21 +77,21 @@ class LendingWork(NamedTuple):
     """
 
     labels: NDArray[np.int64]
-    kinds: NDArray[np.int64]
+    row_types: NDArray[np.int64]
     least: NDArray[np.float64]
     choice: NDArray[np.int64]
-    lender: NDArray[np.int64]
+    donor: NDArray[np.int64]
     useful: NDArray[np.int64]
     found: NDArray[np.int64]
-    lent: NDArray[np.int64]
+    borrowed: NDArray[np.int64]
     checked: NDArray[np.int64]
     state: ClassState
 
 
-def new_lending_work(tables: LossTables, classes: int) -> LendingWork:
+def new_borrowing_work(tables: LossTables, classes: int) -> BorrowingWork:
     """Return the workspace for a pool with so many class numbers."""
     subsets = 1 << MOST_ROWS
-    return LendingWork(
+    return BorrowingWork(
         np.zeros(MOST_CLASSES, np.int64),
         np.zeros(MOST_ROWS, np.int64),
         np.zeros(subsets),
@@ -106,19 +106,19 @@ def new_lending_work(tables: LossTables, classes: int) -> LendingWork:
 
 
 @kernel
-def _list_rows(pool: ClassPool, window: LendingWork, classes: int) -> int:
-    """Write the rows of the window that have no home outside; return how many, -1 if too many."""
+def _list_rows(pool: ClassPool, window: BorrowingWork, classes: int) -> int:
+    """Write the rows that no surplus class outside takes; return how many, -1 if too many."""
     count = 0
     for at in range(classes):
         entry = pool.head[window.labels[at]]
         while entry >= 0:
-            kind = pool.types[entry]
-            home = find_home(pool, kind)
-            if home < 0 or in_window(window.labels, classes, home):
+            row_type = pool.types[entry]
+            surplus = find_surplus(pool, row_type)
+            if surplus < 0 or in_window(window.labels, classes, surplus):
                 if count + pool.copies[entry] > MOST_ROWS:
                     return -1
                 for _ in range(pool.copies[entry]):
-                    window.kinds[count] = kind
+                    window.row_types[count] = row_type
                     count += 1
             entry = pool.following[entry]
     return count
@@ -130,9 +130,9 @@ def _one_class(
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
-    window: LendingWork,
+    window: BorrowingWork,
     classes: int,
-    lenders: NDArray[np.int64],
+    donors: NDArray[np.int64],
     subset: int,
     count: int,
     cutoff: float,
@@ -145,33 +145,33 @@ def _one_class(
     for at in range(count):
         if subset >> at & 1:
             if members == 0:
-                open_class(rows, window.state, window.kinds[at])
+                open_class(rows, window.state, window.row_types[at])
             else:
-                join_class(rows, window.state, window.kinds[at])
+                join_class(rows, window.state, window.row_types[at])
             members += 1
-    # What a lent copy loses at home it loses here as well: the others of the class remain.
+    # What a borrowed copy loses in its own class it loses here as well: the others there remain.
     least = part_of(rules, members, record_loss(tables, window.state))
     if members >= rules.k or least >= cutoff:
         return least, -1
     missing = rules.k - members
-    best, lender = np.inf, -1
+    best, donor = np.inf, -1
     for at in range(count):
         if not subset >> at & 1:
             continue
-        for candidate in lenders[window.kinds[at]]:
+        for candidate in donors[window.row_types[at]]:
             if candidate < 0:
                 break
-            home = find_home(pool, candidate)
-            if home < 0 or pool.sizes[home] - missing < rules.k:
+            surplus = find_surplus(pool, candidate)
+            if surplus < 0 or pool.sizes[surplus] - missing < rules.k:
                 continue
-            if in_window(window.labels, classes, home):
+            if in_window(window.labels, classes, surplus):
                 continue
             loss = part_of(rules, rules.k, joined_loss(tables, rows, window.state, candidate))
             if rules.summed:
-                loss -= missing * pool.losses[home]
+                loss -= missing * pool.losses[surplus]
             if loss < best:
-                best, lender = loss, candidate
-    return best, lender
+                best, donor = loss, candidate
+    return best, donor
 
 
 @kernel
@@ -180,9 +180,9 @@ def _solve(
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
-    window: LendingWork,
+    window: BorrowingWork,
     classes: int,
-    lenders: NDArray[np.int64],
+    donors: NDArray[np.int64],
     count: int,
 ) -> float:
     """Return the least loss of classes of the window's rows; infinite if there are none."""
@@ -206,14 +206,14 @@ def _solve(
         while left:
             left &= left - 1
             members += 1
-        window.lender[subset] = -1
+        window.donor[subset] = -1
         if members < 2 * rules.k:
-            loss, lender = _one_class(
-                tables, rows, rules, pool, window, classes, lenders, subset, count, best
+            loss, donor = _one_class(
+                tables, rows, rules, pool, window, classes, donors, subset, count, best
             )
             if loss < best:
                 best, chosen = loss, subset
-                window.lender[subset] = lender
+                window.donor[subset] = donor
                 window.useful[first, window.found[first]] = subset
                 window.found[first] += 1
         window.least[subset] = best
@@ -223,27 +223,27 @@ def _solve(
 
 @kernel
 def _can_lend(
-    rules: PoolRules, pool: ClassPool, window: LendingWork, classes: int, count: int
+    rules: PoolRules, pool: ClassPool, window: BorrowingWork, classes: int, count: int
 ) -> bool:
-    """Return whether the homes can lend what all classes found borrow together."""
+    """Return whether the surplus classes hold what all classes found borrow together."""
     subset = (1 << count) - 1
-    lent = 0
+    borrowed = 0
     while subset:
         part = window.choice[subset]
-        lender = window.lender[part]
-        if lender >= 0:
+        donor = window.donor[part]
+        if donor >= 0:
             members, left = 0, part
             while left:
                 left &= left - 1
                 members += 1
             for _ in range(rules.k - members):
-                window.lent[lent % MOST_ROWS] = lender
-                lent += 1
+                window.borrowed[borrowed % MOST_ROWS] = donor
+                borrowed += 1
                 wanted = 0
-                for at in range(min(lent, MOST_ROWS)):
-                    wanted += 1 if window.lent[at] == lender else 0
-                home = find_home(pool, lender)
-                if lent > MOST_ROWS or pool.sizes[home] - wanted < rules.k:
+                for at in range(min(borrowed, MOST_ROWS)):
+                    wanted += 1 if window.borrowed[at] == donor else 0
+                surplus = find_surplus(pool, donor)
+                if borrowed > MOST_ROWS or pool.sizes[surplus] - wanted < rules.k:
                     return False
         subset ^= part
     return True
@@ -256,9 +256,9 @@ def solve_window(
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    window: LendingWork,
+    window: BorrowingWork,
     neighbours: NDArray[np.int64],
-    lenders: NDArray[np.int64],
+    donors: NDArray[np.int64],
     label: int,
     most_rows: int,
 ) -> bool:
@@ -278,20 +278,20 @@ def solve_window(
     if count < 1:
         return False
     old = 0.0 if rules.summed else -np.inf
-    going_home = 0.0
+    returned = 0.0
     for at in range(classes):
         inside = window.labels[at]
         part = part_of(rules, pool.sizes[inside], pool.losses[inside])
         old = old + part if rules.summed else max(old, part)
         entry = pool.head[inside]
         while entry >= 0:
-            home = find_home(pool, pool.types[entry])
-            if home >= 0 and not in_window(window.labels, classes, home):
-                going_home += pool.copies[entry] * pool.losses[home]
+            surplus = find_surplus(pool, pool.types[entry])
+            if surplus >= 0 and not in_window(window.labels, classes, surplus):
+                returned += pool.copies[entry] * pool.losses[surplus]
             entry = pool.following[entry]
-    new = _solve(tables, rows, rules, pool, window, classes, lenders, count)
+    new = _solve(tables, rows, rules, pool, window, classes, donors, count)
     if rules.summed:
-        new += going_home
+        new += returned
     gain = (
         gain_of(rules, old, 0.0, new, 0.0) if rules.summed else gain_of(rules, old, old, new, new)
     )
@@ -311,7 +311,7 @@ def _rebuild(
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    window: LendingWork,
+    window: BorrowingWork,
     neighbours: NDArray[np.int64],
     classes: int,
     count: int,
@@ -320,16 +320,16 @@ def _rebuild(
     near = neighbours[window.labels[0]].copy()
     for at in range(classes):
         inside = window.labels[at]
-        # Home or not is asked before anything moves: an emptied home is none any more.
+        # Surplus classes are looked up before anything moves: an emptied one is none any more.
         show_class(rows, rules, pool, work.one, inside)
         for place in range(work.one.totals[0]):
-            kind, copies = work.one.types[place], work.one.copies[place]
-            home = find_home(pool, kind)
-            remove_copies(pool, inside, kind, copies)
-            if home >= 0 and not in_window(window.labels, classes, home):
-                add_copies(pool, home, kind, copies)
-                settle(tables, rows, rules, pool, work.other, home)
-        settle(tables, rows, rules, pool, work.other, inside)
+            row_type, copies = work.one.types[place], work.one.copies[place]
+            surplus = find_surplus(pool, row_type)
+            remove_copies(pool, inside, row_type, copies)
+            if surplus >= 0 and not in_window(window.labels, classes, surplus):
+                add_copies(pool, surplus, row_type, copies)
+                update_class(tables, rows, rules, pool, work.other, surplus)
+        update_class(tables, rows, rules, pool, work.other, inside)
     subset = (1 << count) - 1
     while subset:
         part = window.choice[subset]
@@ -337,31 +337,31 @@ def _rebuild(
         members = 0
         for at in range(count):
             if part >> at & 1:
-                add_copies(pool, label, window.kinds[at], 1)
+                add_copies(pool, label, window.row_types[at], 1)
                 members += 1
-        lender = window.lender[part]
-        if lender >= 0:
-            home = find_home(pool, lender)
-            remove_copies(pool, home, lender, rules.k - members)
-            add_copies(pool, label, lender, rules.k - members)
-            settle(tables, rows, rules, pool, work.other, home)
+        donor = window.donor[part]
+        if donor >= 0:
+            surplus = find_surplus(pool, donor)
+            remove_copies(pool, surplus, donor, rules.k - members)
+            add_copies(pool, label, donor, rules.k - members)
+            update_class(tables, rows, rules, pool, work.other, surplus)
         neighbours[label] = near
         work.checked[label] = -1
         window.checked[label] = -1
-        settle(tables, rows, rules, pool, work.other, label)
+        update_class(tables, rows, rules, pool, work.other, label)
         subset ^= part
 
 
 @kernel
-def lending_step(
+def borrowing_step(
     tables: LossTables,
     rows: KernelRows,
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    window: LendingWork,
+    window: BorrowingWork,
     neighbours: NDArray[np.int64],
-    lenders: NDArray[np.int64],
+    donors: NDArray[np.int64],
     most_rows: int,
     cursor: NDArray[np.int64],
     amount: int,
@@ -373,5 +373,5 @@ def lending_step(
         cursor[0] += 1
         if pool.sizes[label] == 0 or pool.following[pool.head[label]] < 0:
             continue
-        solve_window(tables, rows, rules, pool, work, window, neighbours, lenders, label, most_rows)
+        solve_window(tables, rows, rules, pool, work, window, neighbours, donors, label, most_rows)
     return int(cursor[0])

@@ -1,4 +1,4 @@
-"""Local search: improve any classes by moves, swaps and neighbouring classes made anew."""
+"""Local search: improve any classes by moves, swaps and neighbouring classes made again."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def local_search(
 
     Between neighbouring classes a row is moved, two rows are swapped, or the classes are merged; a
     class of 2k rows or more is split. Where none of this gains, a few neighbouring classes at a
-    time are made anew with the least loss. Where the table repeats its rows, classes of copies of
-    one row lend what they hold beyond k to any class, and have it back for nothing.
+    time are made again with the least loss. Where the table repeats its rows, classes of copies of
+    one row donate what they hold beyond k to any class, and have it back for nothing.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def local_search(
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
-        Most rows of the neighbouring classes that are made anew together, up to 60; 0 for none, -1
+        Most rows of the neighbouring classes that are made again together, up to 60; 0 for none, -1
         for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more than 60.
     patience
         So many rounds in a row that gain less than 0.1 % of the loss end the work; after the first

@@ -19,14 +19,14 @@ from anonymip.heuristics.local_search.pool import (
     add_copies,
     changed_loss,
     clear_view,
-    find_home,
+    find_surplus,
     new_view,
     open_label,
     part_of,
     put_in_view,
     remove_copies,
-    settle,
     show_class,
+    update_class,
 )
 from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
 from anonymip.objectives.language.tables import LossTables
@@ -112,7 +112,7 @@ def improve_class(
     label: int,
 ) -> None:
     """Split a class if that gains, then do with each neighbour what gains most while it does."""
-    since, begun = work.checked[label], pool.cursor[CLOCK]
+    since, started = work.checked[label], pool.cursor[CLOCK]
     own_changed = pool.changed[label] > since
     if own_changed and pool.sizes[label] >= 2 * rules.k:
         _split(tables, rows, rules, pool, work, neighbours, label)
@@ -121,16 +121,16 @@ def improve_class(
     while at < known + work.one.totals[0]:
         if pool.sizes[label] == 0:
             return
-        if at == known and not rules.lends:
+        if at == known and not rules.borrows:
             break
         if at < known:
             other = neighbours[label, at]
         else:
-            # Copies go home for nothing.
+            # Copies join the surplus class of their type for nothing.
             show_class(rows, rules, pool, work.one, label)
             if at - known >= work.one.totals[0]:
                 break
-            other = find_home(pool, work.one.types[at - known])
+            other = find_surplus(pool, work.one.types[at - known])
         at += 1
         if other < 0 or other == label or pool.sizes[other] == 0:
             continue
@@ -141,7 +141,7 @@ def improve_class(
             if pool.sizes[label] == 0 or pool.sizes[other] == 0:
                 break
     # If it changed meanwhile it is looked at again: the first neighbours saw it as it was.
-    work.checked[label] = begun
+    work.checked[label] = started
 
 
 @kernel
@@ -173,8 +173,8 @@ def _improve_two(
         add_copies(pool, one, second, 1)
     if what in (GIVE, SWAP):
         add_copies(pool, other, first, 1)
-    settle(tables, rows, rules, pool, work.other, other)
-    settle(tables, rows, rules, pool, work.one, one)
+    update_class(tables, rows, rules, pool, work.other, other)
+    update_class(tables, rows, rules, pool, work.one, one)
     work.gain[0] += gain
     return True
 
@@ -201,8 +201,8 @@ def best_move(
     best, what, first, second = 0.0, NOTHING, -1, -1
     most = 0.0  # what the other class could gain at most by a swap
     for at in range(other.totals[0]):
-        kind = other.types[at]
-        without = changed_loss(tables, rows, other, kind, -1)
+        row_type = other.types[at]
+        without = changed_loss(tables, rows, other, row_type, -1)
         work.relief[1, at] = other_old - part_of(rules, other_size, without)
         most = max(most, work.relief[1, at])
         if other_size > rules.k:
@@ -210,18 +210,18 @@ def best_move(
                 rules,
                 old,
                 other_old,
-                part_of(rules, size + 1, changed_loss(tables, rows, one, -1, kind)),
+                part_of(rules, size + 1, changed_loss(tables, rows, one, -1, row_type)),
                 part_of(rules, other_size - 1, without),
             )
             if (
                 gain > best
-                and stays_diverse(asked, one.counts, size, -1, kind)
-                and stays_diverse(asked, other.counts, other_size, kind, -1)
+                and stays_diverse(asked, one.counts, size, -1, row_type)
+                and stays_diverse(asked, other.counts, other_size, row_type, -1)
             ):
-                best, what, first, second = gain, TAKE, -1, kind
+                best, what, first, second = gain, TAKE, -1, row_type
     for at in range(one.totals[0]):
-        kind = one.types[at]
-        without = changed_loss(tables, rows, one, kind, -1)
+        row_type = one.types[at]
+        without = changed_loss(tables, rows, one, row_type, -1)
         work.relief[0, at] = old - part_of(rules, size, without)
         if size > rules.k:
             gain = gain_of(
@@ -229,34 +229,38 @@ def best_move(
                 old,
                 other_old,
                 part_of(rules, size - 1, without),
-                part_of(rules, other_size + 1, changed_loss(tables, rows, other, -1, kind)),
+                part_of(rules, other_size + 1, changed_loss(tables, rows, other, -1, row_type)),
             )
             if (
                 gain > best
-                and stays_diverse(asked, one.counts, size, kind, -1)
-                and stays_diverse(asked, other.counts, other_size, -1, kind)
+                and stays_diverse(asked, one.counts, size, row_type, -1)
+                and stays_diverse(asked, other.counts, other_size, -1, row_type)
             ):
-                best, what, first, second = gain, GIVE, kind, -1
+                best, what, first, second = gain, GIVE, row_type, -1
     prune = rules.monotone and rules.summed
     for at in range(one.totals[0]):
-        kind = one.types[at]
+        row_type = one.types[at]
         if prune and work.relief[0, at] + most <= best:
             continue
         for place in range(other.totals[0]):
             partner = other.types[place]
-            if partner == kind or (prune and work.relief[0, at] + work.relief[1, place] <= best):
+            if partner == row_type or (
+                prune and work.relief[0, at] + work.relief[1, place] <= best
+            ):
                 continue
-            new = part_of(rules, size, changed_loss(tables, rows, one, kind, partner))
+            new = part_of(rules, size, changed_loss(tables, rows, one, row_type, partner))
             if prune and old - new + work.relief[1, place] <= best:
                 continue
-            other_new = part_of(rules, other_size, changed_loss(tables, rows, other, partner, kind))
+            other_new = part_of(
+                rules, other_size, changed_loss(tables, rows, other, partner, row_type)
+            )
             gain = gain_of(rules, old, other_old, new, other_new)
             if (
                 gain > best
-                and stays_diverse(asked, one.counts, size, kind, partner)
-                and stays_diverse(asked, other.counts, other_size, partner, kind)
+                and stays_diverse(asked, one.counts, size, row_type, partner)
+                and stays_diverse(asked, other.counts, other_size, partner, row_type)
             ):
-                best, what, first, second = gain, SWAP, kind, partner
+                best, what, first, second = gain, SWAP, row_type, partner
     if not rules.monotone:
         gain = _merge_gain(tables, rows, rules, work, old, other_old)
         if gain > best:
@@ -279,12 +283,12 @@ def _merge_gain(
     for at in range(other.totals[0]):
         put_in_view(rows, rules, one, other.types[at], other.copies[at])
     new = part_of(rules, one.totals[1], changed_loss(tables, rows, one, -1, -1))
-    # The merged view is not needed any more: the class is shown anew.
-    kinds = one.types[:entries].copy()
+    # The merged view is not needed any more: the class is shown again.
+    row_types = one.types[:entries].copy()
     copies = one.copies[:entries].copy()
     clear_view(rows, rules, one)
     for at in range(entries):
-        put_in_view(rows, rules, one, kinds[at], copies[at])
+        put_in_view(rows, rules, one, row_types[at], copies[at])
     if rules.summed:
         return gain_of(rules, old, other_old, new, 0.0)
     return gain_of(rules, old, other_old, new, new) if new < max(old, other_old) else 0.0
@@ -319,9 +323,9 @@ def _split(
         for at in range(cut):
             remove_copies(pool, label, work.order[at], 1)
             add_copies(pool, part, work.order[at], 1)
-        settle(tables, rows, rules, pool, work.other, part)
+        update_class(tables, rows, rules, pool, work.other, part)
         new = part_of(rules, cut, changed_loss(tables, rows, work.other, -1, -1))
-        settle(tables, rows, rules, pool, work.one, label)
+        update_class(tables, rows, rules, pool, work.one, label)
         rest = part_of(rules, size - cut, changed_loss(tables, rows, work.one, -1, -1))
         work.gain[0] += old - new - rest if rules.summed else 0.0
 
@@ -341,18 +345,18 @@ def _best_cut(
     """
     view, size = work.one, work.one.totals[1]
     entries = view.totals[0]
-    kinds, copies = view.types[:entries].copy(), view.copies[:entries].copy()
-    seed = _farthest(tables, rows, kinds, kinds[0])
-    far = _farthest(tables, rows, kinds, seed)
+    row_types, copies = view.types[:entries].copy(), view.copies[:entries].copy()
+    seed = _farthest(tables, rows, row_types, row_types[0])
+    far = _farthest(tables, rows, row_types, seed)
     for at in range(entries):
-        work.keys[at] = pair_loss(tables, rows, seed, kinds[at]) - pair_loss(
-            tables, rows, far, kinds[at]
+        work.keys[at] = pair_loss(tables, rows, seed, row_types[at]) - pair_loss(
+            tables, rows, far, row_types[at]
         )
     ranked = np.argsort(work.keys[:entries], kind="mergesort")
     place = 0
     for at in ranked:
         for _ in range(copies[at]):
-            work.order[place] = kinds[at]
+            work.order[place] = row_types[at]
             place += 1
     clear_view(rows, rules, work.other)
     for at in range(size - 1, rules.k - 1, -1):
@@ -391,10 +395,12 @@ def _diverse_end(rows: KernelRows, rules: PoolRules, work: MoveWork, begin: int,
 
 
 @kernel
-def _farthest(tables: LossTables, rows: KernelRows, kinds: NDArray[np.int64], kind: int) -> int:
-    best, farthest = -np.inf, kind
-    for candidate in kinds:
-        loss = pair_loss(tables, rows, kind, candidate)
+def _farthest(
+    tables: LossTables, rows: KernelRows, row_types: NDArray[np.int64], row_type: int
+) -> int:
+    best, farthest = -np.inf, row_type
+    for candidate in row_types:
+        loss = pair_loss(tables, rows, row_type, candidate)
         if loss > best:
             best, farthest = loss, candidate
     return farthest

@@ -1,6 +1,6 @@
 """Classes under improvement: how many copies of each row type every class holds.
 
-Identical rows need no telling apart, and a class of thousands of copies of one row is one entry.
+Identical rows need no distinguishing, and a class of thousands of copies of one row is one entry.
 What a class loses when a copy leaves it or joins it is read off a view of the class in time that
 does not grow with its size.
 
@@ -42,8 +42,8 @@ class PoolRules(NamedTuple):
         Whether the losses of the records are summed; else the largest counts.
     monotone
         Whether a row can only raise the record loss of the class that it joins.
-    lends
-        Whether copies that their class can spare are lent: a monotone loss, no diversity.
+    borrows
+        Whether classes borrow copies that their own class can spare: a monotone loss, no diversity.
     suppression_price
         Loss of a suppressed record; infinite where none may be.
     diversity
@@ -53,7 +53,7 @@ class PoolRules(NamedTuple):
     k: int
     summed: bool
     monotone: bool
-    lends: bool
+    borrows: bool
     suppression_price: float
     diversity: DiversityRule
 
@@ -69,7 +69,7 @@ class ClassPool(NamedTuple):
         (classes,) first entry, number of rows, record loss. Size 0: a number to be used again.
     changed
         (classes,) clock of the last change.
-    home
+    surplus
         (t,) class that holds copies of the type and nothing else; -1 if there is none.
     suppressed
         (t,) copies without a class.
@@ -86,7 +86,7 @@ class ClassPool(NamedTuple):
     sizes: NDArray[np.int64]
     losses: NDArray[np.float64]
     changed: NDArray[np.int64]
-    home: NDArray[np.int64]
+    surplus: NDArray[np.int64]
     suppressed: NDArray[np.int64]
     freed: NDArray[np.int64]
     cursor: NDArray[np.int64]
@@ -147,10 +147,10 @@ def new_view(tables: LossTables, rules: PoolRules, entries: int) -> ClassView:
 def clear_view(rows: KernelRows, rules: PoolRules, view: ClassView) -> None:
     """Make it the view of an empty class."""
     for at in range(view.totals[0]):
-        kind = view.types[at]
+        row_type = view.types[at]
         for s in range(len(view.distinct)):
-            view.held[view.set_start[s] + rows.set_codes[kind, s]] = 0
-        forget_row(rules.diversity, view.counts, kind)
+            view.held[view.set_start[s] + rows.set_codes[row_type, s]] = 0
+        forget_row(rules.diversity, view.counts, row_type)
     start_counts(view.counts)
     view.totals[0] = 0
     view.totals[1] = 0
@@ -163,17 +163,17 @@ def clear_view(rows: KernelRows, rules: PoolRules, view: ClassView) -> None:
 
 @kernel
 def put_in_view(
-    rows: KernelRows, rules: PoolRules, view: ClassView, kind: int, copies: int
+    rows: KernelRows, rules: PoolRules, view: ClassView, row_type: int, copies: int
 ) -> None:
     """Add an entry to the class in view."""
     at = view.totals[0]
-    view.types[at] = kind
+    view.types[at] = row_type
     view.copies[at] = copies
     view.totals[0] += 1
     view.totals[1] += copies
     twice = min(copies, 2)
     for r in range(len(view.low)):
-        value = rows.range_values[kind, r]
+        value = rows.range_values[row_type, r]
         for _ in range(twice):
             if value < view.low[r, 0]:
                 view.low[r, 1] = view.low[r, 0]
@@ -186,7 +186,7 @@ def put_in_view(
             elif value > view.high[r, 1]:
                 view.high[r, 1] = value
     for p in range(len(view.pair_low)):
-        code = rows.pair_codes[kind, p]
+        code = rows.pair_codes[row_type, p]
         for _ in range(twice):
             if code < view.pair_low[p, 0]:
                 view.pair_low[p, 1] = view.pair_low[p, 0]
@@ -199,11 +199,11 @@ def put_in_view(
             elif code > view.pair_high[p, 1]:
                 view.pair_high[p, 1] = code
     for s in range(len(view.distinct)):
-        place = view.set_start[s] + rows.set_codes[kind, s]
+        place = view.set_start[s] + rows.set_codes[row_type, s]
         if view.held[place] == 0:
             view.distinct[s] += 1
         view.held[place] += copies
-    count_in(rules.diversity, view.counts, kind, copies, 0, 0)
+    count_in(rules.diversity, view.counts, row_type, copies, 0, 0)
 
 
 @kernel
@@ -267,29 +267,29 @@ def part_of(rules: PoolRules, size: int, loss: float) -> float:
 
 
 @kernel
-def add_copies(pool: ClassPool, label: int, kind: int, copies: int) -> None:
-    """Put copies of a type into a class; :func:`settle` is to follow."""
+def add_copies(pool: ClassPool, label: int, row_type: int, copies: int) -> None:
+    """Put copies of a type into a class; :func:`update_class` is to follow."""
     pool.sizes[label] += copies
     entry = pool.head[label]
     while entry >= 0:
-        if pool.types[entry] == kind:
+        if pool.types[entry] == row_type:
             pool.copies[entry] += copies
             return
         entry = pool.following[entry]
     entry = pool.cursor[FREE_ENTRY]
     pool.cursor[FREE_ENTRY] = pool.following[entry]
-    pool.types[entry] = kind
+    pool.types[entry] = row_type
     pool.copies[entry] = copies
     pool.following[entry] = pool.head[label]
     pool.head[label] = entry
 
 
 @kernel
-def remove_copies(pool: ClassPool, label: int, kind: int, copies: int) -> None:
-    """Take copies of a type out of a class; :func:`settle` is to follow."""
+def remove_copies(pool: ClassPool, label: int, row_type: int, copies: int) -> None:
+    """Take copies of a type out of a class; :func:`update_class` is to follow."""
     pool.sizes[label] -= copies
     before, entry = -1, pool.head[label]
-    while pool.types[entry] != kind:
+    while pool.types[entry] != row_type:
         before, entry = entry, pool.following[entry]
     pool.copies[entry] -= copies
     if pool.copies[entry] > 0:
@@ -318,7 +318,7 @@ def open_label(pool: ClassPool) -> int:
 
 
 @kernel
-def settle(
+def update_class(
     tables: LossTables,
     rows: KernelRows,
     rules: PoolRules,
@@ -326,10 +326,10 @@ def settle(
     view: ClassView,
     label: int,
 ) -> None:
-    """Bring loss, clock and homes up to date after a class changed; `view` shows it then.
+    """Bring loss, clock and surplus classes up to date after a class changed; `view` shows it then.
 
     A class of one type joins the other one of that type: it is worth more together, since all
-    copies beyond k can be lent.
+    copies beyond k can be borrowed.
     """
     pool.cursor[CLOCK] += 1
     pool.changed[label] = pool.cursor[CLOCK]
@@ -339,37 +339,37 @@ def settle(
         pool.cursor[FREED] += 1
         clear_view(rows, rules, view)
         return
-    kind = pool.types[entry]
-    if rules.lends and pool.following[entry] < 0:
-        home = pool.home[kind]
-        if home >= 0 and home != label and is_home(pool, home, kind):
+    row_type = pool.types[entry]
+    if rules.borrows and pool.following[entry] < 0:
+        surplus = pool.surplus[row_type]
+        if surplus >= 0 and surplus != label and is_surplus(pool, surplus, row_type):
             copies = pool.copies[entry]
-            remove_copies(pool, label, kind, copies)
+            remove_copies(pool, label, row_type, copies)
             pool.freed[pool.cursor[FREED]] = label
             pool.cursor[FREED] += 1
-            add_copies(pool, home, kind, copies)
-            pool.changed[home] = pool.cursor[CLOCK]
-            label = home
+            add_copies(pool, surplus, row_type, copies)
+            pool.changed[surplus] = pool.cursor[CLOCK]
+            label = surplus
         else:
-            pool.home[kind] = label
+            pool.surplus[row_type] = label
     show_class(rows, rules, pool, view, label)
     pool.losses[label] = changed_loss(tables, rows, view, -1, -1)
 
 
 @kernel
-def is_home(pool: ClassPool, label: int, kind: int) -> bool:
+def is_surplus(pool: ClassPool, label: int, row_type: int) -> bool:
     """Return whether a class holds copies of a type and nothing else."""
     entry = pool.head[label]
     return bool(
         pool.sizes[label] > 0
         and entry >= 0
-        and pool.types[entry] == kind
+        and pool.types[entry] == row_type
         and pool.following[entry] < 0
     )
 
 
 @kernel
-def find_home(pool: ClassPool, kind: int) -> int:
+def find_surplus(pool: ClassPool, row_type: int) -> int:
     """Return the class that holds copies of a type and nothing else; -1 if there is none."""
-    home = pool.home[kind]
-    return home if home >= 0 and is_home(pool, home, kind) else -1
+    surplus = pool.surplus[row_type]
+    return surplus if surplus >= 0 and is_surplus(pool, surplus, row_type) else -1

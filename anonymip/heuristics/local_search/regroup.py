@@ -65,7 +65,7 @@ class RegroupWork(NamedTuple):
 
     Parameters
     ----------
-    kinds
+    row_types
         (rows,) types of the rows: what is asked.
     found
         (rows,) class of each row in the best release found: the answer.
@@ -95,7 +95,7 @@ class RegroupWork(NamedTuple):
         (1,) steps taken.
     """
 
-    kinds: NDArray[np.int64]
+    row_types: NDArray[np.int64]
     found: NDArray[np.int64]
     labels: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -116,7 +116,7 @@ class RegroupWork(NamedTuple):
     nodes: NDArray[np.int64]
 
 
-class Stand(NamedTuple):
+class SearchNode(NamedTuple):
     """What is known before a row is placed.
 
     Parameters
@@ -130,7 +130,7 @@ class Stand(NamedTuple):
     worst
         Bound on the largest loss.
     floor
-        What each row in excess loses at least.
+        What each row of `extra` loses at least.
     """
 
     opened: int
@@ -191,18 +191,18 @@ def new_regroup_work(tables: LossTables, rules: PoolRules, rows: int) -> Regroup
 def _lay_out(rows: KernelRows, work: RegroupWork, size: int) -> None:
     """Copy the rows side by side; the values of a set become bits."""
     for i in range(size):
-        kind = work.kinds[i]
+        row_type = work.row_types[i]
         work.labels[i] = -1
         for r in range(work.values.shape[1]):
-            work.values[i, r] = rows.range_values[kind, r]
+            work.values[i, r] = rows.range_values[row_type, r]
         for p in range(work.ranks.shape[1]):
-            work.ranks[i, p] = rows.pair_codes[kind, p]
+            work.ranks[i, p] = rows.pair_codes[row_type, p]
         for s in range(work.bits.shape[1]):
             used = np.int64(0)
             bit = np.int64(0)
             for before in range(i):
                 used |= work.bits[before, s]
-                if rows.set_codes[work.kinds[before], s] == rows.set_codes[kind, s]:
+                if rows.set_codes[work.row_types[before], s] == rows.set_codes[row_type, s]:
                     bit = work.bits[before, s]
                     break
             work.bits[i, s] = bit if bit else used + 1
@@ -244,7 +244,7 @@ def _find_least(
     nearest = work.nearest
     for i in range(size):
         for other in range(size):
-            loss = pair_loss(tables, rows, work.kinds[i], work.kinds[other])
+            loss = pair_loss(tables, rows, work.row_types[i], work.row_types[other])
             if other >= rules.k and loss >= nearest[rules.k - 1]:
                 continue
             at = min(other, rules.k - 1)
@@ -300,7 +300,7 @@ def _place(tables: LossTables, work: RegroupWork, size: int, c: int, i: int) -> 
 
 
 @kernel
-def _stand(rules: PoolRules, work: RegroupWork, size: int, depth: int) -> Stand:
+def _bounds_at(rules: PoolRules, work: RegroupWork, size: int, depth: int) -> SearchNode:
     """Return the bounds before the next row is placed; `low` gets those of the rows without one."""
     grown, k, opened = work.grown, rules.k, work.opened[depth]
     need, placed, full, worst, floor = 0, 0.0, 0.0, -np.inf, np.inf
@@ -329,7 +329,7 @@ def _stand(rules: PoolRules, work: RegroupWork, size: int, depth: int) -> Stand:
         worst = max(worst, low)
     if extra > 0:
         full += extra * floor
-    return Stand(opened, extra, placed, full, worst, floor)
+    return SearchNode(opened, extra, placed, full, worst, floor)
 
 
 @kernel
@@ -339,36 +339,36 @@ def _unbounded(rules: PoolRules, extra: int) -> bool:
 
 
 @kernel
-def _bound_in(rules: PoolRules, work: RegroupWork, stand: Stand, c: int, i: int) -> float:
+def _bound_in(rules: PoolRules, work: RegroupWork, node: SearchNode, c: int, i: int) -> float:
     """Return a bound on what is lost if a class takes a row; infinite if it may not."""
     held, k = work.grown.sizes[c], rules.k
-    if held >= (2 * k - 1 if stand.extra else k) and not _unbounded(rules, stand.extra):
+    if held >= (2 * k - 1 if node.extra else k) and not _unbounded(rules, node.extra):
         return np.inf
     old, new = work.grown.losses[c], work.grown.joined[c, i]
     if not rules.summed:
-        return float(max(stand.worst, new))
-    placed = stand.placed + held * (new - old) + max(new, work.least[i]) - work.low[i]
-    full = stand.full + max(held + 1, k) * new - max(held, k) * old
+        return float(max(node.worst, new))
+    placed = node.placed + held * (new - old) + max(new, work.least[i]) - work.low[i]
+    full = node.full + max(held + 1, k) * new - max(held, k) * old
     if held >= k:
-        full -= stand.floor
+        full -= node.floor
     return float(max(placed, full))
 
 
 @kernel
 def _choose(rules: PoolRules, work: RegroupWork, size: int, depth: int, cutoff: float) -> bool:
     """Choose the row to place next and list its classes; false if the cutoff cannot be met."""
-    stand = _stand(rules, work, size, depth)
-    begun = max(stand.placed, stand.full) if rules.summed else stand.worst
-    if begun >= cutoff:
+    node = _bounds_at(rules, work, size, depth)
+    least = max(node.placed, node.full) if rules.summed else node.worst
+    if least >= cutoff:
         return False
-    may_open = stand.extra >= rules.k
-    fewest, farthest, chosen = stand.opened + 2, -np.inf, -1
+    may_open = node.extra >= rules.k
+    fewest, farthest, chosen = node.opened + 2, -np.inf, -1
     for i in range(size):
         if work.labels[i] >= 0:
             continue
         count, nearest = 1 if may_open else 0, np.inf
-        for c in range(stand.opened):
-            bound = _bound_in(rules, work, stand, c, i)
+        for c in range(node.opened):
+            bound = _bound_in(rules, work, node, c, i)
             count += 1 if bound < cutoff else 0
             nearest = min(nearest, bound)
         if count == 0:
@@ -376,8 +376,8 @@ def _choose(rules: PoolRules, work: RegroupWork, size: int, depth: int, cutoff: 
         if count < fewest or (count == fewest and nearest > farthest):
             fewest, farthest, chosen = count, nearest, i
     count = 0
-    for c in range(stand.opened + (1 if may_open else 0)):
-        bound = begun if c == stand.opened else _bound_in(rules, work, stand, c, chosen)
+    for c in range(node.opened + (1 if may_open else 0)):
+        bound = least if c == node.opened else _bound_in(rules, work, node, c, chosen)
         if bound >= cutoff:
             continue
         at = count
@@ -413,12 +413,12 @@ def _all_diverse(rules: PoolRules, work: RegroupWork, size: int, opened: int) ->
         start_counts(counts)
         for i in range(size):
             if work.labels[i] == c:
-                count_in(rule, counts, work.kinds[i], 1, 0, 0)
+                count_in(rule, counts, work.row_types[i], 1, 0, 0)
         members = work.grown.sizes[c]
         diverse = may_be_diverse(rule, counts, 0, members, members)
         for i in range(size):
             if work.labels[i] == c:
-                forget_row(rule, counts, work.kinds[i])
+                forget_row(rule, counts, work.row_types[i])
         if not diverse:
             return False
     return True

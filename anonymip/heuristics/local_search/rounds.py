@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.borrowing import MOST_ROWS, lending_step, new_lending_work
+from anonymip.heuristics.local_search.borrowing import MOST_ROWS, borrowing_step, new_borrowing_work
 from anonymip.heuristics.local_search.moves import new_move_work, sweep_step
 from anonymip.heuristics.local_search.neighbours import centres_of, embedding, nearest_classes
 from anonymip.heuristics.local_search.pool import CLASSES, CLOCK, SUPPRESSED_COPIES
-from anonymip.heuristics.local_search.stars import suppress_dear, take_in
+from anonymip.heuristics.local_search.stars import suppress_costly, take_in
 from anonymip.heuristics.local_search.state import PooledClasses
 from anonymip.heuristics.local_search.windows import new_windows_work, windows_step
 from anonymip.problem import Problem
@@ -21,9 +21,9 @@ from anonymip.status import Stopped
 
 #: Neighbours of a class: for moves, and for windows.
 _NEIGHBOURS, _WINDOW_NEIGHBOURS = 10, 16
-#: Types near a type that may lend it copies.
-_LENDERS = 8
-#: Sweeps of moves before the neighbours are looked up anew.
+#: Types near a type that may donate copies to it.
+_DONORS = 8
+#: Sweeps of moves before the neighbours are looked up again.
 _SWEEPS = 6
 #: Steps of the search for the classes of a window.
 _MAX_NODES = 20_000
@@ -38,7 +38,7 @@ class Settings:
     Parameters
     ----------
     window
-        Rows of the windows that are made anew; 0 for none.
+        Rows of the windows that are made again; 0 for none.
     near
         Neighbours of a class that are in a window with it, alone and two at a time.
     patience
@@ -85,7 +85,7 @@ class _Rounds:
         numbers = len(self.state.pool.sizes)
         tables, rules = self.state.tables, self.state.rules
         self._work = new_move_work(tables, rules, problem.n, numbers)
-        self._lending = new_lending_work(tables, numbers) if rules.lends else None
+        self._borrowing = new_borrowing_work(tables, numbers) if rules.borrows else None
         regroups = rules.monotone and settings.window >= 2 * rules.k
         self._windows = (
             new_windows_work(tables, rules, settings.window, numbers) if regroups else None
@@ -93,7 +93,7 @@ class _Rounds:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was done: rows of one type are not told apart for nothing."""
+        """Whether anything was done: rows of one type are not distinguished for nothing."""
         return int(self.state.pool.cursor[CLOCK]) > self._begun
 
     def run(self) -> Stopped | None:
@@ -130,8 +130,8 @@ class _Rounds:
             stopped = self._sweep(near)
             if stopped is not None or self._work.gain[0] == before:
                 break
-        if stopped is None and self._lending is not None:
-            stopped = self._lend(first)
+        if stopped is None and self._borrowing is not None:
+            stopped = self._borrow(first)
         if stopped is None and self._windows is not None:
             stopped = self._regroup(first)
         return stopped
@@ -173,12 +173,12 @@ class _Rounds:
         state = self.state
         if not state.rules.summed or np.isinf(state.rules.suppression_price):
             return
-        suppress_dear(state.tables, state.rows, state.rules, state.pool, self._work)
-        kinds = np.flatnonzero(state.pool.suppressed)
+        suppress_costly(state.tables, state.rows, state.rules, state.pool, self._work)
+        row_types = np.flatnonzero(state.pool.suppressed)
         living = state.living()
         centres = centres_of(self._points, state.pool, living)
-        near = nearest_classes(centres, living, self._points[kinds], _NEIGHBOURS)
-        take_in(state.tables, state.rows, state.rules, state.pool, self._work, kinds, near)
+        near = nearest_classes(centres, living, self._points[row_types], _NEIGHBOURS)
+        take_in(state.tables, state.rows, state.rules, state.pool, self._work, row_types, near)
 
     def _window_neighbours(self, first: bool) -> NDArray[np.int64]:
         """Return neighbours among the classes that are small enough for a window."""
@@ -188,25 +188,25 @@ class _Rounds:
         near = self._neighbours(living[mixed | small], _WINDOW_NEIGHBOURS)
         return near if first else self._random.permuted(near, axis=1)
 
-    def _lend(self, first: bool) -> Stopped | None:
-        """Solve windows whose rows may borrow copies, if there are any to lend."""
+    def _borrow(self, first: bool) -> Stopped | None:
+        """Solve windows whose rows may borrow copies, if there are any to spare."""
         state, pool = self.state, self.state.pool
-        homes = np.unique(pool.home[pool.home >= 0])
-        homes = homes[pool.sizes[homes] > state.rules.k]
-        homes = homes[pool.following[pool.head[homes]] < 0]
-        if not len(homes):
+        surpluses = np.unique(pool.surplus[pool.surplus >= 0])
+        surpluses = surpluses[pool.sizes[surpluses] > state.rules.k]
+        surpluses = surpluses[pool.following[pool.head[surpluses]] < 0]
+        if not len(surpluses):
             return None
-        window = self._lending
+        window = self._borrowing
         assert window is not None
-        kinds = pool.types[pool.head[homes]]
-        lenders = nearest_classes(self._points[kinds], kinds, self._points, _LENDERS)
+        row_types = pool.types[pool.head[surpluses]]
+        donors = nearest_classes(self._points[row_types], row_types, self._points, _DONORS)
         near = self._window_neighbours(first)
         window.checked[:] = -1
         cursor = np.zeros(1, np.int64)
 
         def step(amount: int) -> int:
             return int(
-                lending_step(
+                borrowing_step(
                     state.tables,
                     state.rows,
                     state.rules,
@@ -214,17 +214,17 @@ class _Rounds:
                     self._work,
                     window,
                     near,
-                    lenders,
+                    donors,
                     min(MOST_ROWS, 10 if first else 12),
                     cursor,
                     amount,
                 )
             )
 
-        return run_in_steps(step, int(pool.cursor[CLASSES]), self._budget, "lending records")
+        return run_in_steps(step, int(pool.cursor[CLASSES]), self._budget, "borrowing records")
 
     def _regroup(self, first: bool) -> Stopped | None:
-        """Make neighbouring classes anew."""
+        """Make neighbouring classes again."""
         state, windows = self.state, self._windows
         assert windows is not None
         near = self._window_neighbours(first)
@@ -250,5 +250,5 @@ class _Rounds:
             )
 
         return run_in_steps(
-            step, int(state.pool.cursor[CLASSES]), self._budget, "making classes anew"
+            step, int(state.pool.cursor[CLASSES]), self._budget, "making classes again"
         )

@@ -14,8 +14,8 @@ from anonymip.heuristics.local_search.pool import (
     add_copies,
     changed_loss,
     remove_copies,
-    settle,
     show_class,
+    update_class,
 )
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
@@ -37,24 +37,24 @@ def _suppress(
         show_class(rows, rules, pool, work.one, label)
         size = work.one.totals[1]
         old = size * pool.losses[label]
-        best, kind = 0.0, -1
+        best, row_type = 0.0, -1
         for at in range(work.one.totals[0]):
             candidate = work.one.types[at]
             new = (size - 1) * changed_loss(tables, rows, work.one, candidate, -1)
             gain = gain_of(rules, old, 0.0, new, rules.suppression_price)
             if gain > best and stays_diverse(rules.diversity, work.one.counts, size, candidate, -1):
-                best, kind = gain, candidate
-        if kind < 0:
+                best, row_type = gain, candidate
+        if row_type < 0:
             return
-        remove_copies(pool, label, kind, 1)
-        pool.suppressed[kind] += 1
+        remove_copies(pool, label, row_type, 1)
+        pool.suppressed[row_type] += 1
         pool.cursor[SUPPRESSED_COPIES] += 1
-        settle(tables, rows, rules, pool, work.one, label)
+        update_class(tables, rows, rules, pool, work.one, label)
         work.gain[0] += best
 
 
 @kernel
-def suppress_dear(
+def suppress_costly(
     tables: LossTables, rows: KernelRows, rules: PoolRules, pool: ClassPool, work: MoveWork
 ) -> None:
     """Suppress the rows of all classes that cost more than a row of stars; losses are summed."""
@@ -70,7 +70,7 @@ def take_in(
     rules: PoolRules,
     pool: ClassPool,
     work: MoveWork,
-    kinds: NDArray[np.int64],
+    row_types: NDArray[np.int64],
     near: NDArray[np.int64],
 ) -> None:
     """Let suppressed rows join the near class whose loss rises least, if by less than a star row.
@@ -79,29 +79,31 @@ def take_in(
     ----------
     tables, rows, rules, pool, work
         As everywhere; losses are summed.
-    kinds
+    row_types
         (types,) of suppressed rows.
     near
         (types, candidates) classes near each type; -1 for none.
     """
-    for place in range(len(kinds)):
-        kind = kinds[place]
-        while pool.suppressed[kind] > 0:
+    for place in range(len(row_types)):
+        row_type = row_types[place]
+        while pool.suppressed[row_type] > 0:
             best, label = 0.0, -1
             for candidate in near[place]:
                 if candidate < 0 or pool.sizes[candidate] == 0:
                     continue
                 show_class(rows, rules, pool, work.one, candidate)
                 size = pool.sizes[candidate]
-                new = (size + 1) * changed_loss(tables, rows, work.one, -1, kind)
+                new = (size + 1) * changed_loss(tables, rows, work.one, -1, row_type)
                 old = size * pool.losses[candidate]
                 gain = gain_of(rules, old, rules.suppression_price, new, 0.0)
-                if gain > best and stays_diverse(rules.diversity, work.one.counts, size, -1, kind):
+                if gain > best and stays_diverse(
+                    rules.diversity, work.one.counts, size, -1, row_type
+                ):
                     best, label = gain, candidate
             if label < 0:
                 break
-            pool.suppressed[kind] -= 1
+            pool.suppressed[row_type] -= 1
             pool.cursor[SUPPRESSED_COPIES] -= 1
-            add_copies(pool, label, kind, 1)
-            settle(tables, rows, rules, pool, work.one, label)
+            add_copies(pool, label, row_type, 1)
+            update_class(tables, rows, rules, pool, work.one, label)
             work.gain[0] += best

@@ -67,21 +67,21 @@ class PooledClasses:
         Complexity: O(n log n).
         """
         tables = problem.compiled.tables
-        records, kinds = in_type_order(problem, np.arange(problem.n))
-        types = int(kinds[-1]) + 1
-        first = np.searchsorted(kinds, np.arange(types + 1))
+        records, row_types = in_type_order(problem, np.arange(problem.n))
+        types = int(row_types[-1]) + 1
+        first = np.searchsorted(row_types, np.arange(types + 1))
         rules = _rules(problem, records[first[:-1]])
         own = np.asarray(labels, np.int64)[records]
         kept = own != SUPPRESSED
-        suppressed = np.bincount(kinds[~kept], minlength=types).astype(np.int64)
-        held, label, copies = _entries(own[kept], kinds[kept], types)
-        if rules.lends:
+        suppressed = np.bincount(row_types[~kept], minlength=types).astype(np.int64)
+        held, label, copies = _entries(own[kept], row_types[kept], types)
+        if rules.borrows:
             label = _put_together(label, held)
             held, label, copies = _entries(np.repeat(label, copies), np.repeat(held, copies), types)
         pool = _filled_pool(problem, held, label, copies, suppressed)
         rows = kernel_rows(problem.microdata, tables, records[first[:-1]])
         view = new_view(tables, rules, types)
-        _settle_all(tables, rows, rules, pool, view)
+        _update_all(tables, rows, rules, pool, view)
         return cls(tables, rows, rules, pool, records, first)
 
     def labels(self) -> NDArray[np.int64]:
@@ -110,11 +110,11 @@ def _rules(problem: Problem, rows: NDArray[np.int64]) -> PoolRules:
 
 
 def _entries(
-    labels: NDArray[np.int64], kinds: NDArray[np.int64], types: int
+    labels: NDArray[np.int64], row_types: NDArray[np.int64], types: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return type, label and copies of each entry, class by class; labels 0, 1, ..."""
     dense = np.unique(labels, return_inverse=True)[1].ravel()
-    key, copies = np.unique(dense * np.int64(types) + kinds, return_counts=True)
+    key, copies = np.unique(dense * np.int64(types) + row_types, return_counts=True)
     return key % types, key // types, copies.astype(np.int64)
 
 
@@ -122,8 +122,8 @@ def _put_together(label: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[
     """Return labels of the entries with one class for all classes of copies of one row."""
     alone = np.bincount(label)[label] == 1
     target = label.copy()
-    kinds, first, inverse = np.unique(held[alone], return_index=True, return_inverse=True)
-    if len(kinds):
+    row_types, first, inverse = np.unique(held[alone], return_index=True, return_inverse=True)
+    if len(row_types):
         target[alone] = label[alone][first][inverse.ravel()]
     return target
 
@@ -166,15 +166,15 @@ def _filled_pool(
 
 
 @kernel
-def _settle_all(
+def _update_all(
     tables: LossTables, rows: KernelRows, rules: PoolRules, pool: ClassPool, view: ClassView
 ) -> None:
-    """Compute all losses and find all homes."""
+    """Compute all losses and find all surplus classes."""
     for label in range(pool.cursor[CLASSES]):
         show_class(rows, rules, pool, view, label)
         pool.losses[label] = changed_loss(tables, rows, view, -1, -1)
         if pool.following[pool.head[label]] < 0:
-            pool.home[pool.types[pool.head[label]]] = label
+            pool.surplus[pool.types[pool.head[label]]] = label
 
 
 @kernel
@@ -188,8 +188,8 @@ def _write_labels(
     for label in range(pool.cursor[CLASSES]):
         entry = pool.head[label]
         while entry >= 0:
-            kind = pool.types[entry]
+            row_type = pool.types[entry]
             for _ in range(pool.copies[entry]):
-                labels[records[next_record[kind]]] = label
-                next_record[kind] += 1
+                labels[records[next_record[row_type]]] = label
+                next_record[row_type] += 1
             entry = pool.following[entry]

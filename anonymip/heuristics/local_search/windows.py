@@ -1,4 +1,4 @@
-"""A few neighbouring classes made anew at the least loss."""
+"""A few neighbouring classes made again at the least loss."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from anonymip.heuristics.local_search.pool import (
     ClassPool,
     PoolRules,
     add_copies,
-    find_home,
+    find_surplus,
     open_label,
     part_of,
     remove_copies,
-    settle,
     show_class,
+    update_class,
 )
 from anonymip.heuristics.local_search.regroup import RegroupWork, new_regroup_work, regroup
 from anonymip.objectives.kernels.class_loss import KernelRows
@@ -82,14 +82,14 @@ def any_changed(pool: ClassPool, labels: NDArray[np.int64], classes: int, since:
 
 
 @kernel
-def rows_to_place(pool: ClassPool, label: int, homeless: bool) -> int:
-    """Return the rows of a class; of a class of several types perhaps only those without a home."""
+def rows_to_place(pool: ClassPool, label: int, unplaced: bool) -> int:
+    """Return the rows of a class; of one of several types perhaps not those of surplus classes."""
     entry = pool.head[label]
-    if not homeless or pool.following[entry] < 0:
+    if not unplaced or pool.following[entry] < 0:
         return int(pool.sizes[label])
     count = 0
     while entry >= 0:
-        if find_home(pool, pool.types[entry]) < 0:
+        if find_surplus(pool, pool.types[entry]) < 0:
             count += pool.copies[entry]
         entry = pool.following[entry]
     return count
@@ -102,7 +102,7 @@ def gather_window(
     neighbours: NDArray[np.int64],
     label: int,
     most_rows: int,
-    homeless: bool,
+    unplaced: bool,
 ) -> int:
     """Write a class and its first neighbours that fit; return how many classes that are.
 
@@ -118,18 +118,18 @@ def gather_window(
         The class in the middle.
     most_rows
         Rows that the window may have.
-    homeless
-        Whether only rows without a home are counted.
+    unplaced
+        Whether only rows of types without a surplus class are counted.
     """
     labels[0] = label
-    count, rows = 1, rows_to_place(pool, label, homeless)
+    count, rows = 1, rows_to_place(pool, label, unplaced)
     for at in range(neighbours.shape[1]):
         other = neighbours[label, at]
         if other < 0 or pool.sizes[other] == 0 or count == len(labels):
             continue
         if in_window(labels, count, other):
             continue
-        more = rows_to_place(pool, other, homeless)
+        more = rows_to_place(pool, other, unplaced)
         if rows + more <= most_rows:
             labels[count] = other
             count += 1
@@ -164,7 +164,7 @@ def _solve_window(
         entry = pool.head[inside]
         while entry >= 0:
             for _ in range(pool.copies[entry]):
-                windows.regroup.kinds[count] = pool.types[entry]
+                windows.regroup.row_types[count] = pool.types[entry]
                 count += 1
             entry = pool.following[entry]
     cutoff = old - ROUNDING * slack
@@ -195,7 +195,7 @@ def _rebuild(
         show_class(rows, rules, pool, work.one, inside)
         for place in range(work.one.totals[0]):
             remove_copies(pool, inside, work.one.types[place], work.one.copies[place])
-        settle(tables, rows, rules, pool, work.other, inside)
+        update_class(tables, rows, rules, pool, work.other, inside)
     made = 0
     for at in range(count):
         made = max(made, windows.regroup.found[at] + 1)
@@ -203,7 +203,7 @@ def _rebuild(
         windows.found[at] = open_label(pool)
     for at in range(count):
         label = windows.found[windows.regroup.found[at]]
-        add_copies(pool, label, windows.regroup.kinds[at], 1)
+        add_copies(pool, label, windows.regroup.row_types[at], 1)
     for at in range(made):
         label = windows.found[at]
         neighbours[label] = near
@@ -211,7 +211,7 @@ def _rebuild(
         neighbours[label, neighbours.shape[1] - 1] = windows.found[(at + 1) % made]
         work.checked[label] = -1
         windows.checked[label] = -1
-        settle(tables, rows, rules, pool, work.other, label)
+        update_class(tables, rows, rules, pool, work.other, label)
 
 
 @kernel
@@ -248,7 +248,7 @@ def _improve_around(
     max_nodes: int,
 ) -> bool:
     """Solve the windows of a class with one and with two near ones; whether one gained."""
-    labels, begun = windows.labels, pool.cursor[CLOCK]
+    labels, started = windows.labels, pool.cursor[CLOCK]
     labels[0] = label
     for first in range(width):
         labels[1] = neighbours[label, first]
@@ -271,7 +271,7 @@ def _improve_around(
             ):
                 return True
     since = windows.checked[label]
-    windows.checked[label] = begun
+    windows.checked[label] = started
     if pool.sizes[label] > len(windows.found):
         return False
     classes = gather_window(pool, labels, neighbours, label, len(windows.found), False)

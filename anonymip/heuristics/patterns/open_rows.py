@@ -238,14 +238,16 @@ def is_diverse(state: OpenRows, row: int) -> bool:
             if held < rule[_DISTINCT] or largest * rule[_NUMERATOR] > size * rule[_DENOMINATOR]:
                 return False
         else:
-            steps, apart, distance = 2, 0, 0
+            steps, difference, distance = 2, 0, 0
             if state.kinds[c] == _ORDERED:
                 steps = max(1, end - begin - 1)
             for value in range(begin, end):
                 if state.kinds[c] == _UNORDERED:
-                    apart = 0
-                apart += state.tallies[row, value] * rule[_RECORDS] - state.totals[value] * size
-                distance += abs(apart)
+                    difference = 0
+                difference += (
+                    state.tallies[row, value] * rule[_RECORDS] - state.totals[value] * size
+                )
+                distance += abs(difference)
             if distance * rule[_PARTS] > size * steps * rule[_RECORDS] * rule[_FAR]:
                 return False
     return True

@@ -47,8 +47,8 @@ def pattern_greedy(
     mode
         What becomes of the records left. ``"strict"``: they join rows, or rows are opened for them
         by records that others can spare, whichever is cheapest; where the recoding allows
-        suppression that competes, and patterns dearer than it are not used; where one finds no row,
-        all records become a single one if some pattern allows that. ``"paper"``: they are
+        suppression that competes, and patterns costlier than it are not used; where one finds no
+        row, all records become a single one if some pattern allows that. ``"paper"``: they are
         suppressed as a whole, as in the paper, which is no k-anonymity in the strict sense, so the
         recoding must allow it.
     orders
@@ -228,13 +228,13 @@ class PatternGreedy:
         )
         # Without time only rows in use and that of stars are looked at.
         house_lone(state, work, budget)
-        lonely = np.flatnonzero(state.row_of < 0)
-        if len(lonely) and np.isinf(self.price):
+        unassigned = np.flatnonzero(state.row_of < 0)
+        if len(unassigned) and np.isinf(self.price):
             all_stars = np.flatnonzero(self.stars.all(axis=1))
             if not len(all_stars) or not gather_under_stars(state, work, int(all_stars[0]), k):
                 common = self._common()
                 if common is None:
-                    raise self._failure(int(lonely[0]), stopped or budget.stop_reason())
+                    raise self._failure(int(unassigned[0]), stopped or budget.stop_reason())
                 return np.full(problem.n, common)
         return pattern_of_records(state)
 

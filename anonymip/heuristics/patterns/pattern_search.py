@@ -31,11 +31,11 @@ def pattern_search(
 ) -> Solution:
     """Improve a release by patterns until no move gains anything, never making it worse.
 
-    A move looks at all records that look alike through one pattern. Those that are published dearer
-    become this output row, as far as their rows can spare them; a row is given up as a whole if the
-    rest of its records find room in other rows. If fewer than k come to a new row, those join that
-    lose least. Only moves that gain, and that keep single use and the diversity, are made. Patterns
-    are tried by ascending cost.
+    A move looks at all records that look alike through one pattern. Those that are published at a
+    higher cost become this output row, as far as their rows can spare them; a row is given up as a
+    whole if the rest of its records find room in other rows. If fewer than k come to a new row,
+    those join that lose least. Only moves that gain, and that keep single use and the diversity,
+    are made. Patterns are tried by ascending cost.
 
     Parameters
     ----------

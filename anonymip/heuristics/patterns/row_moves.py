@@ -26,7 +26,7 @@ from anonymip.runtime.kernels import kernel
 
 #: Places in ``numbers``: k, whether a pattern serves one row, next place of the order, marks given
 #: out, moves made, whether only rows for records without one are looked at.
-K, SINGLE, NEXT, _MARKS, MADE, LONELY = range(6)
+K, SINGLE, NEXT, _MARKS, MADE, ONLY_UNASSIGNED = range(6)
 
 
 class Gathering(NamedTuple):
@@ -38,7 +38,7 @@ class Gathering(NamedTuple):
         Patterns in the order in which they are tried.
     costs
         (p,) cost of a record under each.
-    lone
+    unassigned_costs
         (n,) what a record in no row costs.
     alone
         What a record costs that leaves its row for none; infinite where none may.
@@ -62,7 +62,7 @@ class Gathering(NamedTuple):
 
     order: NDArray[np.int64]
     costs: NDArray[np.float64]
-    lone: NDArray[np.float64]
+    unassigned_costs: NDArray[np.float64]
     alone: float
     other: NDArray[np.int64]
     numbers: NDArray[np.int64]
@@ -79,7 +79,7 @@ def gathering(
     state: OpenRows,
     order: NDArray[np.int64],
     costs: NDArray[np.float64],
-    lone: NDArray[np.float64],
+    unassigned_costs: NDArray[np.float64],
     alone: float,
     k: int,
     *,
@@ -90,7 +90,7 @@ def gathering(
     return Gathering(
         order,
         costs,
-        lone,
+        unassigned_costs,
         alone,
         np.full(n, -1, np.int64),
         np.array([k, int(single), 0, 0, 0, 0], np.int64),
@@ -156,8 +156,8 @@ def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> 
         for record in range(n):
             row, now = state.row_of[record], cost
             if row < 0:
-                now = work.lone[record]
-            elif numbers[LONELY] == 0:
+                now = work.unassigned_costs[record]
+            elif numbers[ONLY_UNASSIGNED] == 0:
                 now = work.costs[state.rows[row, PATTERN]]
             if now > cost:
                 records[count] = record
@@ -208,8 +208,8 @@ def gather(
         work.marks[record] = mark
         row = state.row_of[record]
         if row < 0:
-            if work.lone[record] > cost:
-                gain += work.lone[record] - cost
+            if work.unassigned_costs[record] > cost:
+                gain += work.unassigned_costs[record] - cost
                 came += 1
         elif rows[row, PATTERN] == pattern:
             target = row
@@ -376,7 +376,9 @@ def _carry_out(
         row = state.row_of[record]
         if row == target:
             continue
-        comes = work.lone[record] > work.costs[pattern] if row < 0 else work.taken[row] > 0
+        comes = (
+            work.unassigned_costs[record] > work.costs[pattern] if row < 0 else work.taken[row] > 0
+        )
         if comes:
             if row >= 0:
                 work.taken[row] -= 1

@@ -16,7 +16,7 @@ from anonymip.heuristics.patterns.open_rows import (
     move,
     open_row,
 )
-from anonymip.heuristics.patterns.row_moves import LONELY, NEXT, Gathering, try_patterns
+from anonymip.heuristics.patterns.row_moves import NEXT, ONLY_UNASSIGNED, Gathering, try_patterns
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -35,7 +35,7 @@ def house_lone(state: OpenRows, work: Gathering, budget: Budget) -> None:
     Parameters
     ----------
     state, work
-        The rows and the workspace; ``work.lone`` is overwritten.
+        The rows and the workspace; ``work.unassigned_costs`` is overwritten.
     budget
         When it ends, records only join rows in use.
 
@@ -44,27 +44,27 @@ def house_lone(state: OpenRows, work: Gathering, budget: Budget) -> None:
     Complexity: a pass over all patterns, O(p n), while anything is gained.
     """
     large = (len(state.row_of) + 1.0) * (1.0 + float(work.costs.max()))
-    work.numbers[LONELY] = 1
+    work.numbers[ONLY_UNASSIGNED] = 1
     # Others than these pay what joining costs, so that only better rows are opened.
     _joining_costs(state, work, min(large, work.alone))
     _pass(state, work, budget)
     _join(state, work)
     while (state.row_of < 0).any() and np.isinf(work.alone):
         before = int((state.row_of < 0).sum())
-        work.lone[:] = large
+        work.unassigned_costs[:] = large
         if _pass(state, work, budget):
             break
         _join(state, work)
         if int((state.row_of < 0).sum()) == before:
             break
-    work.numbers[LONELY] = 0
-    work.lone[:] = work.alone
+    work.numbers[ONLY_UNASSIGNED] = 0
+    work.unassigned_costs[:] = work.alone
 
 
 def gather_under_stars(state: OpenRows, work: Gathering, stars: int, k: int) -> bool:
     """Put records in no row under the pattern of stars only, with whole rows until that is allowed.
 
-    Rows of the dearest patterns come first.
+    Rows of the costliest patterns come first.
 
     Parameters
     ----------
@@ -109,16 +109,16 @@ def _pass(state: OpenRows, work: Gathering, budget: Budget) -> bool:
 
 def _joining_costs(state: OpenRows, work: Gathering, most: float) -> None:
     """Write what each record in no row pays to join the cheapest it fits, `most` at most."""
-    work.lone[:] = most
-    lonely = np.flatnonzero(state.row_of < 0)
+    work.unassigned_costs[:] = most
+    unassigned = np.flatnonzero(state.row_of < 0)
     rows = _by_cost(state, work.costs)
-    _least_fitting(state, work.costs, lonely, rows, work.lone)
+    _least_fitting(state, work.costs, unassigned, rows, work.unassigned_costs)
 
 
 def _join(state: OpenRows, work: Gathering) -> None:
     """Let records in no row join the cheapest that they fit and that stays diverse."""
-    lonely = np.flatnonzero(state.row_of < 0)
-    _join_rows(state, work.costs, lonely, _by_cost(state, work.costs), work.alone)
+    unassigned = np.flatnonzero(state.row_of < 0)
+    _join_rows(state, work.costs, unassigned, _by_cost(state, work.costs), work.alone)
 
 
 def _by_cost(state: OpenRows, costs: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -130,14 +130,16 @@ def _by_cost(state: OpenRows, costs: NDArray[np.float64]) -> NDArray[np.int64]:
 def _least_fitting(
     state: OpenRows,
     costs: NDArray[np.float64],
-    lonely: NDArray[np.int64],
+    unassigned: NDArray[np.int64],
     rows: NDArray[np.int64],
-    lone: NDArray[np.float64],
+    unassigned_costs: NDArray[np.float64],
 ) -> None:
-    for record in lonely:
+    for record in unassigned:
         for row in rows:
             if fits(state, record, row):
-                lone[record] = min(lone[record], costs[state.rows[row, PATTERN]])
+                unassigned_costs[record] = min(
+                    unassigned_costs[record], costs[state.rows[row, PATTERN]]
+                )
                 break
 
 
@@ -145,11 +147,11 @@ def _least_fitting(
 def _join_rows(
     state: OpenRows,
     costs: NDArray[np.float64],
-    lonely: NDArray[np.int64],
+    unassigned: NDArray[np.int64],
     rows: NDArray[np.int64],
     alone: float,
 ) -> None:
-    for record in lonely:
+    for record in unassigned:
         for row in rows:
             if costs[state.rows[row, PATTERN]] > alone:
                 break

@@ -107,7 +107,7 @@ def pattern_columns(
         Whether of output rows that the same records may become only the cheapest is kept, the
         first among equals. All records of the others may move there, and what was diverse stays so.
     keep_equal
-        Whether only rows with a dearer pattern than such a one are left out.
+        Whether only rows with a costlier pattern than such a one are left out.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def pattern_columns(
         pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
     rows, kinds = np.divmod(pairs, len(first))
     if np.isinf(price):
-        _refuse_lonely(problem, first, kinds)
+        _refuse_isolated(problem, first, kinds)
     return PatternColumns(
         problem,
         np.bincount(kind_of),
@@ -185,11 +185,11 @@ def _representatives(
     return stands_for
 
 
-def _refuse_lonely(problem: Problem, first: NDArray[np.int64], kinds: NDArray[np.int64]) -> None:
-    lonely = np.bincount(kinds, minlength=len(first)) == 0
-    if lonely.any():
+def _refuse_isolated(problem: Problem, first: NDArray[np.int64], kinds: NDArray[np.int64]) -> None:
+    isolated = np.bincount(kinds, minlength=len(first)) == 0
+    if isolated.any():
         raise NoSolution(
-            f"record {int(first[lonely].min())} shares no row with {problem.k - 1} others under "
+            f"record {int(first[isolated].min())} shares no row with {problem.k - 1} others under "
             "any pattern of the mask",
             remedy="Allow more patterns, such as the one of stars only, or suppression",
         )

@@ -19,7 +19,7 @@ MAX_PATTERNS = 1_000_000
 
 @dataclass(frozen=True)
 class Mask:
-    """A set of patterns, told as a user thinks of it; a pattern names the columns that are stars.
+    """A set of patterns, as a user thinks of it; a pattern names the columns that are stars.
 
     Without any rule all patterns are allowed. Rules add up: a pattern keeps all of them.
 
@@ -202,14 +202,16 @@ class Mask:
 
     def __str__(self) -> str:
         if self.patterns is not None:
-            told = [f"{len(self.patterns)} patterns"]
+            described = [f"{len(self.patterns)} patterns"]
         else:
-            told = [f"{rule.replace('_', ' ')} {_text(value)}" for rule, value in self._told()]
+            described = [
+                f"{rule.replace('_', ' ')} {_text(value)}" for rule, value in self._described()
+            ]
         if self.allow_all_stars:
-            told.append("all stars")
-        return "; ".join(told) or "all patterns"
+            described.append("all stars")
+        return "; ".join(described) or "all patterns"
 
-    def _told(self) -> Iterable[tuple[str, Any]]:
+    def _described(self) -> Iterable[tuple[str, Any]]:
         return self.rules().items()
 
 

@@ -64,10 +64,12 @@ class SensitiveScale:
         n, (numerator, denominator) = int(self.totals.sum()), most
         # Products of whole numbers: those that may not fit a machine word are Python's.
         kind = object if self.steps * n * n * max(most) >= 2**62 else np.int64
-        apart = counts.astype(kind) * n - self.totals.astype(kind) * sizes.astype(kind)[:, None]
+        difference = (
+            counts.astype(kind) * n - self.totals.astype(kind) * sizes.astype(kind)[:, None]
+        )
         if self.ordered:
-            apart = np.cumsum(apart, axis=1)
-        distance = np.abs(apart).sum(axis=1)
+            difference = np.cumsum(difference, axis=1)
+        distance = np.abs(difference).sum(axis=1)
         allowed = sizes.astype(kind) * (self.steps * n * numerator)
         return np.asarray(distance * denominator > allowed, np.bool_)
 

@@ -23,7 +23,7 @@ def test_the_best_of_all_classes(case: Case, data: st.DataObject) -> None:
     work = new_regroup_work(state.tables, state.rules, case.n)
     order = np.array(data.draw(st.permutations(range(case.n))))
     kinds = np.repeat(np.arange(state.types), np.diff(state.first))
-    work.kinds[:] = kinds[order]
+    work.row_types[:] = kinds[order]
 
     def run(cutoff: float) -> float:
         return float(regroup(state.tables, state.rows, state.rules, work, case.n, cutoff, 10**6))
