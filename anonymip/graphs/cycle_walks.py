@@ -53,6 +53,7 @@ def cycle_matching(
     matching = permutation.copy()
     holder = np.empty(n, np.int32)
     valid = np.zeros(n, np.bool_)
+    # A pair of the permutation is valid if it is an open edge.
     for record in range(n):
         holder[matching[record]] = record
         for place in range(edges.start[record], edges.start[record] + edges.left[record]):
@@ -71,6 +72,7 @@ def cycle_matching(
         parent[first] = -1
         tried[first] = 0
         while True:
+            # A dead end: who wanted the original of this record tries another one.
             if tried[record] == edges.left[record]:
                 record = parent[record]
                 if record < 0:
@@ -83,12 +85,14 @@ def cycle_matching(
             edges.members[place] = edges.members[begin]
             edges.members[begin] = original
             tried[record] += 1
+            # Seen in this walk: it lies on it already, or leads to a dead end.
             if seen[original] == walk:
                 continue
             seen[original] = walk
             taking[record] = original
             if original == goal:
                 break
+            # Its holder has to take another one; it is asked once, as an original is seen once.
             parent[holder[original]] = record
             record = holder[original]
             tried[record] = 0

@@ -155,6 +155,7 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
     for _ in range(amount):
         if at == waiting:
             break
+        # work.free[:kept] wait for the next sweep, work.free[at:waiting] for their turn.
         i = work.free[at]
         at += 1
         turns += 1
@@ -170,6 +171,7 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
                     one, two = j, one
                 else:
                     second, two = reduced, j
+        # No column is allowed: the row stays free, and the search for paths finds out.
         if one < 0:
             work.free[kept] = i
             kept += 1
@@ -181,6 +183,7 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
         if lowered:
             work.duals[one] -= rise
             lowered = row[one] - work.duals[one] > first
+        # Two columns are as cheap: no dual falls, and the row leaves the first to its holder.
         elif before >= 0 and two >= 0 and rise == 0.0:
             one = two
             before = work.rows[one]
@@ -189,6 +192,7 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
         work.rows[one] = i
         if before >= 0:
             work.columns[before] = -1
+            # Where the dual did not fall the row could take it back at once, and so on for ever.
             if lowered and turns < _TURNS * n:
                 at -= 1
                 work.free[at] = before
@@ -220,6 +224,7 @@ def _augment(costs: NDArray[np.floating], work: Assigning, start: int) -> None:
     n = len(costs)
     distance, source, todo, duals = work.distance, work.source, work.todo, work.duals
     row = costs[start]
+    # At first every column is as far as the edge from the start.
     for j in range(n):
         distance[j] = row[j] - duals[j]
         source[j] = start
@@ -254,6 +259,7 @@ def _augment(costs: NDArray[np.floating], work: Assigning, start: int) -> None:
         settled += 1
         i = work.rows[column]
         row = costs[i]
+        # Rows have no duals of their own: that of row i is the reduced cost of the edge it has.
         offset = row[column] - duals[column] - least
         for at in range(near, n):
             j = todo[at]
@@ -261,6 +267,8 @@ def _augment(costs: NDArray[np.floating], work: Assigning, start: int) -> None:
             if reached < distance[j]:
                 distance[j] = reached
                 source[j] = i
+                # No other column is nearer: a free one ends the path, others are settled at this
+                # distance.
                 if reached <= least:
                     if work.rows[j] < 0:
                         end = j

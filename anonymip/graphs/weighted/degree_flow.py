@@ -193,12 +193,15 @@ def _augment(costs: NDArray[np.floating], flow: Flow, start: int) -> bool:
                 row, least_row = at, flow.row_distance[at]
             if not flow.column_settled[at] and flow.column_distance[at] < least:
                 column, least = at, flow.column_distance[at]
+        # No shorter way to this row is left: it may shorten those to columns.
         if row >= 0 and least_row <= least:
             flow.row_settled[row] = True
             _leave_row(costs, flow, row)
             continue
+        # Nothing else is within reach, and no column that is has demand.
         if column < 0:
             return False
+        # The nearest column with demand: a shortest path ends here.
         if flow.demand[column] > 0:
             _raise_duals(flow, least)
             _turn_path(flow, start, column)
@@ -208,6 +211,8 @@ def _augment(costs: NDArray[np.floating], flow: Flow, start: int) -> bool:
         for place in range(flow.held[column]):
             i = flow.holders[column, place]
             if not flow.row_settled[i]:
+                # Used edges have a reduced cost of at most 0, so the way back costs 0 or more, but
+                # for rounding.
                 back = flow.left[i] + flow.right[column] - costs[i, column]
                 reached = least + max(back, 0.0)
                 if reached < flow.row_distance[i]:

@@ -207,6 +207,7 @@ def _pivot(network: Network, limit: int) -> bool:
         enters = _entering(network)
         if enters < 0:
             return True
+        # More flow on an empty arc, or less on a full one: it runs from `first` to `second`.
         empty = network.state[enters] == 1
         first = network.tail[enters] if empty else network.head[enters]
         second = network.head[enters] if empty else network.tail[enters]
@@ -243,9 +244,11 @@ def _pivot(network: Network, limit: int) -> bool:
         while at != join:
             _push(network, at, True, amount)
             at = network.parent[at]
+        # The entering arc itself has the least room: it is full or empty now, the tree stays.
         if side == 0:
             network.state[enters] = -network.state[enters]
             continue
+        # The arc above `below` is empty or full now, and leaves the tree.
         leaves = network.arc[below]
         network.state[enters] = 0
         network.state[leaves] = 1 if network.flow[leaves] == 0 else -1

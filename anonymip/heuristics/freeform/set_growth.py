@@ -270,6 +270,7 @@ def fill_weights(
                 value = values[at if everyone else candidates[at]]
                 if max(high, value) - min(low, value) > cap:
                     weights[at] = np.inf
+    # Penalties of set and pair terms are in the table, by value.
     for term in range(sets + len(terms.pair_sizes)):
         codes = terms.set_codes[term] if term < sets else terms.pair_codes[term - sets]
         entries = table[terms.table_start[term] : terms.table_start[term + 1]]

@@ -140,6 +140,7 @@ def _exchange_step(
             if tally.numbers[LISTED] > max(_LITTLE, tally.numbers[LISTED_BEFORE] // 2):
                 return total
             tally.numbers[LISTED_BEFORE] = tally.numbers[LISTED]
+        # What little is left may be out of reach: it gets so many tries and no more.
         if tally.numbers[LISTED] <= _LITTLE:
             tally.numbers[TRIED_FOR_LITTLE] += 1
             if tally.numbers[TRIED_FOR_LITTLE] > _FOR_LITTLE:

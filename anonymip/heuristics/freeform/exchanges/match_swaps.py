@@ -119,6 +119,7 @@ def _swap_step(
             others[place] = others[0] if place else others[1]
             rebuild(terms, states, i, others)
             fill_weights(terms, states, i, everyone, table, weights)
+            # What the set holds, the leaving original too, cannot come in.
             for at in range(sizes[i]):
                 weights[members[i, at]] = np.inf
             # The best swap of a few: the cheapest originals, and each set that has one of them.
@@ -134,6 +135,7 @@ def _swap_step(
                     found = _gain(terms, spare, members, sizes, reciprocal, i, leaving, coming, j)
                     if found > best:
                         best, first, second = found, coming, j
+            # Sets i and `second` exchange originals: sizes stay, and in how many sets each one is.
             if first >= 0:
                 gain[0] += best
                 _put(members, sizes, i, leaving, first)

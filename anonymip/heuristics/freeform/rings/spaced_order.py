@@ -155,6 +155,7 @@ def _place(
 ) -> NDArray[np.int64]:
     """Return the places in the given order, each as early as it fits."""
     n, columns = codes.shape
+    # Records of each value that are not placed yet.
     left = np.zeros((columns, codes.max() + 1), np.int64)
     for at in range(n):
         for column in range(columns):
@@ -180,6 +181,8 @@ def _place(
             top -= 1
         # Values of which so many are left that any other choice would leave too little room.
         urgent = top * window > (rest - window) * most
+        # The first record that fits; if a value is urgent the first with such a value, and `second`
+        # is the first without.
         chosen, second, waits = -1, -1, 0
         while len(heads) > 0:
             head = int(heapq.heappop(heads))
@@ -191,6 +194,7 @@ def _place(
                     second = head
             waiting[waits] = head
             waits += 1
+        # If nothing fits the first of all is placed, although it spoils a window.
         if chosen < 0:
             chosen = second if second >= 0 else int(waiting[0])
         # Those passed over wait for the next place.
@@ -198,6 +202,7 @@ def _place(
             if waiting[number] != chosen:
                 heapq.heappush(heads, waiting[number])
         placed[place] = chosen
+        # The heap goes on with the next record of the same combination.
         if following[chosen] >= 0:
             heapq.heappush(heads, following[chosen])
         for column in range(columns):
@@ -351,6 +356,7 @@ def _repair(
                 if helped:
                     break
             failed += not helped
+            # So many places at which no swap helps: the order is given up.
             if failed > 20:
                 return
         if clean:

@@ -205,6 +205,7 @@ def place_in_round(
                 continue
             if limited and pair_weight(weights, i, moving) == np.inf:
                 continue
+            # It would leave this set to `moving`; the first way to an original is a shortest one.
             for at in range(floor[i], cover.sizes[i]):
                 other = cover.members[i, at]
                 if search.source[other] < 0:
@@ -269,6 +270,7 @@ def place_anywhere(
         for i in range(len(room)):
             if covers(cover, i, moving):
                 continue
+            # It would leave this set to `moving`; the first way to an original is a shortest one.
             for at in range(1, cover.sizes[i]):
                 other = cover.members[i, at]
                 if search.source[other] < 0 and _may_hold(

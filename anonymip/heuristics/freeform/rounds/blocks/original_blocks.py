@@ -115,6 +115,7 @@ def make_original_blocks(blocks: OriginalBlocks, terms: SetTerms, left: NDArray[
             blocks.set_codes[:, kept] = terms.set_codes[:, record]
             blocks.pair_codes[:, kept] = terms.pair_codes[:, record]
             kept += 1
+    # All items still look for a set.
     blocks.cursor[0] = kept
     blocks.cursor[1] = kept
     if len(blocks.bounds) == 0:
@@ -129,6 +130,7 @@ def make_original_blocks(blocks: OriginalBlocks, terms: SetTerms, left: NDArray[
                 high = max(high, terms.range_values[r, record])
             blocks.low[r, b] = low
             blocks.high[r, b] = high
+        # Values that share a bit make a bound lower, never too high.
         for s in range(len(terms.set_sizes)):
             mask = np.uint64(0)
             for record in held:
@@ -166,6 +168,7 @@ def fill_bounds(
         begin = states.list_start[s]
         for place in range(begin, begin + states.counts[i, s]):
             mask |= np.uint64(1) << np.uint64(states.listed[i, place] & 63)
+        # A further value costs the same whichever it is.
         rise = 0.0
         if states.counts[i, s] < terms.set_sizes[s]:
             at = terms.set_start[s] + states.counts[i, s]
@@ -176,6 +179,7 @@ def fill_bounds(
     for p in range(len(terms.pair_sizes)):
         low_code, high_code = states.pair_low[i, p], states.pair_high[i, p]
         begin = terms.table_start[len(terms.set_sizes) + p]
+        # The rank of the block within the range of the set or nearest to it: none costs less.
         for b in range(count):
             code = max(blocks.pair_low[p, b], min(low_code, blocks.pair_high[p, b]))
             if blocks.pair_low[p, b] > high_code:

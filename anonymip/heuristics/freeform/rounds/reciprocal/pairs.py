@@ -266,6 +266,7 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, lim
                 continue
             if covers(cover, one, other):
                 continue
+            # Either limit forbids the pair; the states follow what is joined.
             if limited:
                 terms, states = weights.terms, weights.states
                 if increase(terms, states, one, other) == np.inf:
@@ -278,6 +279,7 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, lim
     # What is left: one exchange for two records that lack a partner each, or one that lacks two.
     missing = 0
     for one in range(n):
+        # Records before this one have all partners, or what they lack is counted as missing.
         while cover.sizes[one] < cover.wanted[one]:
             found = False
             for distance in range(1, n):
@@ -286,6 +288,7 @@ def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, lim
                     found = _exchange(cover, weights, one, other, limited)
                     if found:
                         break
+            # No other record that lacks a partner helps: one exchange gives this one two.
             if not found and cover.wanted[one] - cover.sizes[one] >= 2:
                 found = _exchange(cover, weights, one, one, limited)
             if not found:
