@@ -42,18 +42,44 @@ class Progress:
     remaining: float | None = None
 
 
-_compilation = 0.0
+class _CompilationClock:
+    """Adds up the seconds in which kernels are compiled, here or in worker processes."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        #: Called with True when compilation begins and with False when it ends; in a worker.
+        self.listener: Callable[[bool], None] | None = None
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._began = 0.0
+
+    def begin(self) -> bool:
+        """Count from now, unless a compilation is going on; return whether none was."""
+        with self._lock:
+            self._depth += 1
+            if self._depth > 1:
+                return False
+            self._began = time.perf_counter()
+            if self.listener is not None:
+                self.listener(True)
+            return True
+
+    def end(self) -> None:
+        """Count no longer, if no other compilation is going on."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self.seconds += time.perf_counter() - self._began
+                if self.listener is not None:
+                    self.listener(False)
 
 
-def add_compilation(seconds: float) -> None:
-    """Count seconds that went into compiling kernels: they are on no budget."""
-    global _compilation
-    _compilation += seconds
+compilation_clock = _CompilationClock()
 
 
 def compilation_seconds() -> float:
     """Return the seconds spent in compilation since the process started."""
-    return _compilation
+    return compilation_clock.seconds
 
 
 @dataclass

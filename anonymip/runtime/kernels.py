@@ -6,7 +6,6 @@ Compilation is timed so that reported seconds can leave it out.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
-from anonymip.runtime.budget import add_compilation, compilation_seconds
+from anonymip.runtime.budget import compilation_clock, compilation_seconds
 from anonymip.runtime.kernel_cache import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -70,43 +69,33 @@ def _never_for_one_value(compiled: Any) -> None:
     compiled.get_call_template = for_types
 
 
-class _CompileClock(event.Listener):
-    """Adds up the seconds that numba spends in outermost compilations."""
+class _Compilations(event.Listener):
+    """Has the clock count while numba compiles."""
 
     def __init__(self) -> None:
         self.listener: Callable[[], None] | None = None
-        self._depth = 0
-        self._timer: float = 0.0
-        self._lock = threading.Lock()
 
     def on_start(self, event: Any) -> None:
-        with self._lock:
-            self._depth += 1
-            if self._depth == 1:
-                self._timer = time.perf_counter()
-                if self.listener is not None:
-                    self.listener()
+        if compilation_clock.begin() and self.listener is not None:
+            self.listener()
 
     def on_end(self, event: Any) -> None:
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                add_compilation(time.perf_counter() - self._timer)
+        compilation_clock.end()
 
 
-_clock = _CompileClock()
-event.register("numba:compile", _clock)  # type: ignore[no-untyped-call]
+_compilations = _Compilations()
+event.register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
 def announcing_compilation(announce: Callable[[], None]) -> Iterator[None]:
     """Call `announce` whenever a compilation starts within the block."""
-    before = _clock.listener
-    _clock.listener = announce
+    before = _compilations.listener
+    _compilations.listener = announce
     try:
         yield
     finally:
-        _clock.listener = before
+        _compilations.listener = before
 
 
 class Stopwatch:

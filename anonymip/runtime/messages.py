@@ -64,6 +64,14 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Compiling:
+    """The task begins to compile kernels, or has ended it: that time is on no budget."""
+
+    number: int
+    begins: bool
+
+
+@dataclass(frozen=True)
 class Returned:
     """What the task returned."""
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from anonymip.errors import AnonymipError, SolverError
-from anonymip.runtime.budget import GRACE, Budget
-from anonymip.runtime.messages import Interrupt, Raised, Report, Request, Returned
+from anonymip.runtime.budget import GRACE, Budget, compilation_clock
+from anonymip.runtime.messages import Compiling, Interrupt, Raised, Report, Request, Returned
 from anonymip.runtime.worker_process import Ended, WorkerProcess
 from anonymip.status import Stopped
 
@@ -137,7 +137,8 @@ def run_isolated(
         Called with a budget whose listener and interrupt are those of `budget`; or its pickle.
         It must come from a module that the worker can import.
     time_limit
-        Seconds that the task has; `GRACE` seconds later it is killed. None for no limit.
+        Seconds that the task has, beside those in which it compiles kernels; `GRACE` seconds later
+        it is killed. None for no limit.
     budget
         An interrupt is passed on, and the task is killed if it does not end `GRACE` seconds
         later. The listener is called in the caller's thread.
@@ -166,7 +167,10 @@ def run_isolated(
         ) as scratch:
             try:
                 watch = _Watch(worker, _pool.number(), deadline, budget, failure)
-                outcome = watch.run(content, scratch)
+                try:
+                    outcome = watch.run(content, scratch)
+                finally:
+                    watch.compiles(False)
                 clean = not isinstance(outcome, Killed)
             except _TaskFailed as raised:
                 clean = True
@@ -198,6 +202,7 @@ class _Watch:
     failure: Failure
     interrupted: float | None = None
     bound: float | None = None
+    compiling_since: float | None = None
 
     def run(self, content: bytes, scratch: str) -> object:
         """Send the task and return what came of it, or a `Killed` if it must be killed."""
@@ -228,6 +233,8 @@ class _Watch:
             raise self.failure(self.worker.death())
         if isinstance(message, Raised) and message.number == self.number:
             raise _TaskFailed(message.error or self.failure(f"failed with {message.text}"))
+        if isinstance(message, Compiling) and message.number == self.number:
+            self.compiles(message.begins)
         if isinstance(message, Report) and message.number == self.number:
             if message.bound is not None:
                 self.bound = message.bound
@@ -239,6 +246,18 @@ class _Watch:
                 bound=message.bound,
             )
 
+    def compiles(self, begins: bool) -> None:
+        """Stop the clock while the task compiles, as the task's own budget does."""
+        now = time.monotonic()
+        if begins:
+            compilation_clock.begin()
+            self.compiling_since = now
+        elif self.compiling_since is not None:
+            compilation_clock.end()
+            if self.deadline is not None:
+                self.deadline += now - self.compiling_since
+            self.compiling_since = None
+
     def _given_up(self) -> Stopped | None:
         """Pass an interrupt on; return why the task must be killed now, or None."""
         now = time.monotonic()
@@ -247,7 +266,8 @@ class _Watch:
             self.worker.send(Interrupt(self.number))
         if self.interrupted is not None and now >= self.interrupted + GRACE:
             return Stopped.INTERRUPT
-        if self.deadline is not None and now >= self.deadline + GRACE:
+        late = self.deadline is not None and now >= self.deadline + GRACE
+        if late and self.compiling_since is None:
             return Stopped.TIME
         return None
 

@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import GRACE, Budget, compilation_clock
 
 
 def process_number(budget: Budget) -> int:
@@ -66,3 +66,11 @@ def litter(budget: Budget) -> str:
 def unsendable(budget: Budget) -> object:
     """Return what cannot be sent."""
     return threading.Lock()
+
+
+def compile_for_long(budget: Budget) -> tuple[float | None, int]:
+    """Spend more time than a task has that is not killed, as if in compiling kernels."""
+    compilation_clock.begin()
+    time.sleep(1.0 + GRACE)
+    compilation_clock.end()
+    return budget.remaining(), os.getpid()

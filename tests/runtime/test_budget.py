@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from anonymip import Budget, InputError, Progress, Stopped
-from anonymip.runtime.budget import add_compilation
+from anonymip.runtime.budget import compilation_clock, compilation_seconds
 
 
 @pytest.fixture
@@ -129,10 +129,10 @@ def test_reports_tell_the_time_left() -> None:
 
 def test_compilation_is_on_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds of the compiler are added to the deadline of every budget that waits for them."""
-    monkeypatch.setattr("anonymip.runtime.budget._compilation", 0.0)
+    monkeypatch.setattr(compilation_clock, "seconds", 0.0)
     early, expired = Budget.of(100.0), Budget(deadline=time.monotonic() - 1.0)
     assert expired.stop_reason() is Stopped.TIME
-    add_compilation(50.0)
+    monkeypatch.setattr(compilation_clock, "seconds", 50.0)
     left = early.remaining()
     assert left is not None
     assert 140.0 < left <= 150.0
@@ -140,3 +140,15 @@ def test_compilation_is_on_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Budget.of(100.0).remaining()
     assert fresh is not None
     assert fresh <= 100.0
+
+
+def test_compilations_at_the_same_time_count_once() -> None:
+    """What is compiled here and in worker processes at once takes the time of the longest."""
+    before = compilation_seconds()
+    assert compilation_clock.begin()
+    assert not compilation_clock.begin()
+    time.sleep(0.1)
+    compilation_clock.end()
+    assert compilation_seconds() == before
+    compilation_clock.end()
+    assert 0.1 <= compilation_seconds() - before < 0.2

@@ -16,8 +16,8 @@ import pytest
 from anonymip import errors
 from anonymip.errors import InvalidAssignment, SolverError
 from anonymip.runtime import worker_pool
-from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.worker_pool import run_isolated
+from anonymip.runtime.budget import GRACE, Budget, Progress, compilation_seconds
+from anonymip.runtime.worker_pool import Killed, run_isolated
 from tests.runtime import tasks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -118,6 +118,21 @@ def test_limit_reaches_the_task() -> None:
     assert isinstance(left, float)
     assert 0 < left <= 100
     assert run_isolated(tasks.remaining, None, Budget()) is None
+
+
+def test_compilation_in_a_worker_is_on_no_budget() -> None:
+    """A worker that compiles beyond its limit is not killed, and its time counts nowhere."""
+    before, budget = compilation_seconds(), Budget.of(10.0)
+    outcome = run_isolated(tasks.compile_for_long, 0.9, budget)
+    assert not isinstance(outcome, Killed), "killed while it compiled"
+    left, number = outcome
+    assert number != os.getpid()
+    assert left is not None
+    assert left > 0
+    assert compilation_seconds() - before >= 0.9 + GRACE
+    remaining = budget.remaining()
+    assert remaining is not None
+    assert remaining > 8.0
 
 
 def test_temporary_files_are_removed_by_the_parent() -> None:
