@@ -17,11 +17,13 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from typing import BinaryIO
 
 from anonymip.errors import AnonymipError
-from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.budget import Budget, Progress, compilation_clock
 from anonymip.runtime.messages import (
+    Compiling,
     Interrupt,
     Raised,
     Ready,
@@ -51,6 +53,7 @@ class _Worker:
             request, budget = self._waiting.get()
             sys.path[:] = request.search
             tempfile.tempdir = request.scratch
+            compilation_clock.listener = partial(self._report_compilation, request.number)
             self._send(_answer(request, budget))
 
     def _listen(self) -> None:
@@ -91,6 +94,9 @@ class _Worker:
 
         return Budget(deadline, send)
 
+    def _report_compilation(self, number: int, begins: bool) -> None:
+        self._send(Compiling(number, begins))
+
     def _send(self, message: object) -> None:
         with self._lock:
             write_message(self._sink, message)
@@ -102,10 +108,19 @@ def _answer(request: Request, budget: Budget) -> Returned | Raised:
         value = pickle.loads(request.task)(budget)
         pickle.dumps(value)
     except AnonymipError as error:
-        return Raised(request.number, error, str(error))
+        return Raised(request.number, error if _can_be_read(error) else None, str(error))
     except Exception as error:  # noqa: BLE001 - handed to the parent, which raises it
         return Raised(request.number, None, f"{type(error).__name__}: {error}")
     return Returned(request.number, value)
+
+
+def _can_be_read(error: AnonymipError) -> bool:
+    """Return whether an exception, perhaps of another author's class, arrives as it is."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - whatever its class does
+        return False
+    return True
 
 
 def main() -> None:

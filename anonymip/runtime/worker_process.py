@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import queue
 import signal
 import subprocess
@@ -56,12 +55,16 @@ class WorkerProcess:
         for thread in self._threads:
             thread.start()
         self.is_ready = False
+        self._unreadable: str | None = None
 
     def _read(self) -> None:
         try:
             while True:
                 self._inbox.put(read_message(cast(BinaryIO, self._process.stdout)))
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+        except (EOFError, OSError):
+            self._inbox.put(Ended())
+        except Exception as error:  # noqa: BLE001 - whatever reading a pickle may raise
+            self._unreadable = type(error).__name__
             self._inbox.put(Ended())
 
     def _write(self) -> None:
@@ -89,6 +92,8 @@ class WorkerProcess:
 
     def death(self) -> str:
         """Return how the process ended and the last line that it printed."""
+        if self._unreadable is not None:
+            return f"sent what cannot be read here ({self._unreadable})"
         code = self._process.wait()
         if code < 0:
             try:

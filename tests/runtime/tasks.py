@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+from anonymip.errors import NoSolution
 from anonymip.runtime.budget import GRACE, Budget, compilation_clock
 
 
@@ -74,3 +75,28 @@ def compile_for_long(budget: Budget) -> tuple[float | None, int]:
     time.sleep(1.0 + GRACE)
     compilation_clock.end()
     return budget.remaining(), os.getpid()
+
+
+class OwnError(NoSolution):
+    """An exception that cannot be made again from its text."""
+
+    def __init__(self, column: str, row: int) -> None:
+        super().__init__(f"column {column} fails in row {row}")
+
+
+def raise_own_error(budget: Budget) -> None:
+    """Raise an exception that cannot be read back from its pickle."""
+    raise OwnError("age", 3)
+
+
+class Unreadable:
+    """Can be pickled, but not read."""
+
+    def __reduce__(self) -> tuple[type[int], tuple[str]]:
+        """Claim to be a number that is none."""
+        return int, ("none",)
+
+
+def return_unreadable(budget: Budget) -> Unreadable:
+    """Return what can be sent, but not read."""
+    return Unreadable()

@@ -151,6 +151,22 @@ def test_answer_that_cannot_be_sent_is_an_error() -> None:
     assert run_isolated(tasks.process_number, None, Budget()) == before
 
 
+def test_exception_that_cannot_be_read_is_told_by_its_text() -> None:
+    """Nobody waits for ever, and the worker lives on."""
+    before = run_isolated(tasks.process_number, None, Budget())
+    with pytest.raises(SolverError, match="column age fails in row 3"):
+        run_isolated(tasks.raise_own_error, 5.0, Budget())
+    assert run_isolated(tasks.process_number, None, Budget()) == before
+
+
+def test_answer_that_cannot_be_read_is_an_error() -> None:
+    """Nobody waits for ever, and the worker is replaced."""
+    before = run_isolated(tasks.process_number, None, Budget())
+    with pytest.raises(SolverError, match=r"cannot be read here .ValueError"):
+        run_isolated(tasks.return_unreadable, None, Budget())
+    assert run_isolated(tasks.process_number, None, Budget()) != before
+
+
 def test_task_that_the_worker_cannot_read_is_an_error() -> None:
     """A pickle that names an unknown module is told as such."""
     content = pickle.dumps(tasks.process_number).replace(b"tests.runtime", b"tests.runtimz")
