@@ -30,6 +30,10 @@ class Request:
         Folder for temporary files, which the parent removes: a killed worker cannot.
     search
         Where the worker finds modules, as its parent does at this moment.
+    environment
+        The environment variables of its parent at this moment.
+    folder
+        The working directory of its parent at this moment; None if it was removed.
     """
 
     number: int
@@ -37,6 +41,8 @@ class Request:
     remaining: float | None
     scratch: str
     search: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str | None
 
 
 @dataclass(frozen=True)

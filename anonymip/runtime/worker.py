@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from typing import BinaryIO
 
@@ -51,7 +52,7 @@ class _Worker:
         self._send(Ready())
         while True:
             request, budget = self._waiting.get()
-            sys.path[:] = request.search
+            _settle(request)
             tempfile.tempdir = request.scratch
             compilation_clock.listener = partial(self._report_compilation, request.number)
             self._send(_answer(request, budget))
@@ -100,6 +101,17 @@ class _Worker:
     def _send(self, message: object) -> None:
         with self._lock:
             write_message(self._sink, message)
+
+
+def _settle(request: Request) -> None:
+    """Take over what may have changed in the parent since this process began."""
+    sys.path[:] = request.search
+    if dict(os.environ) != request.environment:
+        os.environ.clear()
+        os.environ.update(request.environment)
+    if request.folder is not None:
+        with suppress(OSError):  # it may have been removed
+            os.chdir(request.folder)
 
 
 def _answer(request: Request, budget: Budget) -> Returned | Raised:

@@ -123,6 +123,13 @@ def prepare() -> None:
     _pool.give_back(_pool.take(solver_failure))
 
 
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
 def run_isolated(
     task: Callable[[Budget], T] | bytes,
     time_limit: float | None,
@@ -224,7 +231,17 @@ class _Watch:
         remaining = None
         if self.deadline is not None:
             remaining = max(0.1, self.deadline - time.monotonic())
-        self.worker.send(Request(self.number, content, remaining, scratch, tuple(sys.path)))
+        self.worker.send(
+            Request(
+                self.number,
+                content,
+                remaining,
+                scratch,
+                tuple(sys.path),
+                dict(os.environ),
+                _working_directory(),
+            )
+        )
         if self.interrupted is not None:
             self.worker.send(Interrupt(self.number))
 

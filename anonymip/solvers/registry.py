@@ -332,8 +332,6 @@ def _run(solve: _Solve, budget: Budget) -> SolverResult:
     adapter, options = solve.adapter, solve.options
     content = None
     if _is_isolated(adapter):
-        if options.log is not None:  # the worker's working directory is another
-            solve = replace(solve, options=replace(options, log=options.log.absolute()))
         content = _pickled(solve)
     if content is None:
         return _run_here(solve, budget)

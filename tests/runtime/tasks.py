@@ -35,6 +35,11 @@ def search_path(budget: Budget) -> list[str]:
     return sys.path
 
 
+def surroundings(budget: Budget) -> tuple[str | None, str]:
+    """Return an environment variable and the working directory."""
+    return os.environ.get("ANONYMIP_TESTED"), os.getcwd()
+
+
 def shout(budget: Budget) -> str:
     """Write to standard output in all ways there are, and read what there is to read."""
     print("by Python", flush=True)

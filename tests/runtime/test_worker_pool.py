@@ -68,6 +68,19 @@ def test_worker_finds_the_modules_of_its_parent(monkeypatch: pytest.MonkeyPatch)
     assert run_isolated(tasks.search_path, None, Budget()) == sys.path
 
 
+def test_environment_and_folder_are_those_of_the_parent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A licence or a folder of kernels that is named later reaches a worker that waited."""
+    before = run_isolated(tasks.process_number, None, Budget())
+    monkeypatch.setenv("ANONYMIP_TESTED", "later")
+    monkeypatch.chdir(tmp_path)
+    assert run_isolated(tasks.surroundings, None, Budget()) == ("later", str(tmp_path))
+    monkeypatch.undo()
+    assert run_isolated(tasks.surroundings, None, Budget()) == (None, os.getcwd())
+    assert run_isolated(tasks.process_number, None, Budget()) == before
+
+
 def test_few_workers_wait() -> None:
     """What idle workers have loaded stays in memory: of three that ran two are kept."""
     taken = [worker_pool._pool.take(worker_pool.solver_failure) for _ in range(3)]
