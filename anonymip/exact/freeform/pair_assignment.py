@@ -98,10 +98,10 @@ def best_partners(
     -----
     Complexity: O(n^3) at worst.
     """
-    partners, duals, _ = assign(costs, budget, phase="assignment of pairs")
+    partners, duals, stopped = assign(costs, budget, phase="assignment of pairs")
     if (partners >= 0).all():
         return partners, duals
-    if budget.stop_reason() is not None:
+    if stopped is not None:
         return None
     raise NoSolution(
         "no release obeys the limits: the records cannot be covered in pairs",
