@@ -162,10 +162,16 @@ def test_covers_and_empty_releases_leave_nobody_out(write_release: Any, cover_re
 def test_what_is_left_out_has_a_form(write_release: Any) -> None:
     """Counts and names of columns; anything else is refused, and other keys are named."""
     frame = pd.DataFrame({"x": ["a", "a", "b"]}, dtype=object)
-    for key, value in (("suppressed", -1), ("missing", None), ("columns", "x")):
+    forms = (("suppressed", -1), ("suppressed", 10**400), ("missing", None), ("columns", "x"))
+    for key, value in forms:
         written = write_release(frame, {"x": {}}, [0, 0, -1]).leave_out()
         written.manifest["left_out"][key] = value
         with pytest.raises(InputError, match=f"left_out.{key}"):
+            written.verify()
+    for value in (1, [[]], "x"):
+        written = write_release(frame, {"x": {}}, [0, 0, -1])
+        written.manifest["left_out"] = value
+        with pytest.raises(InputError, match="left_out is not an object"):
             written.verify()
     written = write_release(frame, {"x": {}}, [0, 0, -1]).leave_out()
     written.manifest["left_out"] |= {"who": "Ann", "missing": 3}

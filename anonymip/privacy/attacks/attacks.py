@@ -61,11 +61,11 @@ def consistency_graph(
     records = inputs.records
     published = read_published(release, inputs.manifest, inputs.hierarchies)
     left_out = inputs.manifest.left_out.suppressed
-    if left_out:
-        published = published.with_rows_of_stars(left_out)
-    if published.n != records.n:
+    if published.n + left_out != records.n:
         raise InputError(
-            f"the release has {published.n} rows for {records.n} original records",
+            f"the release has {published.n + left_out} rows for {records.n} original records",
             remedy="Check that both belong together",
         )
+    if left_out:
+        published = published.with_rows_of_stars(left_out)
     return PublishedMatches(records, published).graph()

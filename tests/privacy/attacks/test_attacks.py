@@ -37,6 +37,16 @@ def test_ring_of_five_has_thirteen_assignments() -> None:
     assert found.largest == pytest.approx(5 / 13)
 
 
+def test_rows_that_nobody_suppressed_are_not_made(write_release: Any) -> None:
+    """A manifest that claims more records left out than there are is refused by their number."""
+    written = write_release(
+        pd.DataFrame({"x": ["a", "a", "b"]}, dtype=object), {"x": {}}, [0, 0, -1]
+    )
+    written.leave_out().manifest["left_out"]["suppressed"] = 2**50
+    with pytest.raises(InputError, match="rows for 3 original records"):
+        consistency_graph(written.original, written.release, written.manifest)
+
+
 def test_concealment_is_not_anonymity() -> None:
     """Doka Fig. 3: two effective matches each, four assignments, each match in one or three."""
     rows = [[0, 1, 2, 3], [0, 1], [0, 2], [0, 3]]

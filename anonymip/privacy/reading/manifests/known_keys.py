@@ -68,7 +68,8 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
     Raises
     ------
     InputError
-        If what was checked or assumed is no list of texts, or versions are no texts.
+        If what was checked or assumed is no list of texts, versions are no texts, or there is
+        something else where keys of its own are declared.
     """
     for key in ("checked", "assumed"):
         said = document.get(key, [])
@@ -84,7 +85,10 @@ def foreign_keys(document: Mapping[str, Any]) -> int:
     if recoding == "pattern" and isinstance(document.get("mask"), Mapping):
         count += len(set(document["mask"]) - MASK_KEYS)
     for key, known in _INNER.items():
-        count += len(set(document.get(key) or ()) - known)
+        inner = document.get(key) or {}
+        if not isinstance(inner, Mapping):
+            refuse(key, "is not an object")
+        count += len(set(inner) - known)
     if document["objective"]["name"] != "suppressions":
         count += len(set(document["objective"]) & {"costs", "pattern_costs"})
     count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})

@@ -10,6 +10,8 @@ from anonymip.privacy.reading.manifests.fields import refuse, value_of
 
 #: Keys of the manifest's object.
 LEFT_OUT_KEYS = frozenset(("suppressed", "missing", "columns", "undeclared_columns"))
+#: No table has more records; sums with it stay exact.
+_MOST = 2**53
 
 
 @dataclass(frozen=True)
@@ -51,4 +53,6 @@ def _count(given: Mapping[str, Any], key: str) -> int:
     number: int = value_of(given, key, int, "left_out.")
     if number < 0:
         refuse(f"left_out.{key}", "is below 0")
+    if number > _MOST:
+        refuse(f"left_out.{key}", "is more than any table holds")
     return number
