@@ -158,17 +158,21 @@ def _content(task: Task[T]) -> bytes | None:
 def _in_process(task: Task[T], content: bytes, budget: Budget, unwanted: threading.Event) -> T:
     """Run a task in a worker process; what does not end in time is done here without any.
 
-    Unless it is `unwanted` by then, since another task has failed.
+    Unless it is `unwanted` by then, since another task has failed. A task that has no time from the
+    beginning is done here at once: a new worker could only be killed before it is ready.
     """
-    outcome: T | Killed = run_isolated(content, budget.remaining(), budget, _failure)
-    if isinstance(outcome, Killed):
-        if unwanted.is_set():
-            raise CancelledError
-        spent = Budget(time.monotonic())
-        if outcome.reason is Stopped.INTERRUPT:
-            spent.interrupt()
-        return task(spent)
-    return outcome
+    reason = budget.stop_reason()
+    if reason is None:
+        outcome: T | Killed = run_isolated(content, budget.remaining(), budget, _failure)
+        if not isinstance(outcome, Killed):
+            return outcome
+        reason = outcome.reason
+    if unwanted.is_set():
+        raise CancelledError
+    spent = Budget(time.monotonic())
+    if reason is Stopped.INTERRUPT:
+        spent.interrupt()
+    return task(spent)
 
 
 def _failure(what: str) -> AnonymipError:

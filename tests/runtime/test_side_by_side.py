@@ -101,6 +101,15 @@ def test_a_process_that_ignores_an_interrupt_is_replaced() -> None:
     assert found == [Stopped.INTERRUPT.name] * 2
 
 
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_without_time_no_process_is_asked(interrupted: bool) -> None:
+    """Its task is done here, instead of after two seconds in which a worker cannot even start."""
+    budget = Budget() if interrupted else Budget(time.monotonic())
+    if interrupted:
+        budget.interrupt()
+    assert run([side_tasks.process] * 2, budget, in_processes=True) == [os.getpid()] * 2
+
+
 def test_what_is_killed_after_a_failure_is_not_done_again() -> None:
     """Nobody waits for it: the failure of the other task is what is raised."""
     begun: list[int] = []
