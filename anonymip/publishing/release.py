@@ -239,7 +239,7 @@ def publish(
     -----
     In a class all rows look alike, and shuffling them hides whose values a row shows. The rows of
     a cover differ, and who knows the method can compute which record's set a row was made from.
-    So the values of another record of the set are shown, by an assignment drawn at random
+    So the values of another record of the set are published, by an assignment drawn at random
     (Wong et al. [1]_, Section 4.2); see :func:`anonymip.graphs.draw_matching`.
 
     References

@@ -136,7 +136,7 @@ class Checkpoint:
                 arrays = {}
                 for name in archive.namelist():
                     if name != _HEADER:
-                        # Read to its end, where the checksum stands, before it is believed.
+                        # Read to its end, where the checksum is, before it is believed.
                         entry = BytesIO(archive.read(name))
                         array = np.lib.format.read_array(entry, allow_pickle=False)
                         arrays[name.removesuffix(".npy")] = array

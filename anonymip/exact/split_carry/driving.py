@@ -1,4 +1,4 @@
-"""A chain from where it stands to its end, or as far as the time goes, whatever its links solve."""
+"""The engine of all chains: link after link to the end, or as far as the time goes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anonymip.problem import Problem
 
-#: Sets of records whose losses stand for an objective without tables.
+#: Sets of records whose losses identify an objective without tables.
 _SAMPLES = 200
 #: Digits of a loss that count: libraries of mathematics differ in the last ones.
 _DIGITS = 9

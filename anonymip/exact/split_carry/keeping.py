@@ -25,15 +25,15 @@ class Keepable(Protocol):
     """A chain as a file keeps it."""
 
     def mark(self) -> Any:
-        """Return what tells the chain as it stands now apart from the same some links later."""
+        """Return a copy of what further links change of the chain."""
         ...
 
     def arrays_at(self, mark: Any) -> Mapping[str, NDArray[Any]]:
-        """Return the arrays of the chain as it stood at a mark."""
+        """Return the arrays of the chain as it was at a mark."""
         ...
 
     def can_go_on(self) -> bool:
-        """Return whether a later run may go on from where the chain stands, as from any link."""
+        """Return whether a later run may go on behind the last link."""
         ...
 
     def proven_since(self, mark: Any) -> bool:
@@ -52,7 +52,7 @@ class Keeper:
     checkpoint
         The file; with None nothing is kept.
     chain
-        As it stands before the links to come.
+        As it is before the links to come.
     budget
         Of the links.
     """

@@ -24,7 +24,7 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class ChainOptions:
-    """How the order is cut into windows, what goes on to the next one, and what solves them.
+    """How the order is cut into windows, what is carried over, and what solves them.
 
     Parameters
     ----------
@@ -33,21 +33,21 @@ class ChainOptions:
     boundary
         The last so many records of a window are its boundary (l in the paper); 0 takes k.
     carry
-        ``"classes"``: classes that touch the boundary go on as in Algorithm 1. ``"least"``: of a
-        boundary class of k + r records, r < k, only the r that contribute least go on (Section
-        6); one of exactly k stays.
+        ``"classes"``: classes that touch the boundary are carried over as in Algorithm 1.
+        ``"least"``: of a boundary class of k + r records, r < k, only the r that contribute least
+        are (Section 6); one of exactly k is fixed.
     fixed
-        0, or the size P of every window (Section 6): carried records are filled up with new ones,
-        and `accept` classes are settled, wherever they lie.
+        0, or the size P of every window (Section 6): new records fill up those carried over,
+        and `accept` classes are fixed, wherever they lie.
     accept
-        Classes settled in a window of fixed size (A in the paper); 0 takes half of what it holds.
+        Classes fixed in a window of one size (A in the paper); 0 takes half of what it holds.
     prefer
         Which these are: the ``"oldest"``, or those of least ``"loss"`` of a record as in the
         paper.
     subsolver
         ``"exact"`` searches by itself; ``"bigm"``, ``"hull"``, ``"indicator"``,
         ``"strengthened"``, ``"set-partition"``, ``"auto"`` hand each link to a solver, with a
-        start from the carried classes and sets of k (Section 3.1).
+        start from the classes carried over and sets of k (Section 3.1).
     solver, gap, threads, solver_options
         As in :func:`~anonymip.exact.classes.equivalence_mip.equivalence_mip`.
     pass_time
@@ -83,7 +83,7 @@ class ChainOptions:
         for name, least, what in (
             ("S", 2, "at least 2: with one set of k there is nothing to choose"),
             ("boundary", 0, "records at the end of a window, or 0 for k"),
-            ("fixed", 0, "records of a window, or 0 for windows of S sets of k and the carried"),
+            ("fixed", 0, "records of a window, or 0 for S sets of k and those carried over"),
             ("accept", 0, "classes of a window, or 0 for half of it"),
             ("chains", 1, "at least 1"),
         ):
@@ -113,8 +113,8 @@ class ChainOptions:
                     f"option {name} of split-carry is {value!r}", remedy=f"Use {', '.join(known)}"
                 )
         for name, why in (
-            ("accept", "settled classes are only counted in windows of fixed size"),
-            ("prefer", "classes are only preferred in windows of fixed size"),
+            ("accept", "fixed classes are only counted in windows of one size"),
+            ("prefer", "classes are only preferred in windows of one size"),
         ):
             if not self.fixed and getattr(self, name) not in (0, "oldest"):
                 raise InputError(
@@ -123,14 +123,14 @@ class ChainOptions:
                 )
         if self.fixed and self.boundary:
             raise InputError(
-                "options fixed and boundary of split-carry together: windows of fixed size have no "
+                "options fixed and boundary of split-carry together: windows of one size have no "
                 "boundary",
                 remedy="Leave one of them out",
             )
         if self.fixed and self.carry != "classes":
             raise InputError(
-                "options fixed and carry of split-carry together: in windows of fixed size it is "
-                "counted what is settled, not what is carried",
+                "options fixed and carry of split-carry together: in windows of one size it is "
+                "counted what is fixed, not what is carried over",
                 remedy="Leave one of them out",
             )
 
@@ -162,7 +162,7 @@ class ChainOptions:
         Raises
         ------
         InputError
-            If a window of fixed size has no room for two classes.
+            If a window of one size has no room for two classes.
         """
         if self.fixed and self.fixed < 2 * k:
             raise InputError(
@@ -175,7 +175,7 @@ class ChainOptions:
         return self.boundary or k
 
     def accepted_of(self, k: int) -> int:
-        """Return the number of classes that a window settles; 0 where the boundary decides."""
+        """Return the number of classes that a window fixes; 0 where the boundary decides."""
         if not self.fixed:
             return 0
         return self.accept or max(1, self.fixed // (2 * k))
@@ -184,7 +184,7 @@ class ChainOptions:
         """Return the expected number of links over n records.
 
         ceil(n / (k S)) where the tail of n mod k records belongs to the last set of k. Windows of
-        fixed size may need more: the classes that they settle may be smaller than expected, but
+        one size may need more: the classes that they fix may be smaller than expected, but
         none has fewer than k records.
         """
         if not self.fixed:

@@ -1,4 +1,4 @@
-"""What is said of the links of a chain."""
+"""Remarks on the links of a chain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonymip.exact.split_carry.state import (
 )
 
 
-def tell_links(table: NDArray[np.float64]) -> list[str]:
+def remarks_on_links(table: NDArray[np.float64]) -> list[str]:
     """Return remarks on links: how many are proven, what kept the others from it, their starts.
 
     Parameters

@@ -18,12 +18,12 @@ from anonymip.runtime.budget import Budget
 _SECONDS_A_CELL = 2.5e-7
 #: Least share of the time that the links have.
 _SHARE_OF_LINKS = 0.2
-#: Less work than this, in seconds, tells nothing of the machine.
-_TELLING = 0.02
+#: Less work than this, in seconds, is too little to judge the machine by.
+_LEAST_WORK = 0.02
 
 
 class MachineClock:
-    """Tells how many seconds pass while this process works for one, since it was made."""
+    """Measures how many seconds pass while this process works for one, since it was made."""
 
     def __init__(self) -> None:
         self._wall, self._work = time.perf_counter(), time.process_time()
@@ -32,7 +32,7 @@ class MachineClock:
     def slowness(self) -> float:
         """At least 1; more where others keep the machine busy."""
         work = time.process_time() - self._work
-        return max(1.0, (time.perf_counter() - self._wall) / work) if work > _TELLING else 1.0
+        return max(1.0, (time.perf_counter() - self._wall) / work) if work > _LEAST_WORK else 1.0
 
 
 def reserved_seconds(problem: Problem) -> float:
@@ -58,7 +58,7 @@ def links_budget(problem: Problem, budget: Budget, clock: MachineClock) -> Budge
 
 
 def cut_rest(problem: Problem, chain: Chain) -> int:
-    """Give all records that are not settled classes, and return how many these are.
+    """Give classes to all records that are not fixed, and return how many these are.
 
     The best consecutive classes where the kernels can cut them, else sets of k: both without
     asking for the time.

@@ -16,7 +16,7 @@ from anonymip.exact.split_carry.classes.segments import Segment, SegmentRun, run
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.freeform.covers import chain_covers
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
-from anonymip.exact.split_carry.reporting import tell_links
+from anonymip.exact.split_carry.reporting import remarks_on_links
 from anonymip.exact.split_carry.rest import MachineClock, links_budget
 from anonymip.exact.split_carry.state import BOUND, LINKS, Chain, Link, links_of
 from anonymip.exact.trust import under_assumptions
@@ -80,15 +80,15 @@ def split_carry(
     """Solve a chain of small problems along an order, exactly, and join their classes [1]_.
 
     The records are put in order and cut into windows. Each window holds S k new records and those
-    carried from the one before; its best classes are found, those that do not touch its boundary,
-    the last k records, are fixed, the others are carried over. A window may be solved to proven
-    optimality; that proves nothing of the whole table.
+    carried over from the one before; its best classes are found, those that do not touch its
+    boundary, the last k records, are fixed, the others are carried over. A window may be solved to
+    proven optimality; that proves nothing of the whole table.
 
-    What goes on: classes of equal cells are one class. A class that touches the boundary goes
-    whole if it has fewer than 2k records; otherwise exactly k of its records go, those nearest
-    the end of the order, and the rest is a class. So windows have at most k S + l (2k - 1)
-    records for a boundary of l (Lemma 2). The n mod k records at the end belong to the last
-    window. All domains are the table's.
+    What is carried over: classes of equal cells are one class. A class that touches the boundary
+    is carried over whole if it has fewer than 2k records; otherwise exactly k of its records are,
+    those nearest the end of the order, and the rest is a class. So windows have at most
+    k S + l (2k - 1) records for a boundary of l (Lemma 2). The n mod k records at the end belong to
+    the last window. All domains are the table's.
 
     Parameters
     ----------
@@ -107,15 +107,15 @@ def split_carry(
         ``"exact"``: a search of its own, compiled where the loss is monotone and has tables and
         there are no limits. ``"bigm"``, ``"hull"``, ``"indicator"``, ``"strengthened"``,
         ``"set-partition"`` or ``"auto"``: that formulation on a solver. It starts from the
-        carried classes and the initial sets of k of the new records (Section 3.1).
+        classes carried over and the initial sets of k of the new records (Section 3.1).
     carry
         ``"classes"`` as above, or ``"least"``: of a boundary class of k + r records, r < k, only
-        the r go on without which the class loses most (Section 6); one of exactly k stays.
+        the r are carried over without which it loses most (Section 6); one of exactly k is fixed.
     fixed
-        0, or the size of all windows, P in Section 6: carried records are filled up with new
-        ones.
+        0, or the size of all windows, P in Section 6: new records fill up those
+        carried over.
     accept
-        Classes that a window of fixed size settles, A in Section 6; 0 takes fixed // 2k.
+        Classes that a window of one size fixes, A in Section 6; 0 takes fixed // 2k.
     prefer
         Which these are: the ``"oldest"``, by their first record; or as in the paper those of least
         ``"loss"`` of a record.
@@ -312,12 +312,12 @@ def _is_of(chain: Chain, n: int) -> bool:
 
 
 def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
-    """Return what is to be said about the links."""
+    """Return the remarks on the links."""
     links = chain.table[: chain.cursor[LINKS]]
     ended = "interrupted" if stopped is Stopped.INTERRUPT else "time ended"
     if not len(links):
         return [f"{ended} before the first link"] if cut else []
-    trace = tell_links(links)
+    trace = remarks_on_links(links)
     if cut:
         trace.append(f"{ended}: {cut:,} of {chain.n:,} records were cut in their order")
     return trace

@@ -1,4 +1,4 @@
-"""Where a chain of sub-problems stands: arrays of numbers that a file can keep exactly."""
+"""How far a chain of sub-problems has come: arrays of numbers that a file can keep exactly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED
 from anonymip.status import Stopped
 
-#: Label of a record that no link has settled yet.
+#: Label of a record that no link has fixed yet.
 OPEN = -2
 
 #: What the cursor of a chain holds at its places.
@@ -24,8 +24,8 @@ SIZE, FROM_BEFORE, OBJECTIVE, BOUND, PROVEN, START, SECONDS, REASON = range(8)
 LINK_COLUMNS = 8
 #: What the column of the start says.
 NO_START, START_REFUSED, START_ACCEPTED = -1.0, 0.0, 1.0
-#: What keeps links from a proof, and how a count of them is told; the column of the reason says
-#: which of them it is. The first stands for none.
+#: What keeps links from a proof, and how remarks name them; the column of the reason says which of
+#: them it is. The first means none.
 REASONS = {
     "": "proven",
     "time": "out of time",
@@ -36,7 +36,7 @@ REASONS = {
     "failed": "in which the solver failed",
     "licence": "above the size of the solver's licence",
 }
-#: Those that are told of proven links too, since something else took the solver's place.
+#: Those that proven links have as well, since something else took the solver's place.
 REPLACED = ("failed", "licence")
 _REASONS = tuple(REASONS)
 
@@ -53,19 +53,19 @@ class Chain(NamedTuple):
     records
         (n,) int64, the records in their order.
     labels
-        (n,) int64, class of the record at each place: at least 0 settled, -1 settled as
-        suppressed, -2 not settled.
+        (n,) int64, class of the record at each place: at least 0 fixed, -1 fixed as
+        suppressed, -2 not fixed.
     carried
-        (n,) int64, of which the first `cursor[CARRIED]` count: places carried into the next link,
-        ascending, so the oldest come first.
+        (n,) int64, of which the first `cursor[CARRIED]` count: places carried over into the next
+        link, ascending, so the oldest come first.
     started
         (n,) int64, the class that each of them comes with, numbered from 0 in the order of first
         appearance; -1 for those that come without one.
     cursor
-        (4,) int64: places read; places carried; next label; links solved.
+        (4,) int64: places read; places carried over; next label; links solved.
     sums
-        (2,) float64: loss of the settled classes, their largest where the objective takes the
-        maximum; seconds that the links so far left unused.
+        (2,) float64: loss of the fixed classes, their largest where the objective takes the
+        maximum; 0, which was the seconds left unused in files of earlier versions.
     table
         (most links, 8) float64, of which the first `cursor[LINKS]` rows count, see :class:`Link`;
         a bound is NaN where it is unknown.
@@ -86,13 +86,8 @@ class Chain(NamedTuple):
 
     @property
     def done(self) -> bool:
-        """Whether all records are settled."""
+        """Whether all records are fixed."""
         return int(self.cursor[READ]) == self.n and int(self.cursor[CARRIED]) == 0
-
-    @property
-    def settled(self) -> int:
-        """Number of records settled."""
-        return int(self.cursor[READ] - self.cursor[CARRIED])
 
     @property
     def carried_records(self) -> NDArray[np.int64]:
@@ -100,7 +95,7 @@ class Chain(NamedTuple):
         return self.records[self.carried[: self.cursor[CARRIED]]]
 
     def labels_of_records(self, n: int) -> NDArray[np.int64]:
-        """Return (n,) labels by record of the table; -2 for records that are not settled."""
+        """Return (n,) labels by record of the table; -2 for records that are not fixed."""
         labels = np.full(n, OPEN, np.int64)
         labels[self.records] = self.labels
         return labels
@@ -117,7 +112,7 @@ class Link:
     carried
         Those of them that came from the link before.
     objective
-        Loss of the classes found for it, of which some are carried on.
+        Loss of the classes found for it, of which some are carried over.
     bound
         No classes of these records lose less, None if unknown. Says nothing of the whole table.
     proven
@@ -150,7 +145,7 @@ def new_chain(records: NDArray[np.int64], links: int) -> Chain:
     Parameters
     ----------
     records
-        (n,) the order, or a stretch of it.
+        (n,) the order, or a segment of it.
     links
         Room for so many links.
     """
@@ -207,16 +202,16 @@ def row_of(link: Link) -> tuple[float, ...]:
     )
 
 
-def reason_of(told: str | None) -> str:
-    """Return the reason that a solver's word for it stands for.
+def reason_of(reported: str | None) -> str:
+    """Return the reason of a link for what a solver reports.
 
     Parameters
     ----------
-    told
+    reported
         The value of a :class:`~anonymip.status.Stopped`, or what the search of small sub-problems
-        says.
+        reports.
     """
     known = {Stopped.TIME.value: "time", Stopped.INTERRUPT.value: "interrupt"}
     known |= {Stopped.ERROR.value: "failed"}
     known |= dict.fromkeys(("max_nodes", "max_sets", "size"), "cap")
-    return known.get(told or "", "solver")
+    return known.get(reported or "", "solver")

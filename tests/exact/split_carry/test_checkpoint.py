@@ -263,7 +263,7 @@ def charging(*names: str) -> FunctionObjective:
 
 
 def test_the_same_question_has_the_same_fingerprint() -> None:
-    """Tables and problems made anew are the same; rows taken in their order too."""
+    """Tables and problems made again are the same; rows taken in their order too."""
     one = Fingerprint.of(Problem(people(), 2), {"S": 3, "order": "snake"})
     data = people().take(np.arange(6))
     assert one == Fingerprint.of(Problem(data, 2), {"order": "snake", "S": 3})

@@ -68,7 +68,7 @@ APPENDIX_C = [
     ],
 )
 def test_liang_appendix_c(subsolver: str, solver: str) -> None:
-    """Two links, of 9 and 17 records; the carried records, the classes and the loss."""
+    """Two links, of 9 and 17 records; the records carried over, the classes and the loss."""
     problem = Problem(load_instance("person20"), 3)
     options = ChainOptions(subsolver=subsolver, solver=solver)
     found = run_chain(problem, options)
@@ -208,7 +208,7 @@ def test_losses_without_tables(loss: Any) -> None:
 
 
 def test_identical_rows_do_not_pile_up() -> None:
-    """10,000 identical records: every window has its 9 new rows and 3 carried ones."""
+    """10,000 identical records: every window has its 9 new rows and 3 carried over."""
     frame = pd.DataFrame({"a": [1] * 10_000, "b": ["x"] * 10_000})
     problem = Problem(Microdata(frame, (Attribute("a"), Attribute("b", "categorical"))), 3)
     found = run(problem)
@@ -229,7 +229,7 @@ def test_lemma_2_bounds_the_windows(k: int) -> None:
 @pytest.mark.shared_data
 @pytest.mark.parametrize(("S", "bound"), [(3, 24), (4, 27), (5, 30)])
 def test_liang_table_8(S: int, bound: int) -> None:
-    """Most windows hold their k S new rows and k carried ones; Lemma 2 bounds them all."""
+    """Most windows hold their k S new rows and k carried over; Lemma 2 bounds them all."""
     data = load_instance("census-100k").take(np.arange(5000))
     found = run(Problem(data, 3), S=S)
     sizes = Counter(link.size for link in found.links)
@@ -248,8 +248,8 @@ def test_a_wider_boundary_and_larger_windows_pay() -> None:
     assert run(problem, S=5).solution.objective < plain.objective
 
 
-def test_windows_of_fixed_size() -> None:
-    """All but the last have P records; settling the oldest is better than the cheapest."""
+def test_windows_of_one_size() -> None:
+    """All but the last have P records; fixing the oldest is better than the cheapest."""
     problem = census(600, 3)
     oldest = run(problem, fixed=18, accept=1)
     sizes = [link.size for link in oldest.links]

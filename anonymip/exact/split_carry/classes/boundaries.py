@@ -22,7 +22,7 @@ _COMPILED_ROWS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Mended:
+class SolvedBoundaries:
     """What became of the boundaries.
 
     Parameters
@@ -40,7 +40,7 @@ class Mended:
     gained: int
 
 
-def mend_boundaries(
+def solve_boundaries(
     problem: Problem,
     records: NDArray[np.int64],
     labels: NDArray[np.int64],
@@ -49,7 +49,7 @@ def mend_boundaries(
     most: int,
     budget: Budget,
     seed: int = 0,
-) -> Mended:
+) -> SolvedBoundaries:
     """Solve the classes around each boundary again, together, and take what loses less.
 
     Parameters
@@ -79,18 +79,18 @@ def mend_boundaries(
     gained = 0
     for solved, at in enumerate(boundaries):
         if budget.stop_reason() is not None:
-            return Mended(labels, solved, gained)
+            return SolvedBoundaries(labels, solved, gained)
         budget.report("joining the chains", done=solved, total=len(boundaries))
         share = budget.share(1 / (len(boundaries) - solved))
         share.progress = None
         gained += _solved_again(problem, records, labels, _around(labels, at, most), share, seed)
-    return Mended(labels, len(boundaries), gained)
+    return SolvedBoundaries(labels, len(boundaries), gained)
 
 
 def rows_of_boundaries(problem: Problem, sets: int) -> int:
     """Return how many records to solve together at each boundary of chains with S sets of k.
 
-    Those of a window and k carried ones, or more where the search is compiled: with short chains
+    Those of a window and k carried over, or more where the search is compiled: with short chains
     the loss is some percent lower for it.
     """
     window = (sets + 1) * problem.k

@@ -1,9 +1,7 @@
-"""The carry rule of Split & Carry: which rows of a solved window are settled, which go on.
+"""The carry rule of Split & Carry: which rows of a solved window are fixed, which are carried over.
 
-A window holds rows in the order of the chain: the carried ones first, which are older, then the
+A window holds rows in the order of the chain: those carried over first, which are older, then the
 new ones. One rule for all engines, compiled; it knows classes, not losses.
-
-One file, since it is one rule, whose steps read the same window.
 """
 
 from __future__ import annotations
@@ -14,6 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
+from anonymip.exact.split_carry.classes.equal_classes import (
+    WindowCells,
+    is_first,
+    join_equal,
+    window_cells,
+)
 from anonymip.exact.split_carry.state import OPEN
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import (
@@ -28,13 +32,9 @@ from anonymip.recodings.rules.diversity_counts import (
 )
 from anonymip.runtime.kernels import kernel
 
-#: How an attribute is published.
-_RANGE, _SET, _NODE = 0, 1, 2
-_MODES = {"range": _RANGE, "set": _SET, "node": _NODE}
-
 
 class CarryRule(NamedTuple):
-    """What goes on from one window to the next, for records by their places in the order.
+    """What is carried over from one window to the next, for records by their places in the order.
 
     Parameters
     ----------
@@ -43,21 +43,16 @@ class CarryRule(NamedTuple):
     boundary
         The last so many rows of a window are its boundary.
     least
-        Of a boundary class of fewer than 2k rows only what exceeds k goes, the rows that
-        contribute least to its loss (Section 6); else the whole class.
+        Of a boundary class of fewer than 2k rows only what exceeds k is carried over, the rows
+        that contribute least to its loss (Section 6); else the whole class.
     accepted
-        0, or so many classes of a window of fixed size are settled, whatever the boundary.
+        0, or so many classes of a window of one size are fixed, whatever the boundary.
     cheapest
         Whether these are the classes of least record loss; else the oldest.
     merged
         Whether classes of equal cells are one. They are not where the loss looks at members.
     cells
-        (n, m) int32, codes by place; leaves where a node is published.
-    modes
-        (m,) int64, how an attribute is published.
-    node_start, node_last, node_parent
-        Of the attributes published as nodes: where their trees begin, the last leaf below each
-        node, its parent.
+        What is published of the records.
     diversity
         What a class must hold of the sensitive columns; its rows are the places.
     """
@@ -68,11 +63,7 @@ class CarryRule(NamedTuple):
     accepted: int
     cheapest: bool
     merged: bool
-    cells: NDArray[np.int32]
-    modes: NDArray[np.int64]
-    node_start: NDArray[np.int64]
-    node_last: NDArray[np.int64]
-    node_parent: NDArray[np.int64]
+    cells: WindowCells
     diversity: DiversityRule
 
     @property
@@ -89,8 +80,8 @@ class Outcome(NamedTuple):
     joint
         (size,) class of each row once classes of equal cells are one, numbered from 0 in the order
         of first appearance; -1 suppressed.
-    settled
-        (size,) the same for the rows that stay; -2 for those that go on.
+    fixed
+        (size,) the same for the rows that are fixed; -2 for those that are carried over.
     marks
         (size,) workspace.
     counts
@@ -98,7 +89,7 @@ class Outcome(NamedTuple):
     """
 
     joint: NDArray[np.int64]
-    settled: NDArray[np.int64]
+    fixed: NDArray[np.int64]
     marks: NDArray[np.int64]
     counts: ValueCounts
 
@@ -123,18 +114,6 @@ def carry_rule(
     cheapest: bool = False,
 ) -> CarryRule:
     """Return the rule for a problem whose records come in the given order."""
-    microdata = problem.microdata
-    cells = microdata.codes[records]
-    modes = np.zeros(microdata.m, np.int64)
-    starts, last, parent = np.zeros(microdata.m, np.int64), [-1], [-1]
-    for a, attribute in enumerate(microdata.attributes):
-        modes[a] = _MODES[str(attribute.publish)]
-        if attribute.publish == "node" and attribute.hierarchy is not None:
-            tree = attribute.hierarchy.tree
-            cells[:, a] = microdata.leaves(a)[cells[:, a]]
-            starts[a] = len(last)
-            last += tree.last.tolist()
-            parent += tree.parent.tolist()
     return CarryRule(
         problem.k,
         boundary,
@@ -142,17 +121,13 @@ def carry_rule(
         accepted,
         cheapest,
         problem.compiled.tier != "members",
-        np.ascontiguousarray(cells),
-        modes,
-        starts,
-        np.array(last, np.int64),
-        np.array(parent, np.int64),
-        diversity_rule(problem.diversity, microdata).of_rows(records),
+        window_cells(problem, records),
+        diversity_rule(problem.diversity, problem.microdata).of_rows(records),
     )
 
 
 @kernel
-def settle_window(
+def divide_window(
     rule: CarryRule,
     places: NDArray[np.int64],
     size: int,
@@ -161,17 +136,18 @@ def settle_window(
     last: bool,
     outcome: Outcome,
 ) -> None:
-    """Decide which rows of a window stay and which go on.
+    """Decide which rows of a window are fixed and which are carried over.
 
-    Classes of equal cells are one. A class that touches the boundary goes on whole if it has
-    fewer than 2k rows; else exactly k of its rows go, those nearest the window's end, and the
+    Classes of equal cells are one. A class that touches the boundary is carried over whole if it
+    has fewer than 2k rows; else exactly k of its rows are, those nearest the window's end, and the
     rest is a class. Under a diversity the rest must be diverse; where it is not, those of the
-    window's own classes go that touch the boundary. Suppressed rows of the boundary go on.
+    window's own classes are carried over that touch the boundary. So are suppressed rows of the
+    boundary.
 
     Parameters
     ----------
     rule
-        What goes on.
+        What is carried over.
     places
         (>= size,) places of the window's rows, ascending.
     size
@@ -183,7 +159,7 @@ def settle_window(
         (>= size,) where the rule asks for losses: for `least` of each row the loss of its class
         without it, for `cheapest` the record loss of its class.
     last
-        Whether no window follows: everything stays.
+        Whether no window follows: everything is fixed.
     outcome
         Receives the answer.
 
@@ -191,34 +167,27 @@ def settle_window(
     -----
     Complexity: O(s c m) for c classes of s rows in all, and O(c s^2 m) where sets are compared.
     """
-    settled = outcome.settled
-    _join_equal(rule, places, size, labels, outcome)
+    fixed = outcome.fixed
+    join_equal(rule.cells, rule.merged, places, size, labels, outcome.joint, outcome.marks)
+    # All rows are fixed until the rule says otherwise.
     for at in range(size):
-        settled[at] = outcome.joint[at]
+        fixed[at] = outcome.joint[at]
     if last:
         return
     if rule.accepted > 0:
-        _keep_accepted(rule, size, labels, losses, outcome)
+        _fix_accepted(rule, size, labels, losses, outcome)
         return
+    # Each class with a row in the boundary is looked at once, at the first of these rows.
     first = max(0, size - rule.boundary)
     for at in range(first, size):
         if outcome.joint[at] == SUPPRESSED:
-            settled[at] = OPEN
-        elif _is_first(outcome.joint, first, at):
-            _open_class(rule, places, size, labels, losses, outcome.joint[at], outcome)
+            fixed[at] = OPEN
+        elif is_first(outcome.joint, first, at):
+            _carry_class(rule, places, size, labels, losses, outcome.joint[at], outcome)
 
 
 @kernel
-def _is_first(labels: NDArray[np.int64], begin: int, at: int) -> bool:
-    """Return whether no row from `begin` on and before `at` has the label of `at`."""
-    for before in range(begin, at):  # noqa: SIM110 - numba compiles no generators
-        if labels[before] == labels[at]:
-            return False
-    return True
-
-
-@kernel
-def _open_class(
+def _carry_class(
     rule: CarryRule,
     places: NDArray[np.int64],
     size: int,
@@ -227,11 +196,12 @@ def _open_class(
     label: int,
     outcome: Outcome,
 ) -> None:
-    """Let those rows of a boundary class go on that have to."""
-    settled, joint, marks = outcome.settled, outcome.joint, outcome.marks
+    """Carry over those rows of a boundary class that have to be."""
+    fixed, joint, marks = outcome.fixed, outcome.joint, outcome.marks
     rows = 0
     for at in range(size):
         rows += joint[at] == label
+    # Marked are the rows to carry over where the others, at least k of them, can be a class.
     leaving = rows
     if rows >= 2 * rule.k:
         leaving = rule.k
@@ -242,16 +212,17 @@ def _open_class(
     if leaving < rows and _rest_is_diverse(rule, places, size, label, outcome):
         for at in range(size):
             if joint[at] == label and marks[at] == 1:
-                settled[at] = OPEN
+                fixed[at] = OPEN
         return
-    # All go, save the window's own classes within it that do not touch the boundary.
+    # All are carried over; but if a part should have been, the window's own classes in it that do
+    # not touch the boundary are fixed, since the solver found each of them diverse.
     first = max(0, size - rule.boundary)
     for at in range(size):
         if joint[at] != label:
             continue
         for other in range(first, size):
             if labels[other] == labels[at] or leaving == rows:
-                settled[at] = OPEN
+                fixed[at] = OPEN
                 break
 
 
@@ -259,7 +230,7 @@ def _open_class(
 def _mark_last(
     size: int, joint: NDArray[np.int64], label: int, leaving: int, marks: NDArray[np.int64]
 ) -> None:
-    """Mark the rows of a class that are nearest the window's end."""
+    """Mark so many rows of a class, those that are nearest the window's end."""
     left = leaving
     for at in range(size - 1, -1, -1):
         if joint[at] == label:
@@ -276,7 +247,7 @@ def _mark_cheapest(
     leaving: int,
     marks: NDArray[np.int64],
 ) -> None:
-    """Mark the rows without which the class loses most; of equal ones those nearest the end."""
+    """Mark so many rows without which the class loses most; of equal ones those nearest the end."""
     for at in range(size):
         marks[at] = 0
     for _ in range(leaving):
@@ -305,23 +276,25 @@ def _rest_is_diverse(
 
 
 @kernel
-def _keep_accepted(
+def _fix_accepted(
     rule: CarryRule,
     size: int,
     labels: NDArray[np.int64],
     losses: NDArray[np.float64],
     outcome: Outcome,
 ) -> None:
-    """Settle so many classes of a window of fixed size; all of it if there is no class in it."""
-    settled, joint, marks = outcome.settled, outcome.joint, outcome.marks
+    """Fix so many classes of a window of one size; all of it if there is no class in it."""
+    fixed, joint, marks = outcome.fixed, outcome.joint, outcome.marks
+    # Such a window fixes classes as they were found, so those of equal cells stay several.
     classes = 0
     for at in range(size):
         classes = max(classes, labels[at] + 1)
         marks[at] = 0
         joint[at] = labels[at]
-        settled[at] = labels[at]
+        fixed[at] = labels[at]
     if classes == 0:
         return
+    # Marked are the rows of accepted classes; each turn accepts the best of the other classes.
     for _ in range(min(rule.accepted, classes)):
         best, end = -1, size
         for at in range(size):
@@ -333,10 +306,11 @@ def _keep_accepted(
         for at in range(size):
             if labels[at] == labels[best]:
                 marks[at] = 1
+    # Carried over are all other classes, and suppressed rows of the boundary.
     for at in range(size):
         classed = labels[at] != SUPPRESSED
         if (classed and marks[at] == 0) or (not classed and at >= size - rule.boundary):
-            settled[at] = OPEN
+            fixed[at] = OPEN
 
 
 @kernel
@@ -346,120 +320,3 @@ def _last_of(labels: NDArray[np.int64], size: int, label: int) -> int:
     while labels[at] != label:
         at -= 1
     return at
-
-
-@kernel
-def _join_equal(
-    rule: CarryRule,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    outcome: Outcome,
-) -> None:
-    """Give the classes new numbers, those of equal cells the same."""
-    joint, marks = outcome.joint, outcome.marks
-    held = 0
-    for at in range(size):
-        joint[at] = SUPPRESSED
-        if labels[at] == SUPPRESSED:
-            continue
-        if not _is_first(labels, 0, at):
-            joint[at] = marks[labels[at]]
-            continue
-        # The first row of a class; marks tell the new number of each old one.
-        found = -1
-        if rule.merged:
-            for other in range(at):
-                if (
-                    labels[other] != SUPPRESSED
-                    and _is_first(joint, 0, other)
-                    and _are_equal(rule, places, size, labels, labels[other], labels[at])
-                ):
-                    found = joint[other]
-                    break
-        if found < 0:
-            found = held
-            held += 1
-        marks[labels[at]] = found
-        joint[at] = found
-
-
-@kernel
-def _are_equal(
-    rule: CarryRule,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    one: int,
-    other: int,
-) -> bool:
-    """Return whether two classes are published with equal cells."""
-    for a in range(len(rule.modes)):
-        low, high = _ends(rule, places, size, labels, one, a)
-        other_low, other_high = _ends(rule, places, size, labels, other, a)
-        if rule.modes[a] == _NODE:
-            if _node(rule, a, low, high) != _node(rule, a, other_low, other_high):
-                return False
-            continue
-        if low != other_low or high != other_high:
-            return False
-        if rule.modes[a] == _SET and not (
-            _covers(rule, places, size, labels, one, other, a)
-            and _covers(rule, places, size, labels, other, one, a)
-        ):
-            return False
-    return True
-
-
-@kernel
-def _ends(
-    rule: CarryRule,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    label: int,
-    attribute: int,
-) -> tuple[int, int]:
-    """Return the least and the greatest code of a class."""
-    low, high = 2**31 - 1, -1
-    for at in range(size):
-        if labels[at] == label:
-            code: int = np.int64(rule.cells[places[at], attribute])  # type: ignore[assignment]
-            low = min(low, code)
-            high = max(high, code)
-    return low, high
-
-
-@kernel
-def _node(rule: CarryRule, attribute: int, low: int, high: int) -> int:
-    """Return the lowest node above two leaves."""
-    start = rule.node_start[attribute]
-    node = low
-    while rule.node_last[start + node] < high:
-        node = rule.node_parent[start + node]
-    return node
-
-
-@kernel
-def _covers(
-    rule: CarryRule,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    one: int,
-    other: int,
-    attribute: int,
-) -> bool:
-    """Return whether a class holds all values of another one."""
-    for at in range(size):
-        if labels[at] != other:
-            continue
-        code = rule.cells[places[at], attribute]
-        found = False
-        for mine in range(size):
-            if labels[mine] == one and rule.cells[places[mine], attribute] == code:
-                found = True
-                break
-        if not found:
-            return False
-    return True

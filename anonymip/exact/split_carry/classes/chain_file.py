@@ -57,12 +57,12 @@ class ChainFile:
     chain: Chain
 
     def mark(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of what tells the chain apart from the same chain some links later."""
+        """Return a copy of what further links change of the chain, but for labels and table."""
         arrays = arrays_of(self.chain)
         return {name: arrays[name].copy() for name in ("carried", "started", "cursor", "sums")}
 
     def arrays_at(self, mark: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the chain as it stood at a mark."""
+        """Return the arrays of the chain as it was at a mark."""
         cursor, chain = mark["cursor"], self.chain
         labels = chain.labels.copy()
         # What was fixed since then had been carried over, or was not read.
@@ -123,6 +123,6 @@ def resumed(checkpoint: Checkpoint | None) -> Chain | None:
     if not _is_whole(arrays):
         raise checkpoint.damaged()
     chain = chain_of(arrays)
-    # Files of earlier versions tell the time that was left, which is given again.
+    # Files of earlier versions hold the time that was left, which is given again.
     chain.sums[UNUSED] = 0.0
     return chain

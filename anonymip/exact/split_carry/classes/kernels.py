@@ -1,4 +1,4 @@
-"""Split & Carry as one compiled loop: fill a window, solve it, settle it, go on."""
+"""Split & Carry as one compiled loop: fill a window, solve it, fix classes, carry the rest over."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.exact.classes.small.kernels import PROVEN as SOLVED
 from anonymip.exact.classes.small.kernels import SmallRules, SmallWork, solve_rows
-from anonymip.exact.split_carry.classes.carrying import CarryRule, Outcome, settle_window
+from anonymip.exact.split_carry.classes.carrying import CarryRule, Outcome, divide_window
 from anonymip.exact.split_carry.classes.windows import Plan, fill_window, move_on, window_size
 from anonymip.exact.split_carry.state import (
     BOUND,
@@ -55,24 +55,29 @@ def advance_links(
     """Solve up to `amount` links; stop in front of a window that is not solved within max_nodes."""
     n = len(chain.records)
     for _ in range(amount):
+        # Here all links so far are in the table, and all their rows are fixed or carried over; a
+        # step that ends here leaves the chain as the next one needs it.
         carried = chain.cursor[CARRIED]
         size = window_size(plan, chain, 1)
         if size == 0:
             break
+        # Too large a window, or one that the search does not prove, is left to another engine.
         if size > len(places):
             return STUCK
         fill_window(chain, size, places)
         if solve_rows(tables, rows, rules, work, places, size, max_nodes) != SOLVED:
             return STUCK
+        # The last window fixes everything, so nobody asks what its classes lose.
         last = places[size - 1] == n - 1
         if (rule.least or rule.cheapest) and not last:
             fill_losses(tables, rows, state, rule, places, size, work.labels, losses)
-        settle_window(rule, places, size, work.labels, losses, last, outcome)
+        divide_window(rule, places, size, work.labels, losses, last, outcome)
+        # The link's objective is that of all its rows; the chain sums up what is fixed alone.
         link = chain.table[chain.cursor[LINKS]]
         link[SIZE], link[FROM_BEFORE], link[START] = size, carried, NO_START
         link[OBJECTIVE], link[BOUND], link[PROVEN] = work.result[0], work.result[1], 1.0
         chain.cursor[LINKS] += 1
-        loss = settled_loss(tables, rows, state, rules.summed, places, size, outcome.settled)
+        loss = fixed_loss(tables, rows, state, rules.summed, places, size, outcome.fixed)
         if rules.summed:
             chain.sums[LOSS] += loss
         else:
@@ -125,24 +130,25 @@ def fill_losses(
 
 
 @kernel
-def settled_loss(
+def fixed_loss(
     tables: LossTables,
     rows: KernelRows,
     state: ClassState,
     summed: bool,
     places: NDArray[np.int64],
     size: int,
-    settled: NDArray[np.int64],
+    fixed: NDArray[np.int64],
 ) -> float:
-    """Return the loss of the classes of a window that are settled."""
+    """Return the loss of the fixed rows of a window, as the classes that they are."""
     total = 0.0
     for first in range(size):
-        label = settled[first]
+        label = fixed[first]
         if label < 0:
             continue
+        # A class is counted at its first row: from another one the scan meets an earlier row.
         members = 0
         for at in range(size):
-            if settled[at] != label:
+            if fixed[at] != label:
                 continue
             if at < first:
                 break

@@ -12,7 +12,7 @@ from anonymip.errors import InvalidAssignment, LicenceLimit, NoSolution, SolverE
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.failed_solver import has_failed
-from anonymip.exact.split_carry.classes.carrying import carry_rule, new_outcome, settle_window
+from anonymip.exact.split_carry.classes.carrying import carry_rule, divide_window, new_outcome
 from anonymip.exact.split_carry.classes.kernels import fill_losses
 from anonymip.exact.split_carry.classes.windows import Plan, fill_window, move_on, window_size
 from anonymip.exact.split_carry.clock import ChainClock
@@ -58,7 +58,7 @@ class Answer:
         Whether a solver took the start; None if none was asked.
     reason
         What kept it from a proof, or the solver from its work, as
-        :class:`~anonymip.exact.split_carry.state.Link` tells it.
+        :class:`~anonymip.exact.split_carry.state.Link` gives it.
     """
 
     labels: NDArray[np.int64]
@@ -161,8 +161,8 @@ class ClassLinks:
         if rule.needs_losses and not last:
             losses = self._losses(records, labels)
         outcome = new_outcome(rule, size)
-        settle_window(rule, places, size, labels, losses, last, outcome)
-        loss = self._loss(records[outcome.settled != OPEN], outcome.settled)
+        divide_window(rule, places, size, labels, losses, last, outcome)
+        loss = self._loss(records[outcome.fixed != OPEN], outcome.fixed)
         if self._problem.compiled.aggregate == "sum":
             chain.sums[LOSS] += loss
         else:
@@ -274,10 +274,10 @@ class ClassLinks:
         return problem.replace(microdata=problem.microdata.take(records))
 
     def _start(self, part: Problem, budget: Budget | None) -> Classes | None:
-        """Return the carried classes with sets of k of the other rows; None if that breaks rules.
+        """Return the classes carried over with sets of k of the others; None if that breaks rules.
 
-        As in Section 3.1 and Appendix C of the paper. Carried rows that are no class by themselves
-        count as others.
+        As in Section 3.1 and Appendix C of the paper. Rows carried over that are no class by
+        themselves count as others.
         """
         labels = np.full(part.n, SUPPRESSED, np.int64)
         carried = int(self._chain.cursor[CARRIED])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.exact.classes.small.kernels import compiles
 from anonymip.exact.split_carry.checkpoint import Checkpoint
-from anonymip.exact.split_carry.classes.boundaries import mend_boundaries, rows_of_boundaries
+from anonymip.exact.split_carry.classes.boundaries import rows_of_boundaries, solve_boundaries
 from anonymip.exact.split_carry.classes.chain_file import ChainFile, arrays_of, resumed
 from anonymip.exact.split_carry.classes.loop import links_of_classes
 from anonymip.exact.split_carry.driving import drive_chain
@@ -45,7 +45,7 @@ class SegmentRun:
     stopped
         Why its links ended early; None if they did not.
     cut
-        Records that no link settled, and that were cut in their order.
+        Records that no link fixed, and that were cut in their order.
     """
 
     chain: Chain
@@ -85,10 +85,10 @@ class Segment:
         return self.go_on(kept, budget)
 
     def go_on(self, kept: Chain | None, budget: Budget) -> SegmentRun:
-        """Run a chain from where it stands; None for one that has not begun."""
+        """Run a chain on from where it ended; None for one that has not begun."""
         chain, stopped = kept, None
         if chain is None:
-            # Each link settles a class, of at least k records.
+            # Each link fixes a class, of at least k records.
             chain = new_chain(self.records, len(self.records) // self.problem.k + 1)
         if not chain.done:
             links = links_of_classes(
@@ -178,7 +178,7 @@ def run_segments(
     stopped = next((run.stopped for run in runs if run.stopped is not None), None)
     sums = whole.problem.compiled.aggregate == "sum"
     chain = _joined(whole.records, [run.chain for run in runs], sums=sums)
-    mended = mend_boundaries(
+    joined = solve_boundaries(
         whole.problem,
         whole.records,
         chain.labels,
@@ -187,9 +187,9 @@ def run_segments(
         budget=budget,
         seed=whole.seed,
     )
-    chain.labels[:] = mended.labels
+    chain.labels[:] = joined.labels
     reason = budget.stop_reason()
-    if mended.solved < len(ends) - 1:
+    if joined.solved < len(ends) - 1:
         stopped = stopped or reason
     # Boundaries that were cut short are solved again by a run that goes on.
     if stopped is None and reason is None and whole.checkpoint is not None:
@@ -197,7 +197,7 @@ def run_segments(
         whole.checkpoint.remove_parts()
     remark = (
         f"{len(ends)} chains joined at {len(ends) - 1} boundaries, "
-        f"{mended.gained} of them for the better"
+        f"{joined.gained} of them for the better"
     )
     return SegmentRun(chain, stopped, sum(run.cut for run in runs)), (remark,)
 

@@ -1,4 +1,4 @@
-"""The windows of a chain: what the next one holds, and how the chain goes on from it."""
+"""The windows of a chain: what the next one holds, and what is carried over from it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Plan(NamedTuple):
     ----------
     k
         Least rows of a class. Fewer rows than k at the end belong to the window before.
-    fresh
+    new
         New rows of a window.
-    fixed
+    rows
         0, or rows of a window: as many new ones as fill it up.
     """
 
     k: int
-    fresh: int
-    fixed: int
+    new: int
+    rows: int
 
 
 @kernel
@@ -36,10 +36,10 @@ def window_size(plan: Plan, chain: Chain, chunks: int) -> int:
     """Return the number of rows of the next window if it takes in so many chunks of new rows."""
     carried: int = chain.cursor[CARRIED]
     unread: int = len(chain.records) - chain.cursor[READ]
-    new = plan.fresh
-    if plan.fixed > 0:
-        new = max(plan.k, plan.fixed - carried)
-    new = min(unread, new + (chunks - 1) * plan.fresh)
+    new = plan.new
+    if plan.rows > 0:
+        new = max(plan.k, plan.rows - carried)
+    new = min(unread, new + (chunks - 1) * plan.new)
     if unread - new < plan.k:
         new = unread
     return carried + new
@@ -47,7 +47,7 @@ def window_size(plan: Plan, chain: Chain, chunks: int) -> int:
 
 @kernel
 def fill_window(chain: Chain, size: int, places: NDArray[np.int64]) -> None:
-    """Write the places of a window of so many rows: the carried ones, then new ones."""
+    """Write the places of a window of so many rows: those carried over, then new ones."""
     carried = chain.cursor[CARRIED]
     for at in range(carried):
         places[at] = chain.carried[at]
@@ -57,12 +57,13 @@ def fill_window(chain: Chain, size: int, places: NDArray[np.int64]) -> None:
 
 @kernel
 def move_on(chain: Chain, size: int, places: NDArray[np.int64], outcome: Outcome) -> None:
-    """Label the settled rows of a window and keep those that go on."""
-    settled, joint, number = outcome.settled, outcome.joint, outcome.marks
+    """Label the fixed rows of a window and carry the others over."""
+    fixed, joint, number = outcome.fixed, outcome.joint, outcome.marks
     read = chain.cursor[READ] + size - chain.cursor[CARRIED]
+    # A class gets the chain's next label at its first fixed row; suppressed rows are fixed as such.
     number[:size] = -1
     for at in range(size):
-        label = settled[at]
+        label = fixed[at]
         if label >= 0:
             if number[label] < 0:
                 number[label] = chain.cursor[NEXT_LABEL]
@@ -70,11 +71,11 @@ def move_on(chain: Chain, size: int, places: NDArray[np.int64], outcome: Outcome
             chain.labels[places[at]] = number[label]
         elif label == SUPPRESSED:
             chain.labels[places[at]] = SUPPRESSED
-    # A class of which rows go on has a number of its own among the carried ones.
+    # Rows carried over keep their order, oldest first, and are numbered by class among themselves.
     number[:size] = -1
     carried, classes = 0, 0
     for at in range(size):
-        if settled[at] != OPEN:
+        if fixed[at] != OPEN:
             continue
         chain.carried[carried] = places[at]
         chain.started[carried] = SUPPRESSED

@@ -1,4 +1,4 @@
-"""What of a cover of some records is settled, and what goes on to be covered with the next ones."""
+"""What of a cover of some records is fixed, and what is carried over to the next ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CutComponent:
     Parameters
     ----------
     stay, go
-        Its records, ascending: those that are covered again by themselves, and those that go on.
+        Its records, ascending: those that are covered again by themselves, and those carried over.
     """
 
     stay: NDArray[np.int64]
@@ -28,32 +28,32 @@ class CutComponent:
 
 @dataclass(frozen=True, eq=False)
 class CoverCarry:
-    """Which records of a cover are settled and which go on.
+    """Which records of a cover are fixed and which are carried over.
 
     Parameters
     ----------
-    settled
+    fixed
         Records whose sets stay as they are, ascending.
     whole
-        Components that go on with their sets.
+        Components that are carried over with their sets.
     cut
         Those that are cut.
     """
 
-    settled: NDArray[np.int64]
+    fixed: NDArray[np.int64]
     whole: tuple[NDArray[np.int64], ...]
     cut: tuple[CutComponent, ...]
 
 
 def carry_components(cover: Cover, boundary: int, degree: int, most: int) -> CoverCarry:
-    """Divide a cover into what is settled and what goes on.
+    """Divide a cover into what is fixed and what is carried over.
 
     Records are connected if one lies in the set of the other. The sets of a component hold its
     records alone, so it is a release by itself, what a class is to classes. A component without
-    any of the last `boundary` records is settled. Another goes on whole if it has fewer than twice
-    `degree` records, the largest class that is never cut, or if no more than `most` records go on
-    with it; else `degree` of its records do, those nearest the end, and the others are enough for a
-    cover of their own.
+    any of the last `boundary` records is fixed. Another is carried over whole if it has fewer than
+    twice `degree` records, the largest class that is never cut, or if no more than `most` records
+    are carried over with it; else `degree` of its records are, those nearest the end, and the
+    others are enough for a cover of their own.
 
     Parameters
     ----------
@@ -64,15 +64,15 @@ def carry_components(cover: Cover, boundary: int, degree: int, most: int) -> Cov
     degree
         Records that a set needs.
     most
-        Records that go on at which larger components are cut.
+        Records carried over beyond which larger components are cut.
 
     Notes
     -----
     Components of freeform covers are larger than classes, and those that are cut lose more: where
     all of 2k records or more were cut, losses on the census table were 1 to 8 percent higher.
 
-    A component that goes on holds at least one of the last l records, so no more than
-    max(most, l (2k - 1)) records go on; with classes it is l (2k - 1) (Lemma 2 of Liang & Samavi
+    A component that is carried over holds at least one of the last l records, so no more than
+    max(most, l (2k - 1)) records are; with classes it is l (2k - 1) (Lemma 2 of Liang & Samavi
     2020). In a regular cover weakly connected components are strongly connected too. Complexity:
     O(n + members).
     """
@@ -92,5 +92,5 @@ def carry_components(cover: Cover, boundary: int, degree: int, most: int) -> Cov
         else:
             going -= len(records) - degree
             cut.append(CutComponent(records[:-degree], records[-degree:]))
-    settled = np.flatnonzero(~np.isin(labels, touching))
-    return CoverCarry(settled, tuple(whole), tuple(cut))
+    fixed = np.flatnonzero(~np.isin(labels, touching))
+    return CoverCarry(fixed, tuple(whole), tuple(cut))

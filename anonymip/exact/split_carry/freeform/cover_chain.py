@@ -1,4 +1,4 @@
-"""Where a chain of covers stands, and what a checkpoint keeps of it."""
+"""How far a chain of covers has come, and what a checkpoint keeps of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonymip.exact.split_carry.freeform.cover_windows import CoverPiece, join_p
 from anonymip.exact.split_carry.keeping import is_table
 from anonymip.exact.split_carry.state import LINK_COLUMNS, Link, links_in, row_of
 
-#: Part of a record that no link has settled.
+#: Part of a record that no link has fixed.
 _OPEN = -1
 
 
@@ -32,11 +32,11 @@ class CoverChain:
     read
         Places read.
     places
-        Those of them that go on, ascending.
+        Those of them that are carried over, ascending.
     going
-        Sets that some of these go on with.
-    settled
-        What each link has settled.
+        Sets that some of these are carried over with.
+    fixed
+        What each link has fixed.
     links
         The links solved so far.
     """
@@ -45,7 +45,7 @@ class CoverChain:
     read: int = 0
     places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     going: list[CoverPiece] = field(default_factory=list)
-    settled: list[list[CoverPiece]] = field(default_factory=list)
+    fixed: list[list[CoverPiece]] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
 
     @property
@@ -59,11 +59,11 @@ class CoverChain:
         return self.read == self.n and not len(self.places)
 
     def mark(self) -> CoverChain:
-        """Return a copy of the chain as it stands now; what its lists hold does not change."""
-        return replace(self, settled=list(self.settled), links=list(self.links))
+        """Return a copy of the chain as it is now; what its lists hold does not change."""
+        return replace(self, fixed=list(self.fixed), links=list(self.links))
 
     def arrays_at(self, mark: CoverChain) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the chain as it stood at a mark."""
+        """Return the arrays of the chain as it was at a mark."""
         return arrays_of(mark)
 
     def can_go_on(self) -> bool:
@@ -72,7 +72,7 @@ class CoverChain:
         Not behind a link that took back earlier ones, of which nothing remains; and one that
         holds the whole table is solved again, for the sake of its bound.
         """
-        return len(self.settled) == len(self.links) and all(
+        return len(self.fixed) == len(self.links) and all(
             link.size < self.n for link in self.links[-1:]
         )
 
@@ -86,27 +86,27 @@ class CoverChain:
         return np.array([row_of(link) for link in self.links]).reshape(-1, LINK_COLUMNS)
 
     def cover(self) -> Cover:
-        """Return the sets of all records that are settled; the others have none."""
-        return join_pieces(self.n, [piece for link in self.settled for piece in link])
+        """Return the sets of all records that are fixed; the others have none."""
+        return join_pieces(self.n, [piece for link in self.fixed for piece in link])
 
-    def settled_places(self, last: int) -> NDArray[np.int64]:
-        """Return the places that the last so many links have settled, in no order."""
+    def fixed_places(self, last: int) -> NDArray[np.int64]:
+        """Return the places that the last so many links have fixed, in no order."""
         number = np.empty(self.n, np.int64)
         number[self.records] = np.arange(self.n)
-        pieces = [piece for link in self.settled[-last:] for piece in link]
+        pieces = [piece for link in self.fixed[-last:] for piece in link]
         return np.concatenate([np.empty(0, np.int64), *(number[piece.records] for piece in pieces)])
 
 
 def arrays_of(chain: CoverChain) -> dict[str, NDArray[Any]]:
-    """Return arrays that tell all of a chain."""
+    """Return the arrays that a chain can be made of again."""
     parts = np.full(chain.n, _OPEN, np.int64)
-    for number, pieces in enumerate(chain.settled):
+    for number, pieces in enumerate(chain.fixed):
         for piece in pieces:
             parts[piece.records] = number
-    sets = join_pieces(chain.n, [*chain.going, *(p for link in chain.settled for p in link)])
+    sets = join_pieces(chain.n, [*chain.going, *(p for link in chain.fixed for p in link)])
     return {
         "records": chain.records,
-        "cursor": np.array([chain.read, len(chain.settled)]),
+        "cursor": np.array([chain.read, len(chain.fixed)]),
         "places": chain.places,
         "parts": parts,
         "start": sets.start,
@@ -146,7 +146,7 @@ def _is_whole(arrays: Mapping[str, NDArray[Any]], n: int) -> bool:
     (read, links), places, parts = arrays["cursor"].tolist(), arrays["places"], arrays["parts"]
     if not np.array_equal(np.sort(arrays["records"]), np.arange(n)) or not 0 <= read <= n:
         return False
-    # Every place that was read is either settled or goes on.
+    # Every place that was read is either fixed or carried over.
     by_place = parts[arrays["records"]]
     return (
         len(arrays["start"]) == n + 1

@@ -195,7 +195,7 @@ class CoverWindows:
         pieces: Iterable[CoverPiece],
         budget: Budget,
     ) -> Solution | None:
-        """Return the better of what is carried and a heuristic's cover; None if there is none."""
+        """Return the better of what is carried over and a heuristic's cover; None without one."""
         best, _ = begin_freeform(asked, "best", None, self.seed, budget)
         carried = self._carried_start(records, pieces)
         if carried is None:
@@ -209,7 +209,7 @@ class CoverWindows:
     def _carried_start(
         self, records: NDArray[np.int64], pieces: Iterable[CoverPiece]
     ) -> Cover | None:
-        """Return the cover of carried pieces, and of rings of the others as they follow."""
+        """Return the pieces carried over, with rings of the other records as they follow."""
         recoding = self.problem.recoding
         if isinstance(recoding, Freeform) and recoding.degrees is not None:
             return None

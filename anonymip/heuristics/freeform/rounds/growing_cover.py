@@ -63,14 +63,14 @@ class PathSearch(NamedTuple):
         (n,) original that displaces each one reached; -1: not reached.
     through
         (n,) published record in whose set it does.
-    needy
+    targets
         (n,) published records that have room.
     """
 
     queue: NDArray[np.int64]
     source: NDArray[np.int64]
     through: NDArray[np.int64]
-    needy: NDArray[np.int64]
+    targets: NDArray[np.int64]
 
 
 def own_cover(wanted: NDArray[np.int64]) -> GrowingCover:
@@ -133,15 +133,15 @@ def pair_weight(weights: PairWeights, i: int, record: int) -> float:
 @kernel
 def _start(search: PathSearch, room: NDArray[np.int64], record: int) -> int:
     """Begin a search at an original; return how many published records have room."""
-    needy = 0
+    count = 0
     for i in range(len(room)):
         search.source[i] = -1
         if room[i] > 0:
-            search.needy[needy] = i
-            needy += 1
+            search.targets[count] = i
+            count += 1
     search.queue[0] = record
     search.source[record] = record
-    return needy
+    return count
 
 
 @kernel
@@ -185,14 +185,14 @@ def place_in_round(
     -----
     Breadth first, hence a shortest path. Complexity: O(n^2 k) time at worst.
     """
-    needy = _start(search, room, record)
+    count = _start(search, room, record)
     head, tail = 0, 1
     while head < tail:
         # The end of a path: a set with room that may take in the original reached.
         moving = search.queue[head]
         head += 1
-        for at in range(needy):
-            i = search.needy[at]
+        for at in range(count):
+            i = search.targets[at]
             if not covers(cover, i, moving) and not (
                 limited and pair_weight(weights, i, moving) == np.inf
             ):
@@ -251,14 +251,14 @@ def place_anywhere(
     its place.
     """
     room = cover.wanted - cover.sizes
-    needy = _start(search, room, record)
+    count = _start(search, room, record)
     head, tail = 0, 1
     while head < tail:
         # The end of a path: a set with room that may take in the original reached.
         moving = search.queue[head]
         head += 1
-        for at in range(needy):
-            i = search.needy[at]
+        for at in range(count):
+            i = search.targets[at]
             if not covers(cover, i, moving) and not (
                 limited and increase(weights.terms, weights.states, i, moving) == np.inf
             ):

@@ -22,7 +22,7 @@ from anonymip import (
     census,
     objective,
 )
-from anonymip.exact.split_carry.classes.boundaries import mend_boundaries
+from anonymip.exact.split_carry.classes.boundaries import solve_boundaries
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.orders.orders import find_order
@@ -38,7 +38,7 @@ def labels_of(run: ChainRun) -> list[int]:
 
 @settings(max_examples=40)
 @given(st.one_of(cases(smallest=6, largest=8), ruled_cases(smallest=6, largest=8)), st.data())
-def test_a_seam_with_room_for_all_is_the_optimum(case: Case, data: st.DataObject) -> None:
+def test_a_boundary_with_room_for_all_is_the_optimum(case: Case, data: st.DataObject) -> None:
     """From any release: what is best for all records together; with less room never worse."""
     problem, best = case.problem(), case.optimum()
     releases = [groups for groups in case.releases() if case.release_loss(groups) < np.inf]
@@ -49,14 +49,14 @@ def test_a_seam_with_room_for_all_is_the_optimum(case: Case, data: st.DataObject
     order = np.array(data.draw(st.permutations(range(case.n))))
     at = data.draw(st.integers(1, case.n - 1))
     for most in (case.k, case.n, 2 * case.n):
-        mended = mend_boundaries(problem, order, labels[order], [at], most=most, budget=Budget())
+        joined = solve_boundaries(problem, order, labels[order], [at], most=most, budget=Budget())
         found = np.empty(case.n, np.int64)
-        found[order] = mended.labels
+        found[order] = joined.labels
         loss = case.release_loss(groups_of(Classes(found)))  # type: ignore[arg-type]
         before = case.release_loss(groups)
         assert loss <= before + case.slack(before)
-        assert mended.solved == 1
-        if mended.gained == 0:
+        assert joined.solved == 1
+        if joined.gained == 0:
             assert np.array_equal(found, labels)
         if most >= case.n and not case.suppression and len(groups) > 1:
             assert loss == pytest.approx(best, rel=1e-9, abs=1e-9)
@@ -80,18 +80,18 @@ def people() -> Problem:
     return Problem(census(400, 3, seed=4), 3)
 
 
-def test_the_seam_joins_what_the_cut_put_asunder() -> None:
+def test_the_boundary_joins_what_the_cut_separated() -> None:
     """Two pairs in the order 0 9 | 0 9: each segment by itself loses all."""
     table = pd.DataFrame({"age": [0.0, 9.0, 0.0, 9.0]})
     problem = Problem(Microdata(table, (Attribute("age", domain=(0, 9)),)), 2)
     labels = np.array([0, 0, 1, 1])
-    mended = mend_boundaries(problem, np.arange(4), labels, [2], most=4, budget=Budget())
-    assert mended.gained == 1
-    assert mended.labels[0] == mended.labels[2] != mended.labels[1] == mended.labels[3]
+    joined = solve_boundaries(problem, np.arange(4), labels, [2], most=4, budget=Budget())
+    assert joined.gained == 1
+    assert joined.labels[0] == joined.labels[2] != joined.labels[1] == joined.labels[3]
     assert labels.tolist() == [0, 0, 1, 1]
     spent = Budget()
     spent.interrupt()
-    left = mend_boundaries(problem, np.arange(4), labels, [2], most=4, budget=spent)
+    left = solve_boundaries(problem, np.arange(4), labels, [2], most=4, budget=spent)
     assert (left.solved, left.gained, left.labels.tolist()) == (0, 0, labels.tolist())
 
 

@@ -1,4 +1,4 @@
-"""The carry rule: what is settled, what goes on, written a second time without kernels."""
+"""The carry rule: what is fixed, what is carried over, written a second time without kernels."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from anonymip import SSE, Classes, Problem
 from anonymip.exact.split_carry.classes.carrying import (
     CarryRule,
     carry_rule,
+    divide_window,
     new_outcome,
-    settle_window,
 )
 from anonymip.exact.split_carry.state import OPEN
 from tests.brute_force import Column, Rules
 from tests.random_problems import LOSSES, Case, tables
 
 
-def settled(
+def fixed_classes(
     rule: CarryRule,
     labels: Sequence[int],
     *,
@@ -31,10 +31,10 @@ def settled(
     last: bool = False,
     places: Sequence[int] | None = None,
 ) -> list[int]:
-    """Return the class that each row stays in; -2 for rows that go on."""
+    """Return the class that each row is fixed in; -2 for rows carried over."""
     size = len(labels)
     outcome = new_outcome(rule, size)
-    settle_window(
+    divide_window(
         rule,
         np.arange(size) if places is None else np.array(places),
         size,
@@ -43,7 +43,7 @@ def settled(
         last,
         outcome,
     )
-    return [int(label) for label in outcome.settled]
+    return [int(label) for label in outcome.fixed]
 
 
 def numbers(values: Sequence[int], k: int, **choices: Any) -> CarryRule:
@@ -53,32 +53,32 @@ def numbers(values: Sequence[int], k: int, **choices: Any) -> CarryRule:
 
 
 def test_a_class_off_the_boundary_stays() -> None:
-    """Only what touches the last rows goes on, and it goes whole."""
+    """Only what touches the last rows is carried over, and whole."""
     rule = numbers(range(9), 3, boundary=3)
-    assert settled(rule, [0, 0, 0, 1, 1, 1, 2, 2, 2]) == [0, 0, 0, 1, 1, 1, -2, -2, -2]
-    assert settled(rule, [0, 0, 0, 1, 1, 2, 1, 2, 2]) == [0, 0, 0, -2, -2, -2, -2, -2, -2]
+    assert fixed_classes(rule, [0, 0, 0, 1, 1, 1, 2, 2, 2]) == [0, 0, 0, 1, 1, 1, -2, -2, -2]
+    assert fixed_classes(rule, [0, 0, 0, 1, 1, 2, 1, 2, 2]) == [0, 0, 0, -2, -2, -2, -2, -2, -2]
 
 
 def test_nothing_goes_on_from_the_last_window() -> None:
-    """The last window settles all."""
+    """The last window fixes all."""
     rule = numbers(range(6), 3, boundary=3)
-    assert settled(rule, [0, 0, 0, 1, 1, 1], last=True) == [0, 0, 0, 1, 1, 1]
+    assert fixed_classes(rule, [0, 0, 0, 1, 1, 1], last=True) == [0, 0, 0, 1, 1, 1]
 
 
 def test_of_2k_rows_or_more_exactly_k_go() -> None:
     """The rows nearest the end go, the rest is a class."""
     rule = numbers(range(8), 3, boundary=1)
-    assert settled(rule, [0] * 6 + [0, 0]) == [0] * 5 + [-2] * 3
-    assert settled(rule, [0] * 5 + [1, 1, 0]) == [0, 0, 0, -2, -2, 1, 1, -2]
+    assert fixed_classes(rule, [0] * 6 + [0, 0]) == [0] * 5 + [-2] * 3
+    assert fixed_classes(rule, [0] * 5 + [1, 1, 0]) == [0, 0, 0, -2, -2, 1, 1, -2]
 
 
 def test_classes_of_equal_cells_are_one() -> None:
     """Two touching classes of 3 are one of 6, of which 3 go: identical rows do not pile up."""
     rule = numbers([5] * 9, 3, boundary=3)
-    assert settled(rule, [0, 0, 0, 1, 1, 1, 2, 2, 2]) == [0] * 6 + [-2] * 3
+    assert fixed_classes(rule, [0, 0, 0, 1, 1, 1, 2, 2, 2]) == [0] * 6 + [-2] * 3
     # Equal ends are equal cells, whatever lies between them.
     rule = numbers([1, 4, 2, 4, 1, 3], 3, boundary=1)
-    assert settled(rule, [0, 0, 0, 1, 1, 1]) == [0, 0, 0, -2, -2, -2]
+    assert fixed_classes(rule, [0, 0, 0, 1, 1, 1]) == [0, 0, 0, -2, -2, -2]
 
 
 def test_equal_sets_and_equal_nodes_are_equal_cells() -> None:
@@ -87,12 +87,12 @@ def test_equal_sets_and_equal_nodes_are_equal_cells() -> None:
     as_sets = Case((Column(values, False, as_set=True),), 2, LOSSES["gcp"]).problem()
     rule = carry_rule(as_sets, np.arange(8), boundary=2)
     # {p, q}, {p, q}, {p, r}, {q, r}: the first two are one, and lie before the boundary.
-    assert settled(rule, [0, 0, 1, 1, 2, 2, 3, 3]) == [0, 0, 0, 0, 1, 1, -2, -2]
-    assert settled(replace_boundary(rule, 6), [0, 0, 1, 1, 2, 2, 3, 3])[:4] == [0, 0, -2, -2]
+    assert fixed_classes(rule, [0, 0, 1, 1, 2, 2, 3, 3]) == [0, 0, 0, 0, 1, 1, -2, -2]
+    assert fixed_classes(replace_boundary(rule, 6), [0, 0, 1, 1, 2, 2, 3, 3])[:4] == [0, 0, -2, -2]
     paths = (("p", "*"), ("q", "*"), ("r", "*"))
     nodes = Case((Column(values, False, paths=paths),), 2, LOSSES["hierarchy"]).problem()
     rule = carry_rule(nodes, np.arange(8), boundary=2)
-    assert settled(rule, [0, 0, 1, 1, 2, 2, 3, 3]) == [0] * 6 + [-2] * 2
+    assert fixed_classes(rule, [0, 0, 1, 1, 2, 2, 3, 3]) == [0] * 6 + [-2] * 2
 
 
 def replace_boundary(rule: CarryRule, boundary: int) -> CarryRule:
@@ -105,30 +105,30 @@ def test_least_carries_what_exceeds_k() -> None:
     rule = numbers([0, 1, 9, 2, 3], 3, boundary=1, least=True)
     # Without the 9 the class loses little: it contributes most, and stays.
     losses = [9.0, 9.0, 3.0, 9.0, 9.0]
-    assert settled(rule, [0] * 5, losses=losses) == [0, 0, 0, -2, -2]
-    assert settled(rule, [0] * 5, losses=[9, 8, 3, 7, 5]) == [-2, -2, 0, 0, 0]
+    assert fixed_classes(rule, [0] * 5, losses=losses) == [0, 0, 0, -2, -2]
+    assert fixed_classes(rule, [0] * 5, losses=[9, 8, 3, 7, 5]) == [-2, -2, 0, 0, 0]
     # One of exactly k stays.
-    assert settled(numbers(range(3), 3, boundary=1, least=True), [0, 0, 0]) == [0, 0, 0]
+    assert fixed_classes(numbers(range(3), 3, boundary=1, least=True), [0, 0, 0]) == [0, 0, 0]
 
 
-def test_windows_of_fixed_size_settle_so_many_classes() -> None:
+def test_windows_of_one_size_fix_so_many_classes() -> None:
     """The oldest are those that end first; the cheapest those of least record loss."""
     labels, losses = [0, 1, 1, 0, 2, 2], [3, 2, 2, 3, 1, 1]
     oldest = numbers(range(6), 2, boundary=2, accepted=1)
-    assert settled(oldest, labels) == [-2, 1, 1, -2, -2, -2]
-    assert settled(oldest._replace(accepted=2), labels) == [0, 1, 1, 0, -2, -2]
+    assert fixed_classes(oldest, labels) == [-2, 1, 1, -2, -2, -2]
+    assert fixed_classes(oldest._replace(accepted=2), labels) == [0, 1, 1, 0, -2, -2]
     cheapest = numbers(range(6), 2, boundary=2, accepted=2, cheapest=True)
-    assert settled(cheapest, labels, losses=losses) == [-2, 1, 1, -2, 2, 2]
-    assert settled(oldest, labels, last=True) == labels
+    assert fixed_classes(cheapest, labels, losses=losses) == [-2, 1, 1, -2, 2, 2]
+    assert fixed_classes(oldest, labels, last=True) == labels
 
 
 def test_suppressed_rows_of_the_boundary_go_on() -> None:
     """They may find company among the next records."""
     rule = numbers(range(7), 2, boundary=2)
-    assert settled(rule, [-1, 0, 0, 1, 1, -1, 1]) == [-1, 0, 0, -2, -2, -2, -2]
-    fixed = rule._replace(accepted=1)
-    assert settled(fixed, [-1, 0, 0, 1, 1, -1, 1]) == [-1, 0, 0, -2, -2, -2, -2]
-    assert settled(fixed, [-1] * 4, places=range(4)) == [-1] * 4
+    assert fixed_classes(rule, [-1, 0, 0, 1, 1, -1, 1]) == [-1, 0, 0, -2, -2, -2, -2]
+    counted = rule._replace(accepted=1)
+    assert fixed_classes(counted, [-1, 0, 0, 1, 1, -1, 1]) == [-1, 0, 0, -2, -2, -2, -2]
+    assert fixed_classes(counted, [-1] * 4, places=range(4)) == [-1] * 4
 
 
 def test_the_rest_of_a_class_is_diverse() -> None:
@@ -138,10 +138,10 @@ def test_the_rest_of_a_class_is_diverse() -> None:
     case = Case((Column((1,) * 12, integer=True),), 3, LOSSES["gcp"], rules=rules)
     rule = carry_rule(case.problem(), np.arange(12), boundary=1)
     # One class of 12: without the last 3 it has x five times of nine.
-    assert settled(rule, [0] * 12) == [-2] * 12
-    assert settled(rule, [0] * 6 + [1] * 6) == [0] * 6 + [-2] * 6
+    assert fixed_classes(rule, [0] * 12) == [-2] * 12
+    assert fixed_classes(rule, [0] * 6 + [1] * 6) == [0] * 6 + [-2] * 6
     # The last 6 by themselves; k of 8 of them can go where the rest stays diverse.
-    assert settled(rule, [0] * 6, places=range(6, 12)) == [-2] * 6
+    assert fixed_classes(rule, [0] * 6, places=range(6, 12)) == [-2] * 6
 
 
 @st.composite
@@ -170,7 +170,7 @@ def test_the_rule_is_that_of_the_paper(window: tuple[Problem, list[int], int]) -
     problem, labels, boundary = window
     n, k = problem.n, problem.k
     rule = carry_rule(problem, np.arange(n), boundary=boundary)
-    answer = settled(rule, labels)
+    answer = fixed_classes(rule, labels)
     joint = joint_classes(problem, labels)
     expected: list[int] = list(joint)
     for label in sorted(set(joint)):
@@ -182,7 +182,7 @@ def test_the_rule_is_that_of_the_paper(window: tuple[Problem, list[int], int]) -
 
 
 @given(windows(), st.data())
-def test_what_is_settled_is_a_release(
+def test_what_is_fixed_is_a_release(
     window: tuple[Problem, list[int], int], data: st.DataObject
 ) -> None:
     """Whatever the variant: classes of at least k rows, and never all 2k rows or more go on."""
@@ -197,7 +197,7 @@ def test_what_is_settled_is_a_release(
         cheapest=data.draw(st.booleans()),
     )
     losses = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=n, max_size=n))
-    answer = np.array(settled(rule, labels, losses=losses))
+    answer = np.array(fixed_classes(rule, labels, losses=losses))
     sizes = np.bincount(answer[answer >= 0])
     assert all(size >= k for size in sizes if size)
     if rule.accepted:
@@ -207,10 +207,10 @@ def test_what_is_settled_is_a_release(
 
 
 def joint_classes(problem: Problem, labels: Sequence[int]) -> list[int]:
-    """Return the classes numbered anew, those of equal published cells as one."""
+    """Return the classes numbered again, those of equal published cells as one."""
     cells = problem.recoding.describe(problem, Classes(np.array(labels)))
 
-    def shown(row: int) -> tuple[object, ...]:
+    def published(row: int) -> tuple[object, ...]:
         return tuple(
             cells.nodes[row, a]
             if attribute.publish == "node"
@@ -221,7 +221,7 @@ def joint_classes(problem: Problem, labels: Sequence[int]) -> list[int]:
         )
 
     numbers_of: dict[tuple[object, ...], int] = {}
-    return [numbers_of.setdefault(shown(row), len(numbers_of)) for row in range(len(labels))]
+    return [numbers_of.setdefault(published(row), len(numbers_of)) for row in range(len(labels))]
 
 
 @pytest.mark.parametrize("boundary", [1, 3, 6])
@@ -231,4 +231,4 @@ def test_losses_of_members_keep_equal_cells_apart(boundary: int) -> None:
     problem = case.problem().replace(objective=SSE())
     rule = carry_rule(problem, np.arange(6), boundary=boundary)
     first = [0] * 3 if boundary <= 3 else [-2] * 3
-    assert settled(rule, [0, 0, 0, 1, 1, 1]) == [*first, -2, -2, -2]
+    assert fixed_classes(rule, [0, 0, 0, 1, 1, 1]) == [*first, -2, -2, -2]

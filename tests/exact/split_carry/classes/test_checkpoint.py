@@ -198,7 +198,7 @@ def test_other_computations_are_refused(
 
 
 def half_done() -> Chain:
-    """Return a chain with one link behind it: records 0 and 1 settled, 2 carried."""
+    """Return a chain with one link behind it: records 0 and 1 fixed, 2 carried over."""
     chain = new_chain(np.array([3, 0, 1, 2, 5, 4]), 4)
     chain.labels[:2] = 0
     chain.carried[0], chain.started[0] = 2, 0
@@ -209,7 +209,7 @@ def half_done() -> Chain:
 
 
 def solve_the_rest(chain: Chain, *, proven: bool) -> None:
-    """Settle all that is left in one link."""
+    """Fix all that is left in one link."""
     chain.labels[2:] = 1
     chain.cursor[[READ, CARRIED, NEXT_LABEL]] = 6, 0, 2
     chain.sums[LOSS] = 4.0
@@ -217,7 +217,7 @@ def solve_the_rest(chain: Chain, *, proven: bool) -> None:
 
 
 def alike(one: Chain, other: Chain) -> bool:
-    """Return whether two chains stand at the same place, whatever room they have."""
+    """Return whether two chains are equally far, whatever room they have."""
     arrays = [arrays_of(chain) for chain in (one, other)]
     return all(
         np.array_equal(array, arrays[1][name], equal_nan=array.dtype.kind == "f")

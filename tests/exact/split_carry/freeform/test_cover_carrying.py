@@ -1,4 +1,4 @@
-"""What of a cover is settled is closed by itself, and what goes on is bounded."""
+"""What of a cover is fixed is closed by itself, and what is carried over is bounded."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def blocks(*sizes: int, k: int) -> Cover:
     return Cover.of(sets)
 
 
-@pytest.mark.parametrize(("boundary", "settled"), [(1, 6), (3, 6), (4, 3), (6, 3), (7, 0)])
-def test_components_of_the_boundary_go_on(boundary: int, settled: int) -> None:
-    """Those without one of the last records are settled."""
+@pytest.mark.parametrize(("boundary", "fixed"), [(1, 6), (3, 6), (4, 3), (6, 3), (7, 0)])
+def test_components_of_the_boundary_go_on(boundary: int, fixed: int) -> None:
+    """Those without one of the last records are fixed."""
     carry = carry_components(blocks(3, 3, 3, k=3), boundary, 3, 0)
-    assert carry.settled.tolist() == list(range(settled))
+    assert carry.fixed.tolist() == list(range(fixed))
     assert not carry.cut
     assert sorted(map(tuple, carry.whole)) == [
-        (first, first + 1, first + 2) for first in range(settled, 9, 3)
+        (first, first + 1, first + 2) for first in range(fixed, 9, 3)
     ]
 
 
@@ -47,7 +47,7 @@ def test_large_components_are_cut() -> None:
 
 
 @given(st.data())
-def test_what_is_settled_is_closed(data: st.DataObject) -> None:
+def test_what_is_fixed_is_closed(data: st.DataObject) -> None:
     """Every record is in one place; no set reaches from one place into another."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     k = data.draw(st.integers(2, 4))
@@ -66,7 +66,7 @@ def test_what_is_settled_is_closed(data: st.DataObject) -> None:
     boundary = data.draw(st.integers(1, cover.n))
     most = data.draw(st.integers(0, cover.n))
     carry = carry_components(cover, boundary, k, most)
-    places = [carry.settled, *carry.whole]
+    places = [carry.fixed, *carry.whole]
     for cut in carry.cut:
         places.append(np.concatenate([cut.stay, cut.go]))
         assert len(cut.go) == k
@@ -78,7 +78,7 @@ def test_what_is_settled_is_closed(data: st.DataObject) -> None:
     for number, place in enumerate(places):
         place_of[place] = number
     assert (place_of[cover.owners] == place_of[cover.members]).all()
-    assert carry.settled.max(initial=-1) < cover.n - boundary
+    assert carry.fixed.max(initial=-1) < cover.n - boundary
     going = sum(map(len, carry.whole)) + k * len(carry.cut)
     assert going <= max(most, boundary * (2 * k - 1))
     for place in places[1:]:

@@ -114,7 +114,7 @@ def test_links_cut_short_are_not_kept(tmp_path: Path, proven: bool, interrupted:
         budget.interrupt()
     keeper = Keeper(checkpoint, chain, budget)
     link = Link(4, 0, 2.0, None, proven, None, 0.1, "" if proven else "interrupt")
-    chain.read, chain.settled = 4, [[CoverPiece(np.arange(4), Cover.of([range(4)] * 4))]]
+    chain.read, chain.fixed = 4, [[CoverPiece(np.arange(4), Cover.of([range(4)] * 4))]]
     chain.links = [link]
     keeper.notice()
     keeper.keep()

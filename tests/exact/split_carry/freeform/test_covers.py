@@ -178,7 +178,7 @@ def test_longer_chains(recoding: Any, k: int) -> None:
 
 
 def test_identical_records_do_not_pile_up() -> None:
-    """What is carried is bounded where all sets lose nothing."""
+    """What is carried over is bounded where all sets lose nothing."""
     problem = Problem(microdata([Column((5,) * 200, domain=(0, 9))]), 3, Freeform())
     solution, links = chain_covers(problem, ChainOptions(S=3, boundary=3))
     assert solution.objective == 0.0
@@ -206,7 +206,7 @@ def test_odd_tables_of_reciprocal_pairs() -> None:
 
 
 def test_links_grow_until_they_are_diverse() -> None:
-    """Four records of y stand behind four of x: the first link takes in what it needs."""
+    """Four records of y come behind four of x: the first link takes in what it needs."""
     values = tuple(range(12))
     sensitive = [tuple("xxxxyyyyxyxy")]
     problem = Problem(
@@ -218,7 +218,7 @@ def test_links_grow_until_they_are_diverse() -> None:
 
 
 def test_the_last_link_takes_back() -> None:
-    """What is settled is opened again where the end of the table has no cover of its own."""
+    """What is fixed is opened again where the end of the table has no cover of its own."""
     values = tuple(range(10))
     sensitive = [tuple("xyxyyyyxxx")]
     problem = Problem(
@@ -253,7 +253,7 @@ def test_without_time_all_are_covered_fast(recoding: Any) -> None:
 
 
 def test_interrupts_are_obeyed() -> None:
-    """After the interrupt the rest is covered fast, and the reason is told."""
+    """After the interrupt the rest is covered fast, and the reason is reported."""
     problem = Problem(larger_microdata(3, 120), 3, Freeform())
     budget = Budget()
     budget.progress = lambda progress: budget.interrupt() if progress.done == 3 else None
