@@ -29,7 +29,7 @@ from anonymip import (
     objective,
 )
 from anonymip.objectives import pattern_costs
-from anonymip.recodings.rows.output_rows import output_rows, rows_alike
+from anonymip.recodings.rows.output_rows import output_rows, representatives, rows_alike
 from tests.random_patterns import PatternCase, pattern_cases
 
 
@@ -87,6 +87,21 @@ def test_output_rows_are_those_that_k_records_share(case: PatternCase) -> None:
         types, patterns = np.nonzero(found.row_of == r)
         assert set(patterns.tolist()) == {int(found.pattern_of[r])}
         assert found.types.counts[types].sum() == found.sizes[r]
+
+
+@given(pattern_cases())
+def test_the_cheapest_of_rows_that_the_same_records_share_stands_for_them(
+    case: PatternCase,
+) -> None:
+    """Of output rows with the same records the cheapest one stands for all, the first of equals."""
+    found = output_rows(case.problem(), least=1)
+    costs = found.costs[found.pattern_of]
+    members = [(found.row_of == r).any(axis=1).tolist() for r in range(found.count)]
+    expected = [
+        min((q for q in range(found.count) if members[q] == own), key=lambda q: (costs[q], q))
+        for own in members
+    ]
+    assert representatives(found.row_of.T, costs).tolist() == expected
 
 
 @given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 2**32 - 1))

@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.bounds.patterns.pattern_rows import refuse_unshared
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import OutputRows, output_rows, recoding_of, rows_alike
+from anonymip.recodings.rows.output_rows import (
+    OutputRows,
+    output_rows,
+    refuse_unshared,
+    representatives,
+    rows_alike,
+    suppression_cost,
+)
 
 #: Decimals that costs may have for losses to lie on a grid.
 _DECIMALS = 6
@@ -138,9 +144,7 @@ def pattern_program(
     """
     rows = output_rows(problem) if rows is None else rows
     starred = np.flatnonzero(rows.stars.all(axis=1))
-    price, lone = np.inf, SUPPRESSED
-    if recoding_of(problem).suppression:
-        price = float(problem.compiled.suppression_price)
+    price, lone = suppression_cost(problem), SUPPRESSED
     row_of = np.ascontiguousarray(rows.row_of.T)
     if len(starred):
         cost = float(rows.costs[starred[0]])
@@ -149,7 +153,9 @@ def pattern_program(
         if relaxed and cost < price:
             price, lone = cost, int(starred[0])
     counts = rows.types.counts
-    _leave_out_repeated(row_of, rows)
+    best = representatives(row_of, rows.costs[rows.pattern_of])
+    # The last entry stands for no row, number -1.
+    row_of[np.append(best != np.arange(rows.count), False)[row_of]] = -1
     kind_of, kinds = rows_alike(np.ascontiguousarray(row_of.T), np.zeros(len(row_of), np.bool_))
     first = np.unique(kind_of, return_index=True)[1]
     program = PatternProgram(
@@ -174,35 +180,3 @@ def _star_cost(rows: OutputRows) -> float:
     dearest = int(np.argmax(rows.costs))
     cost = float(rows.costs[dearest]) / max(1, int(rows.stars[dearest].sum()))
     return cost if cost > 0 else 1.0
-
-
-def _leave_out_repeated(row_of: NDArray[np.int32], rows: OutputRows) -> None:
-    """Write -1 for rows whose records all share another row at no higher cost."""
-    pattern, type_of = np.nonzero(row_of >= 0)
-    row = row_of[pattern, type_of]
-    sizes = np.bincount(row, minlength=rows.count)
-    # Types stand ascending within each row, so equal rows are equal slices.
-    members = type_of[np.argsort(row, kind="stable")].astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    drawn = np.random.default_rng(0).integers(0, 2**63, size=row_of.shape[1], dtype=np.int64)
-    marks: NDArray[np.uint64] = np.asarray(drawn).astype(np.uint64)
-    sums = np.zeros(len(members) + 1, np.uint64)
-    np.cumsum(marks[members], dtype=np.uint64, out=sums[1:])
-    marked = sums[start[1:]] - sums[start[:-1]]
-    order = np.lexsort((rows.costs[rows.pattern_of], marked, sizes))
-    before, after = order[:-1], order[1:]
-    alike = (marked[before] == marked[after]) & (sizes[before] == sizes[after]) & (sizes[after] > 0)
-    before, after = before[alike], after[alike]
-    # Equal marks are a hint only: the records themselves are compared.
-    length = sizes[after]
-    within = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
-    differs = (
-        members[np.repeat(start[before], length) + within]
-        != members[np.repeat(start[after], length) + within]
-    )
-    pair = np.repeat(np.arange(len(after)), length)
-    equal = np.bincount(pair, weights=differs, minlength=len(after)) == 0
-    repeated = np.zeros(rows.count + 1, np.bool_)
-    repeated[after[equal]] = True
-    # The last entry stands for no row, number -1.
-    row_of[repeated[row_of]] = -1

@@ -7,10 +7,14 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import NoSolution
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of, rows_alike
+from anonymip.recodings.rows.output_rows import (
+    recoding_of,
+    refuse_unshared,
+    rows_alike,
+    suppression_cost,
+)
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 from anonymip.tolerances import LOSS_RELATIVE
@@ -55,13 +59,12 @@ def pattern_row_terms(problem: Problem) -> NDArray[np.float64]:
     NoSolution
         If a record shares no output row with k - 1 others.
     """
-    recoding, microdata = recoding_of(problem), problem.microdata
-    stars = recoding.stars(problem)
+    microdata = problem.microdata
+    stars = recoding_of(problem).stars(problem)
     costs = pattern_costs(problem.compiled, stars)
     types = microdata.row_types()
     codes = np.ascontiguousarray(microdata.codes[types.first])
-    price = float(problem.compiled.suppression_price) if recoding.suppression else np.inf
-    terms = np.full(len(types.first), price)
+    terms = np.full(len(types.first), suppression_cost(problem))
     for pattern in np.argsort(costs, kind="stable"):
         if (terms <= costs[pattern]).all():
             break
@@ -73,17 +76,3 @@ def pattern_row_terms(problem: Problem) -> NDArray[np.float64]:
     if unshared.any():
         refuse_unshared(problem, int(types.first[unshared].min()))
     return terms[types.inverse]
-
-
-def refuse_unshared(problem: Problem, record: int) -> None:
-    """Refuse a problem with a record that can share no row.
-
-    Raises
-    ------
-    NoSolution
-        Always.
-    """
-    raise NoSolution(
-        f"record {record} shares no row with {problem.k - 1} others under any pattern of the mask",
-        remedy="Allow more patterns, such as the one of stars only, or suppression",
-    )

@@ -15,7 +15,7 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.rows.output_rows import recoding_of, suppression_cost
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.status import Stopped
@@ -107,23 +107,22 @@ def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Sto
     -----
     Complexity: O(n^3) time at worst, O(n^2) memory.
     """
-    microdata, recoding = problem.microdata, recoding_of(problem)
+    microdata = problem.microdata
     if microdata.n > LARGEST_TABLE or microdata.m > MOST_COLUMNS:
         raise InputError(
             f"pattern-pairs looks at all pairs of {microdata.n:,} records and sets of "
             f"{microdata.m} columns, at most {LARGEST_TABLE:,} and {MOST_COLUMNS}",
             remedy="Use pattern-ilp",
         )
-    stars = recoding.stars(problem)
+    stars = recoding_of(problem).stars(problem)
     costs = pattern_costs(problem.compiled, stars)
     cheapest, pattern = _cheapest(stars, costs)
-    suppressed = float(problem.compiled.suppression_price) if recoding.suppression else np.inf
     types = microdata.row_types()
     codes = np.ascontiguousarray(microdata.codes[types.first])
     differing = np.empty((len(codes), len(codes)), np.int64)
     _differences(codes, differing)
     matrix = cheapest[differing][np.ix_(types.inverse, types.inverse)]
-    common, unpaired = _common(codes, stars, costs, suppressed)
+    common, unpaired = _common(codes, stars, costs, suppression_cost(problem))
     matrix = np.minimum(matrix, unpaired)
     np.fill_diagonal(matrix, unpaired)
     # Where records have no partner at all, a cost above all others stands for one.

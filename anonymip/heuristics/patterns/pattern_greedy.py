@@ -17,7 +17,7 @@ from anonymip.heuristics.patterns.unassigned_records import gather_under_stars, 
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.problem import Problem
 from anonymip.recodings.patterns import PatternGuided
-from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.rows.output_rows import recoding_of, suppression_cost
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -166,7 +166,7 @@ class PatternGreedy:
             stars,
             costs,
             np.argsort(costs, kind="stable").astype(np.int64),
-            float(problem.compiled.suppression_price) if recoding.suppression else np.inf,
+            suppression_cost(problem),
             pack_rows(problem.microdata.codes, stars),
         )
 

@@ -8,9 +8,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import output_rows, recoding_of
+from anonymip.recodings.rows.output_rows import (
+    output_rows,
+    recoding_of,
+    refuse_unshared,
+    representatives,
+    suppression_cost,
+)
 
 #: Pairs of a kind and an output row that a model may have.
 MAX_PAIRS = 2_000_000
@@ -125,7 +131,11 @@ def pattern_columns(
     kind_of, first = _kinds(problem, found.types.inverse)
     row_of = found.row_of[found.types.inverse[first]]
     if merged and not recoding.single_use:
-        stands_for = _representatives(found.row_of, found.costs[found.pattern_of], keep_equal)
+        costs = found.costs[found.pattern_of]
+        stands_for = representatives(found.row_of.T, costs)
+        if keep_equal:
+            own = np.arange(found.count, dtype=np.int32)
+            stands_for = np.where(costs[stands_for] < costs, stands_for, own)
         row_of = np.append(stands_for, -1)[row_of]
     stands = np.zeros(found.count + 1, np.bool_)
     stands[row_of] = True
@@ -133,7 +143,7 @@ def pattern_columns(
     number = np.full(found.count + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     row_of = number[row_of]
-    price = float(problem.compiled.suppression_price) if recoding.suppression else np.inf
+    price = suppression_cost(problem)
     kinds, patterns = np.nonzero(row_of >= 0)
     pairs = np.sort(row_of[kinds, patterns].astype(np.int64) * len(first) + kinds)
     if merged:
@@ -141,7 +151,9 @@ def pattern_columns(
         pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
     rows, kinds = np.divmod(pairs, len(first))
     if np.isinf(price):
-        _refuse_isolated(problem, first, kinds)
+        isolated = np.bincount(kinds, minlength=len(first)) == 0
+        if isolated.any():
+            refuse_unshared(problem, int(first[isolated].min()))
     return PatternColumns(
         problem,
         np.bincount(kind_of),
@@ -165,31 +177,3 @@ def _kinds(
         marks = np.concatenate([marks, problem.microdata.sensitive_codes], axis=1)
     _, first, inverse = np.unique(marks, axis=0, return_index=True, return_inverse=True)
     return inverse.ravel().astype(np.int64), first.astype(np.int64)
-
-
-def _representatives(
-    row_of: NDArray[np.int32], costs: NDArray[np.float64], keep_equal: bool
-) -> NDArray[np.int32]:
-    """Return (r,) the row that stands for each row: itself, or a better one of the same types."""
-    pattern, types = np.nonzero(row_of.T >= 0)
-    rows = row_of[types, pattern]
-    ends = np.cumsum(np.bincount(rows, minlength=len(costs)))[:-1]
-    members = np.split(types[np.argsort(rows, kind="stable")], ends)
-    own = np.arange(len(costs), dtype=np.int32)
-    stands_for = own.copy()
-    best: dict[bytes, int] = {}
-    for row in np.lexsort((own, costs)).tolist():
-        other = best.setdefault(members[row].tobytes(), row)
-        if not (keep_equal and costs[other] == costs[row]):
-            stands_for[row] = other
-    return stands_for
-
-
-def _refuse_isolated(problem: Problem, first: NDArray[np.int64], kinds: NDArray[np.int64]) -> None:
-    isolated = np.bincount(kinds, minlength=len(first)) == 0
-    if isolated.any():
-        raise NoSolution(
-            f"record {int(first[isolated].min())} shares no row with {problem.k - 1} others under "
-            "any pattern of the mask",
-            remedy="Allow more patterns, such as the one of stars only, or suppression",
-        )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, NoSolution
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.recodings.patterns import PatternGuided
@@ -78,6 +78,32 @@ def recoding_of(problem: AskedProblem) -> PatternGuided:
     return recoding
 
 
+def suppression_cost(problem: AskedProblem) -> float:
+    """Return the loss of a record suppressed as a whole; infinite where that is not allowed.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for another recoding than patterns.
+    """
+    suppression = recoding_of(problem).suppression
+    return float(problem.compiled.suppression_price) if suppression else np.inf
+
+
+def refuse_unshared(problem: AskedProblem, record: int) -> NoReturn:
+    """Refuse a problem with a record that can share no row.
+
+    Raises
+    ------
+    NoSolution
+        Always.
+    """
+    raise NoSolution(
+        f"record {record} shares no row with {problem.k - 1} others under any pattern of the mask",
+        remedy="Allow more patterns, such as the one of stars only, or suppression",
+    )
+
+
 def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRows:
     """Return all output rows that at least k records may be published as.
 
@@ -127,6 +153,61 @@ def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRow
     return OutputRows(
         types, stars, costs, row_of, np.concatenate(pattern_of), np.concatenate(sizes)
     )
+
+
+def representatives(row_of: NDArray[np.int32], costs: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return the output row that stands for each: the cheapest that the same row types share.
+
+    Parameters
+    ----------
+    row_of
+        (p, t) int32, output row of each row type under each pattern; -1 for none.
+    costs
+        (r,) float64, cost of a record in each output row.
+
+    Returns
+    -------
+    NDArray
+        (r,) int32, the first among equals; rows that no type may become stand for themselves.
+
+    Notes
+    -----
+    Complexity: O(t p log(t p)).
+    """
+    count = len(costs)
+    pattern, type_of = np.nonzero(row_of >= 0)
+    row = row_of[pattern, type_of]
+    sizes = np.bincount(row, minlength=count)
+    # Types ascend within each row, so equal rows are equal slices.
+    members = type_of[np.argsort(row, kind="stable")].astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    drawn = np.random.default_rng(0).integers(0, 2**63, size=row_of.shape[1], dtype=np.int64)
+    marks: NDArray[np.uint64] = np.asarray(drawn).astype(np.uint64)
+    sums = np.zeros(len(members) + 1, np.uint64)
+    np.cumsum(marks[members], dtype=np.uint64, out=sums[1:])
+    marked = sums[start[1:]] - sums[start[:-1]]
+    order = np.lexsort((costs, marked, sizes))
+    before, after = order[:-1], order[1:]
+    alike = np.flatnonzero(
+        (marked[before] == marked[after]) & (sizes[before] == sizes[after]) & (sizes[after] > 0)
+    )
+    before, after = before[alike], after[alike]
+    # Equal marks are a hint only: the types themselves are compared.
+    length = sizes[after]
+    within = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
+    differs = (
+        members[np.repeat(start[before], length) + within]
+        != members[np.repeat(start[after], length) + within]
+    )
+    pair = np.repeat(np.arange(len(after)), length)
+    equal = np.bincount(pair, weights=differs, minlength=len(after)) == 0
+    # Rows equal to the one before them belong to the first of their run, the cheapest.
+    repeats = np.zeros(count, np.bool_)
+    repeats[alike[equal] + 1] = True
+    leading = np.maximum.accumulate(np.where(repeats, 0, np.arange(count)))
+    stands_for = np.empty(count, np.int32)
+    stands_for[order] = order[leading]
+    return stands_for
 
 
 def rows_alike(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
