@@ -22,7 +22,7 @@ class PatternDuals:
     ----------
     unit
         Whole numbers below mean this part of one unit of the loss: 1 / unit.
-    duals
+    multipliers
         (t,) int64, dual value of a record of each row type, none above the cost of a record without
         companions; below zero for those whom others need as companions.
     row_losses
@@ -36,7 +36,7 @@ class PatternDuals:
 
     program: PatternProgram
     unit: int
-    duals: NDArray[np.int64]
+    multipliers: NDArray[np.int64]
     row_losses: NDArray[np.int64]
     pair_rows: NDArray[np.int64]
     pair_types: NDArray[np.int64]
@@ -46,13 +46,13 @@ class PatternDuals:
     @property
     def value(self) -> int:
         """The bound in parts of a unit of the loss."""
-        records = int((self.program.counts * self.duals).sum())
+        records = int((self.program.counts * self.multipliers).sum())
         return records + int(np.minimum(self.row_losses, 0).sum())
 
     def values(self, labels: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
         """Return (parts,) the bound of each part, given the part of each row type."""
         total = np.zeros(parts, np.int64)
-        np.add.at(total, labels, self.program.counts * self.duals)
+        np.add.at(total, labels, self.program.counts * self.multipliers)
         part_of = np.zeros(self.program.rows, np.int64)
         part_of[self.pair_rows] = labels[self.pair_types]
         np.add.at(total, part_of, np.minimum(self.row_losses, 0))

@@ -142,16 +142,16 @@ class _Climb:
         self.value = float((self.best * program.counts).sum())
         self._held = np.zeros(program.rows, np.int64)
         self._losses = np.zeros(program.rows)
-        self._touched = np.empty(program.kinds, np.int64)
-        self._added = np.empty(program.kinds, np.int64)
-        self._uncovered = np.empty(program.kinds, np.int64)
+        self._touched = np.empty(program.type_count, np.int64)
+        self._added = np.empty(program.type_count, np.int64)
+        self._uncovered = np.empty(program.type_count, np.int64)
 
     def round(
         self, iterations: int, first: float, last: float, budget: Budget, enough: float
     ) -> None:
         """Climb from the best duals with steps that shrink from `first` to `last`."""
         program = self.program
-        duals, direction = self.best.copy(), np.zeros(program.kinds)
+        duals, direction = self.best.copy(), np.zeros(program.type_count)
         at = 0
 
         def step(amount: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.failed_solver import FAILURES, what_failed
 from anonymip.exact.model_run import SECONDS_A_CONSTRAINT
-from anonymip.exact.patterns.pricing import columns_within
+from anonymip.exact.patterns.reduced_cost_fixing import columns_within
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy
 from anonymip.models import read, set_start
 from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
@@ -21,8 +21,8 @@ from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
 
-#: Share of the time that prices for leaving out output rows may take.
-_PRICING = 0.2
+#: Share of the time that duals for leaving out output rows may take.
+_DUALS = 0.2
 
 
 def with_most_rows(
@@ -52,7 +52,7 @@ def with_most_rows(
     if len(solution.sizes) == problem.n // problem.k:
         return solution, [f"{_rows_found(solution, before)}, the most that k records each allow"]
     columns = strong_columns(problem, keep_equal=True)
-    columns, _ = columns_within(columns, solution.objective, budget.share(_PRICING))
+    columns, _ = columns_within(columns, solution.objective, budget.share(_DUALS))
     remaining = budget.remaining()
     if remaining is not None and SECONDS_A_CONSTRAINT * len(columns.rows) > remaining:
         return solution, [f"{_rows_found(solution, before)}; there was no time to ask for the most"]

@@ -20,14 +20,14 @@ _RECORDS, _JOINING, _PAIRS = 120, 40, 2_000
 #: Records of one that is filled by groups, at first and at most; groups for each record; failures
 #: after which they become half as many again.
 _FEW, _MANY, _GROUPS, _GROWING = 180, 620, 7, 12
-#: Weight of a kind whose row costs nothing beyond the prices, in costs of a star.
+#: Weight of a row type whose row has no reduced cost, in costs of a star.
 _LEAST = 0.1
 #: Seconds for one, and neighbourhoods without success after which the search ends.
 _SECONDS, _PATIENCE = 3.0, 25
 
 
 def improve_nearby(
-    prices: PatternDuals,
+    duals: PatternDuals,
     amounts: NDArray[np.int64],
     solver: str,
     options: SolverOptions,
@@ -41,8 +41,8 @@ def improve_nearby(
 
     Parameters
     ----------
-    prices
-        Of a program; pairs with much excess are not tried.
+    duals
+        Of a program; pairs of high reduced cost are not tried.
     amounts
         (pairs,) the known release.
     solver, options
@@ -50,21 +50,21 @@ def improve_nearby(
     budget
         Ends the search.
     """
-    program = prices.program
+    program = duals.program
     generator = np.random.default_rng(options.seed)
-    cheap = _cheap(prices)
+    cheap = _cheap(duals)
     failed = 0
     while failed < _PATIENCE and budget.stop_reason() is None:
-        first = int(generator.integers(program.kinds))
-        chosen, moved = _neighbourhood(prices, amounts, cheap, generator, first, _RECORDS)
-        freed = _freed(prices, amounts, chosen, moved)
-        kinds = np.flatnonzero(freed)
-        own = replace(program.part(kinds), counts=freed[kinds])
-        part = pattern_duals(own, prices.duals[kinds] / prices.unit)
-        place = places_of(prices, kinds, part)
+        first = int(generator.integers(program.type_count))
+        chosen, moved = _neighbourhood(duals, amounts, cheap, generator, first, _RECORDS)
+        freed = _freed(duals, amounts, chosen, moved)
+        types = np.flatnonzero(freed)
+        own = replace(program.restricted_to(types), counts=freed[types])
+        part = pattern_duals(own, duals.multipliers[types] / duals.unit)
+        place = places_of(duals, types, part)
         before = np.where(moved, amounts, 0)[place]
         kept = before > 0
-        kept[np.argsort(prices.reduced_costs[place], kind="stable")[:_PAIRS]] = True
+        kept[np.argsort(duals.reduced_costs[place], kind="stable")[:_PAIRS]] = True
         left = budget.remaining()
         seconds = _SECONDS if left is None else min(_SECONDS, max(left, 1e-3))
         found = solve_restricted(
@@ -82,7 +82,7 @@ def improve_nearby(
 
 
 def improve_by_groups(
-    prices: PatternDuals,
+    duals: PatternDuals,
     amounts: NDArray[np.int64],
     groups: RecordGroups,
     enough: float,
@@ -94,7 +94,7 @@ def improve_by_groups(
 
     Parameters
     ----------
-    prices, amounts, solver, options, budget
+    duals, amounts, solver, options, budget
         As there.
     groups
         Of few records each, by which the rows that are given up are filled again.
@@ -102,21 +102,23 @@ def improve_by_groups(
         Loss at which no better release is needed.
     """
     generator = np.random.default_rng(options.seed)
-    cheap = _cheap(prices)
+    cheap = _cheap(duals)
     records, failed = _FEW, 0
     while records <= _MANY and budget.stop_reason() is None:
-        if loss_of(prices, amounts) <= enough:
+        if loss_of(duals, amounts) <= enough:
             break
-        first = _costly_type(prices, amounts, generator)
-        chosen, moved = _neighbourhood(prices, amounts, cheap, generator, first, records)
-        freed = _freed(prices, amounts, chosen, moved)
+        first = _costly_type(duals, amounts, generator)
+        chosen, moved = _neighbourhood(duals, amounts, cheap, generator, first, records)
+        freed = _freed(duals, amounts, chosen, moved)
         within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
-        within = within[np.argsort(groups.beyond[within], kind="stable")[: _GROUPS * records]]
+        within = within[
+            np.argsort(groups.reduced_costs[within], kind="stable")[: _GROUPS * records]
+        ]
         left = budget.remaining()
         seconds = _SECONDS * records / _FEW
         seconds = seconds if left is None else min(seconds, max(left, 1e-3))
         found = solve_groups(
-            prices,
+            duals,
             np.where(moved, amounts, 0),
             groups.only(within),
             np.empty((0, 3), np.int64),
@@ -128,7 +130,7 @@ def improve_by_groups(
         failed += 1
         if found is not None:
             found += np.where(moved, 0, amounts)
-            after, before = loss_of(prices, found), loss_of(prices, amounts)
+            after, before = loss_of(duals, found), loss_of(duals, amounts)
             if after < before and not same_loss(after, before):
                 amounts, failed = found, 0
         if failed == _GROWING:
@@ -137,76 +139,76 @@ def improve_by_groups(
 
 
 def _costly_type(
-    prices: PatternDuals, amounts: NDArray[np.int64], generator: np.random.Generator
+    duals: PatternDuals, amounts: NDArray[np.int64], generator: np.random.Generator
 ) -> int:
-    """Return a kind, the likelier the more the rows of its records cost beyond the prices."""
-    program = prices.program
-    beyond = program.costs[prices.pair_patterns] - prices.duals[prices.pair_types] / prices.unit
-    rows = np.bincount(prices.pair_rows, weights=amounts * beyond, minlength=program.rows)
-    weights = np.full(program.kinds, _LEAST * program.star_cost)
-    costly = np.maximum(rows, 0.0)[prices.pair_rows] * (amounts > 0)
-    np.maximum.at(weights, prices.pair_types, costly)
-    return int(generator.choice(program.kinds, p=weights / weights.sum()))
+    """Return a row type, the likelier the higher the reduced costs of the rows of its records."""
+    program = duals.program
+    net = program.costs[duals.pair_patterns] - duals.multipliers[duals.pair_types] / duals.unit
+    rows = np.bincount(duals.pair_rows, weights=amounts * net, minlength=program.rows)
+    weights = np.full(program.type_count, _LEAST * program.star_cost)
+    costly = np.maximum(rows, 0.0)[duals.pair_rows] * (amounts > 0)
+    np.maximum.at(weights, duals.pair_types, costly)
+    return int(generator.choice(program.type_count, p=weights / weights.sum()))
 
 
-def _cheap(prices: PatternDuals) -> NDArray[np.bool_]:
-    """Return (pairs,) those by which kinds are near each other."""
-    cheap = np.zeros(len(prices.reduced_costs), np.bool_)
-    cheap[np.argsort(prices.reduced_costs, kind="stable")[: 4 * prices.program.kinds]] = True
+def _cheap(duals: PatternDuals) -> NDArray[np.bool_]:
+    """Return (pairs,) those by which row types are near each other."""
+    cheap = np.zeros(len(duals.reduced_costs), np.bool_)
+    cheap[np.argsort(duals.reduced_costs, kind="stable")[: 4 * duals.program.type_count]] = True
     return cheap
 
 
 def _freed(
-    prices: PatternDuals,
+    duals: PatternDuals,
     amounts: NDArray[np.int64],
     chosen: NDArray[np.bool_],
     moved: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Return (t,) records of the pairs that are given up, and those of chosen kinds in none."""
-    count = prices.program.kinds
+    """Return (t,) records of the pairs that are given up, and those of chosen row types in none."""
+    count = duals.program.type_count
     freed, given = np.zeros((2, count), np.int64)
-    np.add.at(freed, prices.pair_types[moved], amounts[moved])
-    np.add.at(given, prices.pair_types, amounts)
-    return freed + np.where(chosen, prices.program.counts - given, 0)
+    np.add.at(freed, duals.pair_types[moved], amounts[moved])
+    np.add.at(given, duals.pair_types, amounts)
+    return freed + np.where(chosen, duals.program.counts - given, 0)
 
 
 def _neighbourhood(
-    prices: PatternDuals,
+    duals: PatternDuals,
     amounts: NDArray[np.int64],
     cheap: NDArray[np.bool_],
     generator: np.random.Generator,
     first: int,
     records: int,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return (t,) the kinds that are near each other, (pairs,) those in use that they give up."""
-    program = prices.program
-    chosen = np.zeros(program.kinds, np.bool_)
+    """Return (t,) row types that are near each other, (pairs,) those in use that they give up."""
+    program = duals.program
+    chosen = np.zeros(program.type_count, np.bool_)
     chosen[first] = True
     used = amounts > 0
     rows = np.zeros(program.rows, np.bool_)
     while True:
         before = int(chosen.sum())
         near = np.zeros(program.rows, np.bool_)
-        near[prices.pair_rows[cheap & chosen[prices.pair_types]]] = True
-        joining = np.unique(prices.pair_types[cheap & near[prices.pair_rows]])
+        near[duals.pair_rows[cheap & chosen[duals.pair_types]]] = True
+        joining = np.unique(duals.pair_types[cheap & near[duals.pair_rows]])
         joining = generator.permutation(joining[~chosen[joining]])[:_JOINING]
         chosen[joining] = True
-        rows[prices.pair_rows[used & chosen[prices.pair_types]]] = True
-        moved = used & rows[prices.pair_rows]
-        chosen[prices.pair_types[moved]] = True
+        rows[duals.pair_rows[used & chosen[duals.pair_types]]] = True
+        moved = used & rows[duals.pair_rows]
+        chosen[duals.pair_types[moved]] = True
         if int(amounts[moved].sum()) >= records or int(chosen.sum()) == before:
             return chosen, moved
 
 
 def places_of(
-    prices: PatternDuals, kinds: NDArray[np.int64], part: PatternDuals
+    duals: PatternDuals, types: NDArray[np.int64], part: PatternDuals
 ) -> NDArray[np.int64]:
-    """Return (pairs of the part,) where each pair of a part stands in the whole."""
-    wanted = np.zeros(prices.program.kinds, np.bool_)
-    wanted[kinds] = True
-    whole = np.flatnonzero(wanted[prices.pair_types])
-    # Patterns and kinds of a part keep their order.
-    whole = whole[np.lexsort((prices.pair_types[whole], prices.pair_patterns[whole]))]
+    """Return (pairs of the part,) the place of each pair of a part in the whole."""
+    wanted = np.zeros(duals.program.type_count, np.bool_)
+    wanted[types] = True
+    whole = np.flatnonzero(wanted[duals.pair_types])
+    # Patterns and row types of a part keep their order.
+    whole = whole[np.lexsort((duals.pair_types[whole], duals.pair_patterns[whole]))]
     place = np.empty(len(whole), np.int64)
     place[np.lexsort((part.pair_types, part.pair_patterns))] = whole
     return place

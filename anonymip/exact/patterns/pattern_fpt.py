@@ -130,10 +130,10 @@ class _Guesses:
         self._single_use = recoding_of(columns.problem).single_use
         own = columns.costs[columns.patterns]
         costs = whole_costs(np.append(own, columns.price if self._may_hide else 0.0), t + r + 2)
-        #: (t, r + 1) cost of a record of a kind in a row; out of reach where it does not fit.
+        #: (t, r + 1) cost of a record of a row type in a row; out of reach where it does not fit.
         self._never = int(costs.max(initial=0)) + 1
         self._cost = np.full((t, r + 1), self._never, np.int64)
-        self._cost[columns.kinds, columns.rows] = costs[columns.rows]
+        self._cost[columns.types, columns.rows] = costs[columns.rows]
         if self._may_hide:
             self._cost[:, r] = costs[r]
         self._best_cost: int | None = None
@@ -147,8 +147,8 @@ class _Guesses:
             index = known.assignment.index  # type: ignore[union-attr]
             shown = index != SUPPRESSED
             rows = np.full(len(index), columns.count)
-            rows[shown] = columns.row_of[columns.kind_of[shown], index[shown]]
-            self._best_cost = int(self._cost[columns.kind_of, rows].sum())
+            rows[shown] = columns.row_of[columns.type_of[shown], index[shown]]
+            self._best_cost = int(self._cost[columns.type_of, rows].sum())
         available = np.ones(columns.count + 1, np.bool_)
         self._decide(0, available, 0)
 
@@ -181,24 +181,24 @@ class _Guesses:
         columns = self._columns
         self.assigned += 1
         fits = used & (self._cost < self._never)
-        kinds, rows = np.nonzero(fits)
+        types, rows = np.nonzero(fits)
         least = np.where(used, columns.problem.k, 0)
         least[columns.count] = 0
-        costs = self._cost[kinds, rows]
-        task = RowAssignment(columns.counts, least, kinds, rows, costs.astype(np.float64))
+        costs = self._cost[types, rows]
+        task = RowAssignment(columns.counts, least, types, rows, costs.astype(np.float64))
         amounts = assign_rows(task)
         if amounts is None:
             return
         total = int((amounts * costs).sum())
         if self._best_cost is None or total < self._best_cost:
-            self._best_cost, self.best = total, self._patterns(kinds, rows, amounts)
+            self._best_cost, self.best = total, self._patterns(types, rows, amounts)
 
     def _patterns(
-        self, kinds: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.int64]
+        self, types: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.int64]
     ) -> Patterns:
         patterns = np.append(self._columns.patterns, SUPPRESSED)
-        order = np.argsort(self._columns.kind_of, kind="stable")
+        order = np.argsort(self._columns.type_of, kind="stable")
         index = np.empty(len(order), np.int32)
-        # Pairs stand by kind, as the records do in this order.
+        # Pairs ascend by row type, as the records do in this order.
         index[order] = np.repeat(patterns[rows], amounts)
         return Patterns(index)

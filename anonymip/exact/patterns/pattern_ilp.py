@@ -12,8 +12,8 @@ from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError
 from anonymip.exact.model_run import ModelRun
 from anonymip.exact.patterns.more_rows import with_most_rows
-from anonymip.exact.patterns.pricing import columns_within
 from anonymip.exact.patterns.proof import prove
+from anonymip.exact.patterns.reduced_cost_fixing import columns_within
 from anonymip.exact.patterns.trust import TrustOfPatterns
 from anonymip.exact.trust import Trust
 from anonymip.exact.warm_starts import find_start
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 _FORMULATIONS = ("auto", "pattern", "pattern-strong", "parts")
 _STARTS: dict[str, Callable[..., Solution]] = {"greedy": pattern_greedy, "search": pattern_search}
 _SECOND_GOALS = ("none", "rows")
-#: Up to so many pairs of a type and an output row the strong model is solved as it stands; with so
+#: Up to so many pairs of a type and an output row the strong model is solved as it is; with so
 #: many times as many types under patterns they are not counted.
 _FEW_PAIRS, _UNCOUNTED = 2_000, 20
-#: Share of the time that prices for leaving out output rows may take.
-_PRICING = 0.2
+#: Share of the time that duals for leaving out output rows may take.
+_DUALS = 0.2
 
 
 def pattern_ilp(
@@ -64,14 +64,14 @@ def pattern_ilp(
         With patterns as its recoding.
     formulation
         ``"pattern"``: the ILP of the paper; ``"pattern-strong"``: with the same optimum and a much
-        better relaxation, and without the output rows that prices of records rule out; ``"parts"``:
-        prices, parts that share no output row, and small restricted MIPs, for large tables
-        without single use and diversity; where k is 2 or 3, with prices of triples of records
+        better relaxation, and without the output rows that duals of records rule out; ``"parts"``:
+        duals, parts that share no output row, and small restricted MIPs, for large tables
+        without single use and diversity; where k is 2 or 3, with duals of triples of records
         too; ``"auto"``: parts where they are possible and the table is not tiny, else the strong
         model.
     second_goal
         ``"rows"``: once the least loss is proven, the most output rows among releases of this loss
-        are asked for in a second solve, since many small classes tell more than few large ones;
+        are asked for in a second solve, since many small classes say more than few large ones;
         ``"none"``: any release of least loss will do.
     warm_start
         ``"greedy"``; ``"search"``, which improves that by local search; or ``"none"``.
@@ -188,7 +188,7 @@ def _solved(run: ModelRun, formulation: str) -> Solution:
     if formulation == "pattern-strong":
         columns = strong_columns(problem)
         if incumbent is not None:
-            columns, bound = _priced(run, columns, incumbent)
+            columns, bound = _without_costly_rows(run, columns, incumbent)
         choices["columns"] = columns
         size = len(columns.rows)
     else:
@@ -204,11 +204,11 @@ def _solved(run: ModelRun, formulation: str) -> Solution:
     return run.solve(make, bound)
 
 
-def _priced(
+def _without_costly_rows(
     run: ModelRun, columns: PatternColumns, incumbent: Solution
 ) -> tuple[PatternColumns, Bound]:
     """Return the columns that are left below the start, and a bound."""
-    left, bound = columns_within(columns, incumbent.objective, run.budget.share(_PRICING))
+    left, bound = columns_within(columns, incumbent.objective, run.budget.share(_DUALS))
     run.trace.append(
         f"{len(left.rows):,} of {len(columns.rows):,} pairs of a type and an output row are left"
     )

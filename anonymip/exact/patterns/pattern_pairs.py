@@ -14,7 +14,7 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILURES, what_failed
-from anonymip.exact.patterns.groups import (
+from anonymip.exact.patterns.pairs_and_triples import (
     RecordPairs,
     SmallGroups,
     pairs_with_duals,

@@ -1,4 +1,4 @@
-"""Pattern problems of real size, solved to proven optimality part by part."""
+"""Pattern problems of real size, solved to proven optimality component by component."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_pro
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILURES, what_failed
-from anonymip.exact.patterns.parts import PatternPart, greedy_amounts, parts_of
-from anonymip.exact.patterns.unassigned import enough_lone
+from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
+from anonymip.exact.patterns.unassigned import fill_relaxed_pattern
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.rows.output_rows import OutputRows, output_rows, recoding_of
@@ -26,9 +26,9 @@ from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
 
-#: Share of the time that the ascent of prices may take.
+#: Share of the time that the ascent of duals may take.
 _ASCENT = 0.4
-#: Every part gets so many seconds if they are left.
+#: Every component gets so many seconds if they are left.
 _SECONDS_A_PART = 5.0
 
 
@@ -45,12 +45,12 @@ def prove(
     """Return a best release by patterns, and the proof of it as far as time goes.
 
     The pattern of stars only is relaxed, as if it needed no k records; what is left falls into
-    parts that share no output row. The Lagrangian bound gives prices, which prove many parts
+    components that share no output row. The Lagrangian bound gives duals, which prove many of them
     optimal at once and rule out most rows of others; restricted MIPs solve what is left.
-    For k of 2 and 3 a part with many pairs first gets prices of triples of records too (subset-row
-    inequalities [1]_), and MIPs on groups of k to 2k - 1 records.
+    For k of 2 and 3 a component with many pairs first gets duals of triples of records too
+    (subset-row inequalities [1]_), and MIPs on groups of k to 2k - 1 records.
 
-    If the records under stars only are none or at least k, the parts together are an optimal
+    If the records under stars only are none or at least k, the components together are an optimal
     release. If not, they are a bound still, the cheapest further records are put under stars only,
     and where that costs more than the bound the problem is solved as a whole.
 
@@ -72,7 +72,7 @@ def prove(
     Raises
     ------
     InputError
-        If the problem has rules that the parts do not know.
+        If the problem has rules that the components do not know.
     NoSolution
         If no release exists, or none was found in time.
     SolverError
@@ -96,12 +96,12 @@ def prove(
     options = SolverOptions(relative_gap=gap, threads=threads, seed=seed)
     rows = output_rows(problem)
     found = _solve(pattern_program(problem, rows), solver, options, gap, budget)
-    lone = found.program.lone
-    if lone >= 0 and 0 < found.left < problem.k:
+    relaxed_pattern = found.program.relaxed_pattern
+    if relaxed_pattern >= 0 and 0 < found.left < problem.k:
         found.trace.append(
             f"the parts leave {found.left} records under stars only, fewer than k = {problem.k}"
         )
-        enough_lone(found.parts, problem.k)
+        fill_relaxed_pattern(found.components, problem.k)
         closed = proves_optimal(problem, found.upper, found.lower, strict=True)
         if not closed and budget.stop_reason() is None:
             found = _whole(problem, rows, found, solver, options, gap, budget)
@@ -110,14 +110,14 @@ def prove(
 
 @dataclass(eq=False)
 class _Found:
-    """The parts of a program and what is known of them.
+    """The components of a program and what is known of them.
 
     `elsewhere` is a bound by other means, `by_report` whether a solver reports it, `tripled`
-    whether it is by prices of triples; `failed` is what a solver that failed said last.
+    whether it is by duals of triples; `failed` is what a solver that failed reported last.
     """
 
     program: PatternProgram
-    parts: list[PatternPart]
+    components: list[PatternComponent]
     trace: list[str]
     solver: str | None
     elsewhere: float = -np.inf
@@ -127,11 +127,11 @@ class _Found:
 
     @property
     def by_solver(self) -> bool:
-        return self.by_report or any(part.by_solver for part in self.parts)
+        return self.by_report or any(component.by_solver for component in self.components)
 
     @property
     def by_triples(self) -> bool:
-        return self.tripled or any(part.by_triples for part in self.parts)
+        return self.tripled or any(component.by_triples for component in self.components)
 
     @property
     def method(self) -> str:
@@ -142,23 +142,25 @@ class _Found:
 
     @property
     def lower(self) -> float:
-        return max(self.elsewhere, fsum(part.lower for part in self.parts))
+        return max(self.elsewhere, fsum(component.lower for component in self.components))
 
     @property
     def upper(self) -> float:
-        return fsum(part.upper for part in self.parts)
+        return fsum(component.upper for component in self.components)
 
     @property
     def left(self) -> int:
         """Number of records without companions."""
-        if any(part.amounts is None for part in self.parts):
+        if any(component.amounts is None for component in self.components):
             return 0
-        return self.program.records - sum(int(_amounts(part).sum()) for part in self.parts)
+        return self.program.records - sum(
+            int(_amounts(component).sum()) for component in self.components
+        )
 
 
-def _amounts(part: PatternPart) -> NDArray[np.int64]:
-    assert part.amounts is not None
-    return part.amounts
+def _amounts(component: PatternComponent) -> NDArray[np.int64]:
+    assert component.amounts is not None
+    return component.amounts
 
 
 def _solve(
@@ -168,16 +170,16 @@ def _solve(
     gap: float,
     budget: Budget,
 ) -> _Found:
-    prices = _prices(program, budget)
-    parts = parts_of(prices)
-    found = _Found(program, parts, [], None)
-    open_ = [part for part in parts if not part.closed]
+    duals = _duals(program, budget)
+    components = components_of(duals)
+    found = _Found(program, components, [], None)
+    open_ = [component for component in components if not component.closed]
     found.trace.append(
-        f"{program.pairs:,} pairs of {program.kinds:,} kinds of records and their output rows; "
-        f"{len(open_):,} parts are not proven optimal by prices"
+        f"{program.pairs:,} pairs of {program.type_count:,} row types and their output rows; "
+        f"{len(open_):,} parts are not proven optimal by duals"
     )
-    weights = [float(part.pairs) ** 1.5 for part in open_]
-    for at, part in enumerate(open_):
+    weights = [float(component.pairs) ** 1.5 for component in open_]
+    for at, component in enumerate(open_):
         if budget.stop_reason() is not None or np.isinf(found.lower):
             break
         if np.isfinite(found.upper) and found.upper - found.lower <= gap * abs(found.upper):
@@ -185,9 +187,9 @@ def _solve(
         budget.report("proving parts", done=at, total=len(open_), bound=found.lower)
         share = _share(budget, weights[at] / sum(weights[at:]))
         try:
-            found.solver = part.solve(solver, options, share) or found.solver
+            found.solver = component.solve(solver, options, share) or found.solver
         except FAILURES as failure:
-            # What is known of this part stays: its release by heuristics, its bound by prices.
+            # What is known of this component stays: its release by heuristics, its bound by duals.
             found.failed = what_failed(failure)
     return found
 
@@ -199,8 +201,8 @@ def _share(budget: Budget, fraction: float) -> Budget:
     return budget.renewed(max(min(left, _SECONDS_A_PART), fraction * left, 1e-3))
 
 
-def _prices(program: PatternProgram, budget: Budget) -> PatternDuals:
-    """Return good prices; those of the row bound where these are enough."""
+def _duals(program: PatternProgram, budget: Budget) -> PatternDuals:
+    """Return good duals; those of the row bound where these are enough."""
     plain = pattern_duals(program, program.cheapest)
     amounts = greedy_amounts(plain)
     upper = np.inf if amounts is None else loss_of(plain, amounts)
@@ -247,8 +249,8 @@ def _solution(
 ) -> Solution:
     """Return the checked solution."""
     assignment = None
-    lone_fits = found.program.lone < 0 or not 0 < found.left < problem.k
-    if lone_fits and all(part.amounts is not None for part in found.parts):
+    relaxed_fits = found.program.relaxed_pattern < 0 or not 0 < found.left < problem.k
+    if relaxed_fits and all(component.amounts is not None for component in found.components):
         assignment = _patterns(problem, rows, found)
     if start is not None and (assignment is None or start.objective <= found.upper):
         assert isinstance(start.assignment, Patterns)
@@ -307,25 +309,25 @@ def _kept(
 
 
 def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:
-    """Hand the records of each kind out to patterns, in their order."""
+    """Hand the records of each row type out to patterns, in their order."""
     program = found.program
-    kinds, patterns, amounts = [], [], []
+    types, patterns, amounts = [], [], []
     left = program.counts.copy()
-    for part in found.parts:
-        prices, taken = part.prices, _amounts(part)
+    for component in found.components:
+        duals, taken = component.duals, _amounts(component)
         used = np.flatnonzero(taken)
-        own = part.kinds[prices.pair_types[used]]
-        kinds.append(own)
-        patterns.append(prices.program.patterns[prices.pair_patterns[used]])
+        own = component.types[duals.pair_types[used]]
+        types.append(own)
+        patterns.append(duals.program.patterns[duals.pair_patterns[used]])
         amounts.append(taken[used])
         np.subtract.at(left, own, taken[used])
-    kinds.append(np.arange(program.kinds))
-    patterns.append(np.full(program.kinds, program.lone, np.int64))
+    types.append(np.arange(program.type_count))
+    patterns.append(np.full(program.type_count, program.relaxed_pattern, np.int64))
     amounts.append(left)
-    kind, pattern = np.concatenate(kinds), np.concatenate(patterns)
-    order = np.argsort(kind, kind="stable")
+    row_type, pattern = np.concatenate(types), np.concatenate(patterns)
+    order = np.argsort(row_type, kind="stable")
     given = np.repeat(pattern[order], np.concatenate(amounts)[order])
-    records = np.argsort(program.kind_of[rows.types.inverse], kind="stable")
+    records = np.argsort(program.type_of[rows.types.inverse], kind="stable")
     index = np.empty(problem.n, np.int32)
     index[records] = given
     return Patterns(index)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonymip.exact.patterns.parts import PatternPart
+from anonymip.exact.patterns.components import PatternComponent
 
 
-def enough_lone(parts: Sequence[PatternPart], k: int) -> None:
+def fill_relaxed_pattern(components: Sequence[PatternComponent], k: int) -> None:
     """Take records out of their rows until k are in none, at little loss.
 
     Rows with more than k records give some away; otherwise a row is given up as a whole. Each time
@@ -17,7 +17,7 @@ def enough_lone(parts: Sequence[PatternPart], k: int) -> None:
 
     Parameters
     ----------
-    parts
+    components
         With a release each, which is changed.
     k
         Records that are to be in no row.
@@ -26,24 +26,24 @@ def enough_lone(parts: Sequence[PatternPart], k: int) -> None:
     -----
     Complexity: O(k) times the number of pairs in use.
     """
-    program = parts[0].prices.program
-    taken = [part.amounts for part in parts if part.amounts is not None]
+    program = components[0].duals.program
+    taken = [component.amounts for component in components if component.amounts is not None]
     used = [np.flatnonzero(own) for own in taken]
     amounts = np.concatenate([own[at] for own, at in zip(taken, used, strict=True)])
     extra = program.price - np.concatenate(
         [
-            part.prices.program.costs[part.prices.pair_patterns[at]]
-            for part, at in zip(parts, used, strict=True)
+            component.duals.program.costs[component.duals.pair_patterns[at]]
+            for component, at in zip(components, used, strict=True)
         ]
     )
-    offsets = np.cumsum([0, *(part.prices.program.rows for part in parts)])
+    offsets = np.cumsum([0, *(component.duals.program.rows for component in components)])
     rows = np.concatenate(
         [
-            part.prices.pair_rows[at] + offset
-            for part, at, offset in zip(parts, used, offsets[:-1], strict=True)
+            component.duals.pair_rows[at] + offset
+            for component, at, offset in zip(components, used, offsets[:-1], strict=True)
         ]
     )
-    records = sum(part.prices.program.records for part in parts)
+    records = sum(component.duals.program.records for component in components)
     while (needed := k - (records - int(amounts.sum()))) > 0:
         held = np.bincount(rows, weights=amounts, minlength=offsets[-1]).astype(np.int64)
         spare = np.minimum(amounts, held[rows] - k)
@@ -56,6 +56,6 @@ def enough_lone(parts: Sequence[PatternPart], k: int) -> None:
         else:
             amounts[rows == row] = 0
     cuts = np.cumsum([len(at) for at in used])[:-1]
-    for part, at, own in zip(parts, used, np.split(amounts, cuts), strict=True):
-        part.amounts = np.zeros(part.pairs, np.int64)
-        part.amounts[at] = own
+    for component, at, own in zip(components, used, np.split(amounts, cuts), strict=True):
+        component.amounts = np.zeros(component.pairs, np.int64)
+        component.amounts[at] = own

@@ -230,6 +230,7 @@ def is_diverse(state: OpenRows, row: int) -> bool:
     for c in range(len(state.kinds)):
         begin, end = state.starts[c], state.starts[c + 1]
         if state.kinds[c] == _SHARES:
+            # Enough distinct values, and none too frequent.
             held = largest = 0
             for value in range(begin, end):
                 count = state.tallies[row, value]
@@ -238,6 +239,8 @@ def is_diverse(state: OpenRows, row: int) -> bool:
             if held < rule[_DISTINCT] or largest * rule[_NUMERATOR] > size * rule[_DENOMINATOR]:
                 return False
         else:
+            # Closeness in whole numbers: differences of shares times size and records; on a
+            # line their running sum is added up, elsewhere each one by itself.
             steps, difference, distance = 2, 0, 0
             if state.kinds[c] == _ORDERED:
                 steps = max(1, end - begin - 1)

@@ -13,7 +13,7 @@ from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, patter
 from anonymip.heuristics.patterns.packed_rows import PackedRows, pack_rows
 from anonymip.heuristics.patterns.row_moves import gathering
 from anonymip.heuristics.patterns.shared_rows import share_rows
-from anonymip.heuristics.patterns.unassigned_records import gather_under_stars, house_lone
+from anonymip.heuristics.patterns.unassigned_records import gather_under_stars, place_unassigned
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.problem import Problem
 from anonymip.recodings.patterns import PatternGuided
@@ -227,7 +227,7 @@ class PatternGreedy:
             single=self.recoding.single_use,
         )
         # Without time only rows in use and that of stars are looked at.
-        house_lone(state, work, budget)
+        place_unassigned(state, work, budget)
         unassigned = np.flatnonzero(state.row_of < 0)
         if len(unassigned) and np.isinf(self.price):
             all_stars = np.flatnonzero(self.stars.all(axis=1))

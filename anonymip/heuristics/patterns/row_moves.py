@@ -169,6 +169,7 @@ def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> 
             continue
         shown = state.masks[pattern]
         groups = group_rows(state.words, shown, records, count, group, table, first)
+        # Sort the records by group: those of a group are members[sums[g] : sums[g + 1]].
         sums[: groups + 1] = 0
         for at in range(n):
             if group[at] >= 0:
@@ -182,6 +183,7 @@ def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> 
             if group[at] >= 0:
                 members[ends[group[at]]] = records[at]
                 ends[group[at]] += 1
+        # A new row needs k records; a row in use takes any.
         for number in range(groups):
             begin, end = sums[number], sums[number + 1]
             if end - begin >= numbers[K] or state.used[pattern] > 0:
@@ -204,6 +206,7 @@ def gather(
     numbers[_MARKS] += 1
     mark = numbers[_MARKS]
     target, count, came, gain = -1, 0, 0, 0.0
+    # Mark the group and count its members by row; the pattern's own row, if in use, is the target.
     for record in members:
         work.marks[record] = mark
         row = state.row_of[record]
@@ -223,6 +226,7 @@ def gather(
     if possible and target < 0 and state.free[0] == 0:
         possible = False
     if possible:
+        # A costlier row gives what it can spare beyond its k, or all of it if that gains more.
         for at in range(count):
             row = touched[at]
             saved = costs[rows[row, PATTERN]] - cost
@@ -240,13 +244,15 @@ def gather(
             gain += spare * saved
             came += spare
             taken[row] = spare
+        # A new row that these leave below k fills up with the members who lose least.
         if target < 0 and came < k:
-            short, price = _fill_up(state, work, cost, count, k - came, mark, gain)
-            gain -= price
+            short, lost = _fill_up(state, work, cost, count, k - came, mark, gain)
+            gain -= lost
             possible = not short
     done = 0.0
     if possible and gain > least:
         done = gain if _carry_out(state, work, pattern, target, members, count, mark) else 0.0
+    # Clear the counters for the next group.
     for at in range(count):
         found[touched[at]] = 0
         taken[touched[at]] = 0
@@ -320,7 +326,8 @@ def _fill_up(
     """
     rows, k = state.rows, work.numbers[K]
     found, taken, touched = work.found, work.taken, work.touched
-    price = 0.0
+    lost = 0.0
+    # First what other rows can spare, from the row that loses least for each record.
     while needed > 0:
         best, least = -1, np.inf
         for at in range(count):
@@ -334,7 +341,8 @@ def _fill_up(
         more = min(needed, min(found[best], rows[best, SIZE] - k) - taken[best])
         taken[best] += more
         needed -= more
-        price += more * least
+        lost += more * least
+    # Then whole rows, by what giving one up loses for each record that is needed.
     while needed > 0:
         best, least, total = -1, np.inf, 0.0
         for at in range(count):
@@ -342,18 +350,18 @@ def _fill_up(
             more = found[row] - taken[row]
             if more > 0 and work.marks[len(state.row_of) + row] != mark:
                 loss = more * (cost - work.costs[rows[row, PATTERN]])
-                loss += _leaving(state, work, row, mark, most - price - loss)
+                loss += _leaving(state, work, row, mark, most - lost - loss)
                 if loss < least * min(more, needed):
                     best, least, total = row, loss / min(more, needed), loss
         if best < 0:
-            return True, price
+            return True, lost
         _give_up(state, work, best, mark)
         needed -= found[best] - taken[best]
         taken[best] = found[best]
-        price += total
-        if price > most:
-            return True, price
-    return False, price
+        lost += total
+        if lost > most:
+            return True, lost
+    return False, lost
 
 
 @kernel
@@ -372,6 +380,7 @@ def _carry_out(
     if opened:
         target = open_row(state, pattern)
     moved = 0
+    # Members come first: unassigned ones that gain, and as many of each row as were counted on.
     for record in members:
         row = state.row_of[record]
         if row == target:
@@ -385,6 +394,7 @@ def _carry_out(
             log[moved, 0], log[moved, 1] = record, row
             moved += 1
             move(state, record, target)
+    # The other records of rows given up go where it was found that they fit.
     for at in range(count):
         row = work.touched[at]
         if work.marks[n + row] == mark:
@@ -394,6 +404,7 @@ def _carry_out(
                 log[moved, 0], log[moved, 1] = record, row
                 moved += 1
                 move(state, record, other)
+    # Every row that changed must keep the diversity; if one does not, all is undone in reverse.
     if len(state.kinds) > 0:
         good = is_diverse(state, target)
         for at in range(moved):
@@ -409,6 +420,7 @@ def _carry_out(
             if opened:
                 close_row(state, target)
             return False
+    # Rows that have lost all records close; only after the check, as an undone move needs them.
     for at in range(count):
         if rows[work.touched[at], SIZE] == 0:
             close_row(state, work.touched[at])

@@ -163,10 +163,12 @@ def group_rows(
     count = 0
     for at in range(len(rows)):
         row = rows[at]
+        # Hash what the row shows.
         mixed = np.uint64(0)
         for w in range(len(shown)):
             mixed = (mixed ^ (words[row, w] & shown[w])) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(32)
+        # Probe until an empty place or a group that shows the same; the bits themselves decide.
         place = mixed & bits
         while True:
             number = table[place]
@@ -213,12 +215,14 @@ def _share(
         groups = group_rows(
             packed.words, packed.masks[pattern], rows, len(rows), group, space.table, space.first
         )
+        # Records of each group; under single use only the largest one counts.
         sums[:groups] = 0
         for at in range(len(rows)):
             sums[group[at]] += counts[rows[at]]
         only = -1
         if single:
             only = int(np.argmax(sums[:groups]))
+        # Rows of groups that reach k leave; the others close up in front.
         kept = 0
         for at in range(len(rows)):
             row, number = rows[at], group[at]

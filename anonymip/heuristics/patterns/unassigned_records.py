@@ -25,7 +25,7 @@ from anonymip.runtime.stepping import run_in_steps
 LEAST_GAIN = 1e-9
 
 
-def house_lone(state: OpenRows, work: Gathering, budget: Budget) -> None:
+def place_unassigned(state: OpenRows, work: Gathering, budget: Budget) -> None:
     """Find rows for records in none, the cheapest first; some may be left.
 
     A record joins the cheapest row in use that it fits, unless a row of its own, filled by records

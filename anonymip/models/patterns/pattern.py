@@ -21,12 +21,12 @@ The formulation ``pattern`` is this. ``pattern-strong`` has the same optimum and
 - keeps of instances that the same records may become the cheapest: the records of the others may
   move there, which fills it no less. Not so under single use, where the pattern may be needed
   elsewhere;
-- links every pair apart, :math:`x_{ij} \le n_i u_{jl}`. Summed over i this implies (6), since the
-  n_i of an instance add up to n at most. The other way round it does not: in the relaxation (6)
-  lets :math:`u = \sum x / n` stand for a row in use, and as (7) asks for no more than
-  :math:`\sum x \ge k u`, every assignment of records to instances, however few, has some u. The
-  bound of ``pattern`` is what all records lose under the cheapest pattern; that of
-  ``pattern-strong`` is the best that Lagrangian prices of records reach;
+- links every pair by a row of its own, :math:`x_{ij} \le n_i u_{jl}`. Summed over i this implies
+  (6), since the n_i of an instance add up to n at most. The other way round it does not: in the
+  relaxation (6) lets :math:`u = \sum x / n` stand for a row in use, and as (7) asks for no more
+  than :math:`\sum x \ge k u`, every assignment of records to instances, however few, has some u.
+  The bound of ``pattern`` is what all records lose under the cheapest pattern; that of
+  ``pattern-strong`` is the best that duals of records reach;
 - has continuous x where no diversity is asked for. For fixed u, (7), (8) and the bounds on x are a
   transportation problem: each x stands in one row of (7) and one of (8), so the matrix is totally
   unimodular and a best x is whole (:mod:`.row_assignment`). The least loss over all u is therefore
@@ -157,8 +157,8 @@ def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.C
     model.context = columns
     first = columns.first.tolist()
     patterns = columns.patterns[columns.rows].tolist()
-    pairs = list(zip(columns.first[columns.kinds].tolist(), patterns, strict=True))
-    most = dict(zip(pairs, columns.counts[columns.kinds].tolist(), strict=True))
+    pairs = list(zip(columns.first[columns.types].tolist(), patterns, strict=True))
+    most = dict(zip(pairs, columns.counts[columns.types].tolist(), strict=True))
     model.types = pyo.Set(
         initialize=first, doc="types of identical records, each named by its first one"
     )

@@ -18,15 +18,15 @@ from anonymip.recodings.rows.output_rows import (
     suppression_cost,
 )
 
-#: Pairs of a kind and an output row that a model may have.
+#: Pairs of a row type and an output row that a model may have.
 MAX_PAIRS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class PatternColumns:
-    """The pairs of a kind of records and an output row that it may become.
+    """The pairs of a row type and an output row that it may become.
 
-    A *kind* is a row type, or under a rule of diversity a row type with the same sensitive values.
+    Under a rule of diversity records of a row type have the same sensitive values too.
     Output rows are the *instances* of patterns.
 
     Parameters
@@ -34,17 +34,17 @@ class PatternColumns:
     problem
         What is modelled.
     counts, first
-        (t,) int64, records of each kind, and the first of them.
-    kind_of
-        (n,) int64, kind of each record.
+        (t,) int64, records of each row type, and the first of them.
+    type_of
+        (n,) int64, row type of each record.
     costs
         (p,) float64, cost of a record under each pattern.
     patterns
         (r,) int64, pattern of each output row.
     row_of
-        (t, p) int32, output row that a kind becomes under a pattern; -1 for none. Rows that stand
-        for others have another pattern than the one asked for.
-    kinds, rows
+        (t, p) int32, output row that a row type becomes under a pattern; -1 for none. Rows that
+        stand for others have another pattern than the one asked for.
+    types, rows
         (e,) int64, the pairs, by row.
     price
         Cost of a record that is suppressed as a whole; infinite where that is not allowed.
@@ -53,11 +53,11 @@ class PatternColumns:
     problem: Problem
     counts: NDArray[np.int64]
     first: NDArray[np.int64]
-    kind_of: NDArray[np.int64]
+    type_of: NDArray[np.int64]
     costs: NDArray[np.float64]
     patterns: NDArray[np.int64]
     row_of: NDArray[np.int32]
-    kinds: NDArray[np.int64]
+    types: NDArray[np.int64]
     rows: NDArray[np.int64]
     price: float
 
@@ -74,7 +74,7 @@ class PatternColumns:
     @cached_property
     def names(self) -> list[tuple[int, int]]:
         """Pattern of each row, and the first record that may become it."""
-        leading = self.first[self.kinds[self.starts[:-1]]]
+        leading = self.first[self.types[self.starts[:-1]]]
         return list(zip(self.patterns.tolist(), leading.tolist(), strict=True))
 
     def refuse_many(self) -> None:
@@ -87,15 +87,15 @@ class PatternColumns:
         """
         if len(self.rows) > MAX_PAIRS:
             raise InputError(
-                f"the pattern model has {len(self.rows):,} pairs of a kind of records and an "
-                f"output row, more than {MAX_PAIRS:,}",
+                f"the pattern model has {len(self.rows):,} pairs of a row type and an output "
+                f"row, more than {MAX_PAIRS:,}",
                 remedy="Use pattern-ilp with the formulation parts, pattern-greedy, or a mask with "
                 "fewer patterns",
             )
 
     def of_row(self, row: int) -> NDArray[np.int64]:
-        """Return the kinds that may become a row, ascending."""
-        return self.kinds[self.starts[row] : self.starts[row + 1]]
+        """Return the row types that may become a row, ascending."""
+        return self.types[self.starts[row] : self.starts[row + 1]]
 
 
 def pattern_columns(
@@ -128,7 +128,7 @@ def pattern_columns(
     """
     recoding = recoding_of(problem)
     found = output_rows(problem, least=least)
-    kind_of, first = _kinds(problem, found.types.inverse)
+    type_of, first = _row_types(problem, found.types.inverse)
     row_of = found.row_of[found.types.inverse[first]]
     if merged and not recoding.single_use:
         costs = found.costs[found.pattern_of]
@@ -144,34 +144,34 @@ def pattern_columns(
     number[kept] = np.arange(len(kept), dtype=np.int32)
     row_of = number[row_of]
     price = suppression_cost(problem)
-    kinds, patterns = np.nonzero(row_of >= 0)
-    pairs = np.sort(row_of[kinds, patterns].astype(np.int64) * len(first) + kinds)
+    types, patterns = np.nonzero(row_of >= 0)
+    pairs = np.sort(row_of[types, patterns].astype(np.int64) * len(first) + types)
     if merged:
-        # A kind comes to a row once for each of the rows that it stands for.
+        # A row type comes to a row once for each of the rows that it stands for.
         pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
-    rows, kinds = np.divmod(pairs, len(first))
+    rows, types = np.divmod(pairs, len(first))
     if np.isinf(price):
-        isolated = np.bincount(kinds, minlength=len(first)) == 0
+        isolated = np.bincount(types, minlength=len(first)) == 0
         if isolated.any():
             refuse_unshared(problem, int(first[isolated].min()))
     return PatternColumns(
         problem,
-        np.bincount(kind_of),
+        np.bincount(type_of),
         first,
-        kind_of,
+        type_of,
         found.costs,
         found.pattern_of[kept].astype(np.int64),
         row_of,
-        kinds,
+        types,
         rows,
         price,
     )
 
 
-def _kinds(
+def _row_types(
     problem: Problem, type_of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the kind of each record, and the first record of each kind."""
+    """Return the row type of each record, and the first record of each."""
     marks = type_of[:, None]
     if problem.diversity is not None:
         marks = np.concatenate([marks, problem.microdata.sensitive_codes], axis=1)

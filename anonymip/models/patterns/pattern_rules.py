@@ -11,7 +11,7 @@ r"""Rules for the output rows of the pattern models beside k: diversity, single 
 ``single_use``        each pattern has at most one output row in use
 ====================  ========================================================================
 
-Under a diversity, kinds of records are row types with the same sensitive values. Rows about values
+Under a diversity, records of a row type have the same sensitive values too. Rows about values
 make the matrix other than that of a transportation problem, so ``assigned`` is then integer.
 """
 
@@ -55,15 +55,15 @@ def rules_size(columns: PatternColumns) -> int:
 def _values_of_rows(
     columns: PatternColumns,
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield output row, sensitive column, and the values of the kinds that may become the row."""
+    """Yield output row, sensitive column, and the values of the types that may become the row."""
     codes = columns.problem.microdata.sensitive_codes[columns.first].astype(np.int64)
     for row in range(columns.count):
         for column in range(codes.shape[1]):
             yield row, column, codes[columns.of_row(row), column]
 
 
-def _records(model: Any, kinds: NDArray[np.int64], pattern: int) -> list[Any]:
-    return [model.assigned[i, pattern] for i in model.context.first[kinds].tolist()]
+def _records(model: Any, types: NDArray[np.int64], pattern: int) -> list[Any]:
+    return [model.assigned[i, pattern] for i in model.context.first[types].tolist()]
 
 
 def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
@@ -77,16 +77,16 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
         pyo.Any, doc="no sensitive value makes up more than 1/l of an output row [records]"
     )
     for row, column, values in _values_of_rows(columns):
-        name, kinds = columns.names[row], columns.of_row(row)
+        name, types = columns.names[row], columns.of_row(row)
         for value in np.unique(values).tolist():
             alike = values == value
             # A value too rare to fill its share of the smallest row never breaks the rule.
-            if numerator * int(columns.counts[kinds[alike]].sum()) <= (
+            if numerator * int(columns.counts[types[alike]].sum()) <= (
                 denominator * columns.problem.k
             ):
                 continue
             coefficients = denominator - numerator * alike.astype(np.float64)
-            body = linear(0.0, coefficients.tolist(), _records(model, kinds, name[0]))
+            body = linear(0.0, coefficients.tolist(), _records(model, types, name[0]))
             model.diverse[(*name, column, value)] = (0.0, body, None)
 
 
@@ -115,10 +115,10 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
         pyo.Any, doc="a row in use holds at least so many sensitive values"
     )
     for row, column, values in found:
-        name, kinds, held = columns.names[row], columns.of_row(row), []
+        name, types, held = columns.names[row], columns.of_row(row), []
         for value in np.unique(values).tolist():
             variable = model.holds[(*name, column, value)]
-            records = _records(model, kinds[values == value], name[0])
+            records = _records(model, types[values == value], name[0])
             model.holds_value[(*name, column, value)] = (
                 0.0,
                 linear(0.0, [1.0] * len(records) + [-1.0], [*records, variable]),
@@ -160,10 +160,10 @@ def _add_closeness(model: pyo.ConcreteModel) -> None:
     model.apart_below = pyo.Constraint(model.table_values, doc="shares below those in the table")
     model.close = pyo.Constraint(pyo.Any, doc="an output row is t-close to the table")
     for row, name in enumerate(columns.names):
-        kinds = columns.of_row(row)
-        records = _records(model, kinds, name[0])
+        types = columns.of_row(row)
+        records = _records(model, types, name[0])
         for column, scale in enumerate(scales):
-            differences = _differences(scale, scale.codes[columns.first[kinds]])
+            differences = _differences(scale, scale.codes[columns.first[types]])
             apart = [model.apart[(*name, column, value)] for value in range(len(scale.totals))]
             for value, difference in enumerate(differences):
                 ends = [apart[value], *records]
@@ -188,7 +188,7 @@ def _add_closeness(model: pyo.ConcreteModel) -> None:
 
 
 def _differences(scale: SensitiveScale, values: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (values, kinds) what a record of each kind adds to how far each share is off."""
+    """Return (values, types) what a record of each row type adds to how far each share is off."""
     n, wanted = int(scale.totals.sum()), np.arange(len(scale.totals))[:, None]
     added = n * (values[None, :] == wanted) - scale.totals[:, None]
     return (np.cumsum(added, axis=0) if scale.ordered else added).astype(np.float64)
@@ -216,10 +216,10 @@ def set_rule_values(model: Any, amounts: NDArray[np.int64]) -> None:
         assert diversity is not None
         scales = sensitive_scales(columns.problem.microdata, ordered=diversity.ordered)
         for row, name in enumerate(columns.names):
-            kinds = columns.of_row(row)
+            types = columns.of_row(row)
             taken = amounts[columns.starts[row] : columns.starts[row + 1]]
             for column, scale in enumerate(scales):
-                off = _differences(scale, scale.codes[columns.first[kinds]]) @ taken
+                off = _differences(scale, scale.codes[columns.first[types]]) @ taken
                 for value, distance in enumerate(np.abs(off).tolist()):
                     model.apart[(*name, column, value)].set_value(distance)
 

@@ -33,16 +33,16 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     columns.problem.recoding.check(columns.problem, assignment)
     index = assignment.index
     shown = np.flatnonzero(index != SUPPRESSED)
-    kinds = columns.kind_of[shown]
-    rows = columns.row_of[kinds, index[shown]]
+    types = columns.type_of[shown]
+    rows = columns.row_of[types, index[shown]]
     if (rows < 0).any():
         raise InputError(
             "the model has not all output rows of the start", remedy="Build it with all rows"
         )
     t = len(columns.counts)
-    pairs = rows.astype(np.int64) * t + kinds
+    pairs = rows.astype(np.int64) * t + types
     amounts = np.zeros(len(columns.rows), np.int64)
-    np.add.at(amounts, np.searchsorted(columns.rows * t + columns.kinds, pairs), 1)
+    np.add.at(amounts, np.searchsorted(columns.rows * t + columns.types, pairs), 1)
     for variable, amount in zip(model.assigned.values(), amounts.tolist(), strict=True):
         variable.set_value(amount)
     in_use = np.zeros(columns.count, np.bool_)
@@ -50,7 +50,7 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     for variable, used in zip(model.used.values(), in_use.tolist(), strict=True):
         variable.set_value(int(used))
     if np.isfinite(columns.price):
-        hidden = np.bincount(columns.kind_of[index == SUPPRESSED], minlength=t)
+        hidden = np.bincount(columns.type_of[index == SUPPRESSED], minlength=t)
         for variable, amount in zip(model.suppressed.values(), hidden.tolist(), strict=True):
             variable.set_value(amount)
     set_rule_values(model, amounts)
@@ -79,20 +79,20 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
     amounts = _whole_amounts(model)
     e, t = len(columns.rows), len(columns.counts)
     index = np.full(columns.problem.n, SUPPRESSED, np.int32)
-    order = np.argsort(columns.kind_of, kind="stable")
+    order = np.argsort(columns.type_of, kind="stable")
     place = np.cumsum(columns.counts) - columns.counts
-    kinds = np.concatenate([columns.kinds, np.arange(t)])
+    types = np.concatenate([columns.types, np.arange(t)])
     patterns = np.append(columns.patterns[columns.rows], np.full(t, SUPPRESSED))
     for pair in np.flatnonzero(amounts).tolist():
-        kind, amount = kinds[pair], amounts[pair]
-        index[order[place[kind] : place[kind] + amount]] = patterns[pair]
-        place[kind] += amount
+        row_type, amount = types[pair], amounts[pair]
+        index[order[place[row_type] : place[row_type] + amount]] = patterns[pair]
+        place[row_type] += amount
     assert len(amounts) == e + t
     return Patterns(index)
 
 
 def _whole_amounts(model: Any) -> NDArray[np.int64]:
-    """Return (e + t,) records of each pair, and suppressed ones of each kind."""
+    """Return (e + t,) records of each pair, and suppressed ones of each row type."""
     columns: PatternColumns = model.context
     e, t, r = len(columns.rows), len(columns.counts), columns.count
     given = np.zeros(e + t)
@@ -101,10 +101,10 @@ def _whole_amounts(model: Any) -> NDArray[np.int64]:
         given[e:] = [variable.value for variable in model.suppressed.values()]
     in_use = np.append(used_rows(model), np.isfinite(columns.price))
     rows = np.append(columns.rows, np.full(t, r))
-    kinds = np.append(columns.kinds, np.arange(t))
+    types = np.append(columns.types, np.arange(t))
     given[~in_use[rows]] = 0.0
     below = np.floor(given + INTEGRALITY).astype(np.int64)
-    held = np.bincount(kinds, weights=below, minlength=t).astype(np.int64)
+    held = np.bincount(types, weights=below, minlength=t).astype(np.int64)
     filled = np.bincount(rows, weights=below, minlength=r + 1).astype(np.int64)
     needed = np.where(in_use, columns.problem.k, 0)
     needed[r] = 0
@@ -118,7 +118,7 @@ def _whole_amounts(model: Any) -> NDArray[np.int64]:
             RowAssignment(
                 columns.counts - held,
                 np.maximum(needed - filled, 0),
-                kinds[split],
+                types[split],
                 rows[split],
                 costs[split],
                 np.ones(len(split), np.int64),
@@ -127,7 +127,7 @@ def _whole_amounts(model: Any) -> NDArray[np.int64]:
         if rounded is not None:
             below[split] += rounded
             return below
-    ends = kinds[open_pairs], rows[open_pairs]
+    ends = types[open_pairs], rows[open_pairs]
     again = assign_rows(RowAssignment(columns.counts, needed, *ends, costs[open_pairs]))
     if again is None:
         raise InputError(

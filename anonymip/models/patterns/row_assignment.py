@@ -190,17 +190,17 @@ def assign_rows(task: RowAssignment, budget: Budget | None = None) -> NDArray[np
     Notes
     -----
     A node for each type sends its records, one for each row receives what it needs at least, and
-    passes what is beyond it to a last node. Complexity: that of the network simplex.
+    passes the surplus to a last node. Complexity: that of the network simplex.
     """
     t, r, e = len(task.counts), len(task.least), len(task.types)
     total, needed = int(task.counts.sum()), int(task.least.sum())
     if needed > total:
         return None
     supply = np.concatenate([task.counts, -task.least, [needed - total]])
-    beyond = np.arange(t, t + r, dtype=np.int64)
+    surplus = np.arange(t, t + r, dtype=np.int64)
     flow = cheapest_flow(
         supply.astype(np.int64),
-        np.concatenate([task.types, beyond]).astype(np.int64),
+        np.concatenate([task.types, surplus]).astype(np.int64),
         np.concatenate([task.rows + t, np.full(r, t + r)]).astype(np.int64),
         np.concatenate([task.capacities, np.full(r, total)]).astype(np.int64),
         np.concatenate([whole_costs(task.costs, t + r + 1), np.zeros(r, np.int64)]),

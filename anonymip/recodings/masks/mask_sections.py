@@ -1,4 +1,4 @@
-"""Masks as settings tell them: by the keys of the section ``[mask]`` of a schema file."""
+"""Masks as settings give them: by the keys of the section ``[mask]`` of a schema file."""
 
 from __future__ import annotations
 

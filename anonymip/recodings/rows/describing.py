@@ -72,13 +72,13 @@ def describe_sets(
 def _sorted_within(codes: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the codes, ascending within each set."""
     sizes = np.diff(start)
-    kinds = np.unique(sizes)
-    if len(kinds) == 1:
-        return np.sort(codes.reshape(-1, kinds[0]), axis=1).ravel()
-    if len(kinds) > _SIZES:
+    distinct = np.unique(sizes)
+    if len(distinct) == 1:
+        return np.sort(codes.reshape(-1, distinct[0]), axis=1).ravel()
+    if len(distinct) > _SIZES:
         return codes[np.lexsort((codes, np.repeat(np.arange(len(sizes)), sizes)))]
     values = np.empty_like(codes)
-    for size in kinds:
+    for size in distinct:
         places = start[:-1][sizes == size][:, None] + np.arange(size)
         values[places] = np.sort(codes[places], axis=1)
     return values

@@ -75,5 +75,5 @@ def level_maps(microdata: Microdata) -> tuple[LevelMap, ...]:
 
 def _refines(fine: NDArray[np.int32], coarse: NDArray[np.int32]) -> bool:
     """Return whether equal cells of the one are equal in the other."""
-    kinds = len(np.unique(fine))
-    return len(np.unique(np.stack([fine, coarse]), axis=1).T) == kinds
+    distinct = len(np.unique(fine))
+    return len(np.unique(np.stack([fine, coarse]), axis=1).T) == distinct

@@ -230,23 +230,23 @@ def rows_alike(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> tuple[NDAr
     labels = np.empty(len(codes), np.int64)
     size = 1 << max(4, int(2 * len(codes)).bit_length())
     table = np.full(size, -1, np.int64)
-    shown = np.flatnonzero(~stars).astype(np.int64)
-    return labels, int(_label(codes, shown, table, labels))
+    visible = np.flatnonzero(~stars).astype(np.int64)
+    return labels, int(_label(codes, visible, table, labels))
 
 
 @kernel
 def _label(
     codes: NDArray[np.int32],
-    shown: NDArray[np.int64],
+    visible: NDArray[np.int64],
     table: NDArray[np.int64],
     labels: NDArray[np.int64],
 ) -> int:
-    """Write numbers of the rows by what they show; the table holds the first row of each kind."""
+    """Write numbers of the rows by what they show; the table holds the first row of each label."""
     mask = np.uint64(len(table) - 1)
     count = 0
     for row in range(len(codes)):
         mixed = np.uint64(14695981039346656037)
-        for a in shown:
+        for a in visible:
             mixed = (mixed ^ np.uint64(codes[row, a])) * np.uint64(1099511628211)
             mixed ^= mixed >> np.uint64(29)
         place = mixed & mask
@@ -258,7 +258,7 @@ def _label(
                 count += 1
                 break
             alike = True
-            for a in shown:
+            for a in visible:
                 if codes[row, a] != codes[first, a]:
                     alike = False
                     break

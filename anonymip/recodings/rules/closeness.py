@@ -63,14 +63,14 @@ class SensitiveScale:
         """
         n, (numerator, denominator) = int(self.totals.sum()), most
         # Products of whole numbers: those that may not fit a machine word are Python's.
-        kind = object if self.steps * n * n * max(most) >= 2**62 else np.int64
+        dtype = object if self.steps * n * n * max(most) >= 2**62 else np.int64
         difference = (
-            counts.astype(kind) * n - self.totals.astype(kind) * sizes.astype(kind)[:, None]
+            counts.astype(dtype) * n - self.totals.astype(dtype) * sizes.astype(dtype)[:, None]
         )
         if self.ordered:
             difference = np.cumsum(difference, axis=1)
         distance = np.abs(difference).sum(axis=1)
-        allowed = sizes.astype(kind) * (self.steps * n * numerator)
+        allowed = sizes.astype(dtype) * (self.steps * n * numerator)
         return np.asarray(distance * denominator > allowed, np.bool_)
 
 

@@ -141,10 +141,10 @@ class Diversity:
                 labels[kept].astype(np.int64) * width + sensitive[kept, column], return_counts=True
             )
             label = pairs // width
-            kinds = np.bincount(label, minlength=classes.count)
+            distinct = np.bincount(label, minlength=classes.count)
             most = np.zeros(classes.count, np.int64)
             np.maximum.at(most, label, counts)
-            bad = (kinds < self.distinct) | (most * numerator > classes.sizes * denominator)
+            bad = (distinct < self.distinct) | (most * numerator > classes.sizes * denominator)
             if bad.any():
                 return int(np.argmax(labels == int(bad.argmax())))
         return None
@@ -226,14 +226,14 @@ class Diversity:
         n = len(sensitive)
         for column in range(sensitive.shape[1]):
             counts = np.bincount(sensitive[:, column])
-            most, kinds = int(counts.max()), int(np.count_nonzero(counts))
+            most, distinct = int(counts.max()), int(np.count_nonzero(counts))
             if most * numerator > n * denominator:
                 return column, (
                     f"{most} of {n} records share a value, at most n / l = "
                     f"{n * denominator // numerator} may"
                 )
-            if kinds < self.distinct:
-                return column, f"there are {kinds} values"
+            if distinct < self.distinct:
+                return column, f"there are {distinct} values"
         return None
 
     def check(self, sensitive: NDArray[np.integer], classes: Classes) -> None:

@@ -22,7 +22,7 @@ def lettered(rows: Sequence[str]) -> Microdata:
 
 
 def hard_pattern_problem() -> Problem:
-    """Return 80 random records under all patterns, which prices alone do not solve."""
+    """Return 80 random records under all patterns, which duals alone do not solve."""
     drawn = np.random.default_rng(4).integers(0, 4, (80, 6))
     rows = ["".join("wxyz"[value] for value in row) for row in drawn]
     return Problem(lettered(rows), 2, PatternGuided(), Suppressions())
@@ -91,13 +91,13 @@ def relaxation(case: PatternCase, *, relaxed: bool) -> float:
     return float(result.fun)
 
 
-def lagrangian(case: PatternCase, prices: list[Fraction]) -> Fraction:
-    """Return the least of all choices of rows and records at prices, each record by itself.
+def lagrangian(case: PatternCase, duals: list[Fraction]) -> Fraction:
+    """Return the least of all choices of rows and records at duals, each record by itself.
 
     Rows that the same records may be shown as count once, at the lowest cost; where records may be
     suppressed alone, rows of stars only do not count.
     """
-    total = sum(prices, Fraction(0))
+    total = sum(duals, Fraction(0))
     cells = shown(case)
     rows: dict[frozenset[int], Fraction] = {}
     for j, cost in enumerate(pattern_losses(case)):
@@ -111,6 +111,6 @@ def lagrangian(case: PatternCase, prices: list[Fraction]) -> Fraction:
         for chosen in product((False, True), repeat=len(members)):
             taken = [i for i, one in zip(sorted(members), chosen, strict=True) if one]
             if len(taken) >= case.k:
-                best = min(best, sum((cheapest - prices[i] for i in taken), Fraction(0)))
+                best = min(best, sum((cheapest - duals[i] for i in taken), Fraction(0)))
         total += best
     return total

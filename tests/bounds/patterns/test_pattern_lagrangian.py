@@ -78,12 +78,12 @@ def test_any_duals_prove_the_least_of_all_choices(case: PatternCase, data: st.Da
     """Every set of records in every row is tried, in fractions; duals of any sign are allowed."""
     problem = case.problem()
     program = pattern_program(problem, relaxed=False)
-    given_ = [data.draw(st.integers(-16, 48)) for _ in range(program.kinds)]
+    given_ = [data.draw(st.integers(-16, 48)) for _ in range(program.type_count)]
     duals = pattern_duals(program, np.array(given_) / 8.0)
     types = output_rows(problem).types
     of_record = [
-        Fraction(int(duals.duals[kind]), duals.unit)
-        for kind in program.kind_of[types.inverse].tolist()
+        Fraction(int(duals.multipliers[kind]), duals.unit)
+        for kind in program.type_of[types.inverse].tolist()
     ]
     assert Fraction(duals.value, duals.unit) == lagrangian(case, of_record)
     assert duals.bound >= duals.value / duals.unit
@@ -99,7 +99,7 @@ def test_the_reduced_cost_of_a_pair_is_what_forcing_it_costs(
     """The function with one record forced into one row, all choices tried."""
     problem = case.problem()
     program = pattern_program(problem, relaxed=False)
-    drawn = [data.draw(st.integers(-8, 24)) for _ in range(program.kinds)]
+    drawn = [data.draw(st.integers(-8, 24)) for _ in range(program.type_count)]
     duals = pattern_duals(program, np.array(drawn) / 8.0)
     for at in range(len(duals.pair_rows)):
         forced = forced_value(program, duals, at)
@@ -110,15 +110,15 @@ def forced_value(program: PatternProgram, duals: PatternDuals, at: int) -> int:
     """Return the least value with the row of a pair in use, by one record of its type at least."""
     row = int(duals.pair_rows[at])
     members = np.flatnonzero(duals.pair_rows == row)
-    kinds = duals.pair_types[members]
+    types = duals.pair_types[members]
     cost = round(float(program.costs[duals.pair_patterns[at]]) * duals.unit)
-    beyond = (cost - duals.duals[kinds]).tolist()
+    net = (cost - duals.multipliers[types]).tolist()
     best = None
-    counts = program.counts[kinds].tolist()
-    place = kinds.tolist().index(int(duals.pair_types[at]))
+    counts = program.counts[types].tolist()
+    place = types.tolist().index(int(duals.pair_types[at]))
     for amounts in np.ndindex(*(count + 1 for count in counts)):
         if amounts[place] and sum(amounts) >= program.k:
-            loss = sum(a * b for a, b in zip(amounts, beyond, strict=True))
+            loss = sum(a * b for a, b in zip(amounts, net, strict=True))
             best = loss if best is None else min(best, loss)
     assert best is not None
     return duals.value - min(0, int(duals.row_losses[row])) + best
@@ -131,17 +131,19 @@ def test_parts_of_a_program_keep_its_numbers(case: PatternCase) -> None:
     program = pattern_program(case.problem())
     duals = pattern_duals(program, program.cheapest)
     joined = {0}
-    for _ in range(program.kinds):
+    for _ in range(program.type_count):
         rows = {
             int(r) for r, i in zip(duals.pair_rows, duals.pair_types, strict=True) if i in joined
         }
         joined |= {
             int(i) for r, i in zip(duals.pair_rows, duals.pair_types, strict=True) if r in rows
         }
-    labels = np.array([int(kind not in joined) for kind in range(program.kinds)])
+    labels = np.array([int(kind not in joined) for kind in range(program.type_count)])
     values = duals.values(labels, 2)
     assert values.sum() == duals.value
-    own = pattern_duals(program.part(np.array(sorted(joined))), program.cheapest[sorted(joined)])
+    own = pattern_duals(
+        program.restricted_to(np.array(sorted(joined))), program.cheapest[sorted(joined)]
+    )
     assert own.value * duals.unit == int(values[0]) * own.unit
     assert own.program.pairs == np.isin(duals.pair_types, sorted(joined)).sum()
 

@@ -26,7 +26,7 @@ from anonymip import (
 )
 from anonymip.assignments import Patterns
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
-from anonymip.exact.patterns.pricing import columns_within
+from anonymip.exact.patterns.reduced_cost_fixing import columns_within
 from anonymip.models.patterns.pattern import strong_columns
 from tests.random_patterns import PatternCase, pattern_cases
 
@@ -144,18 +144,18 @@ def test_pricing_keeps_what_releases_use(case: PatternCase, above: int) -> None:
     left, bound = columns_within(columns, best + above, Budget())
     assert bound.value <= best
     pairs = set(
-        zip(left.first[left.kinds].tolist(), left.patterns[left.rows].tolist(), strict=True)
+        zip(left.first[left.types].tolist(), left.patterns[left.rows].tolist(), strict=True)
     )
     stars = problem.recoding.stars(problem)  # type: ignore[attr-defined]
     choices = [*range(len(stars)), *([-1] if case.suppression else [])]
     for index in product(choices, repeat=len(case.rows)):
-        told = [None if j < 0 else tuple(stars[j].tolist()) for j in index]
-        if case.allows(told) and case.loss(told) <= best + above:
+        chosen_patterns = [None if j < 0 else tuple(stars[j].tolist()) for j in index]
+        if case.allows(chosen_patterns) and case.loss(chosen_patterns) <= best + above:
             for record, pattern in enumerate(index):
-                kind = columns.kind_of[record]
-                row = columns.row_of[kind, pattern]
+                row_type = columns.type_of[record]
+                row = columns.row_of[row_type, pattern]
                 if pattern >= 0 and columns.patterns[row] == pattern:
-                    assert (int(columns.first[kind]), pattern) in pairs
+                    assert (int(columns.first[row_type]), pattern) in pairs
 
 
 def test_costs_of_patterns_and_fractions() -> None:
@@ -227,7 +227,7 @@ def test_second_goal_finds_what_greedy_orders_hide() -> None:
 
 
 def test_no_time_to_build_keeps_the_start() -> None:
-    """What is known stays, with the bound of prices."""
+    """What is known stays, with the bound of duals."""
     rows = tuple(product("xyz", "xyz", "xyz"))
     case = PatternCase(rows, ("p",) * 27, 2, Mask(), (2, 3, 4), single_use=True)
     problem = case.problem()

@@ -98,7 +98,7 @@ def is_allowed(mask: Mask, levels: Sequence[int]) -> bool:
     )
 
 
-def price(objective: Any, levels: Sequence[int]) -> float:
+def cost_of_levels(objective: Any, levels: Sequence[int]) -> float:
     """Return what a record pays on the given levels."""
     town, job, age = levels
     if isinstance(objective, HierarchyLoss):
@@ -135,13 +135,13 @@ def least(rows: Sequence[Row], k: int, mask: Mask, objective: Any, ill: str, dis
     for blocks in partitions(len(rows), k):
         total = 0.0
         for block in blocks:
-            prices = [
-                price(objective, levels)
+            costs = [
+                cost_of_levels(objective, levels)
                 for levels in patterns
                 if len({shown(rows[record], levels) for record in block}) == 1
                 and len({ill[record] for record in block}) >= distinct
             ]
-            total += len(block) * min(prices) if prices else float("inf")
+            total += len(block) * min(costs) if costs else float("inf")
         if total < float("inf") and (best is None or total < best):
             best = total
     return best
@@ -217,7 +217,7 @@ def test_a_release_in_files(tmp_path: Path) -> None:
     hierarchies = {"town": tuple(TOWNS.values()), "job": tuple(JOBS.values())}
     assert verify(data.original, written, hierarchies=hierarchies).ok
     assert release.manifest["recoding"] == "classes"
-    assert any("pattern-levels" in told for told in release.manifest["assumed"])
+    assert any("pattern-levels" in assumed for assumed in release.manifest["assumed"])
 
 
 def test_levels_beside_stars() -> None:

@@ -22,7 +22,7 @@ from anonymip import (
     Suppressions,
     solve,
 )
-from anonymip.exact.patterns.groups import pairs_with_duals, small_groups_within
+from anonymip.exact.patterns.pairs_and_triples import pairs_with_duals, small_groups_within
 from anonymip.exact.patterns.pattern_pairs import pattern_pairs
 from tests.random_patterns import PatternCase, pattern_cases
 
@@ -50,7 +50,7 @@ def test_the_optimum_for_two_is_that_of_trying_everything(data: st.DataObject) -
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_prices_of_records_are_a_bound_and_no_group_is_cheaper(data: st.DataObject) -> None:
-    """The sum of all prices is below the optimum; every group costs at least those of its own."""
+    """The sum of all duals is below the optimum; every group costs at least those of its own."""
     case = _pair_case(data)
     optimum = case.optimum()
     assume(optimum is not None)
@@ -61,21 +61,21 @@ def test_prices_of_records_are_a_bound_and_no_group_is_cheaper(data: st.DataObje
     assert groups is not None
     assert len(groups.costs)
     for members, cost in zip(groups.members.tolist(), groups.costs.tolist(), strict=True):
-        assert cost >= sum(pairs.duals[kind] for kind in members if kind >= 0) - 1e-9
+        assert cost >= sum(pairs.duals[row_type] for row_type in members if row_type >= 0) - 1e-9
 
 
 @given(data=st.data())
 def test_groups_that_exceed_their_prices_by_more_are_left_out_and_no_others(
     data: st.DataObject,
 ) -> None:
-    """The search among pairs finds each group within an excess that listing all of them finds."""
+    """The search among pairs finds each group within a cutoff that listing all of them finds."""
     case = _pair_case(data)
     assume(case.optimum() is not None)
     pairs, _ = pairs_with_duals(case.problem(), Budget())
     everything = small_groups_within(pairs, 1e6, 10_000)
     assert everything is not None
-    excess = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.5, 4.0])) + 1e-7
-    few = small_groups_within(pairs, excess, 10_000)
+    cutoff = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.5, 4.0])) + 1e-7
+    few = small_groups_within(pairs, cutoff, 10_000)
     assert few is not None
 
     def named(groups: object, most: float) -> list[tuple[int, ...]]:
@@ -86,12 +86,12 @@ def test_groups_that_exceed_their_prices_by_more_are_left_out_and_no_others(
                 groups.costs.tolist(),  # type: ignore[attr-defined]
                 strict=True,
             )
-            if cost - sum(pairs.duals[kind] for kind in members if kind >= 0) <= most
+            if cost - sum(pairs.duals[row_type] for row_type in members if row_type >= 0) <= most
         )
 
-    assert named(few, excess) == named(everything, excess) == named(few, 1e9)
+    assert named(few, cutoff) == named(everything, cutoff) == named(few, 1e9)
     if len(few.costs) > 1:
-        assert small_groups_within(pairs, excess, 0) is None or (few.members[:, 1] < 0).all()
+        assert small_groups_within(pairs, cutoff, 0) is None or (few.members[:, 1] < 0).all()
 
 
 def test_what_it_cannot_solve_is_refused() -> None:
@@ -119,7 +119,7 @@ def test_three_records_whose_pairs_agree_but_not_all_three_have_no_release() -> 
 
 
 def test_without_time_the_start_is_kept() -> None:
-    """The bound of the prices so far is a bound all the same."""
+    """The bound of the duals so far is a bound all the same."""
     rows = (("x", "x"), ("x", "y"), ("y", "y"), ("y", "x"))
     problem = PatternCase(rows, ("p",) * 4, 2, Mask(), (1, 1)).problem()
     start = pattern_pairs(problem).assignment

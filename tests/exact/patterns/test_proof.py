@@ -1,4 +1,4 @@
-"""Pattern problems are solved part by part, to the optimum and with a proof of it."""
+"""Pattern problems are solved component by component, to the optimum and with a proof of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import anonymip.exact.patterns.parts as pattern_parts
+import anonymip.exact.patterns.components as pattern_components
 from anonymip import (
     InputError,
     Mask,
@@ -23,10 +23,10 @@ from anonymip import (
 )
 from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_program import pattern_program
-from anonymip.exact.patterns.parts import greedy_amounts, parts_of
+from anonymip.exact.patterns.components import components_of, greedy_amounts
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
-from anonymip.exact.patterns.unassigned import enough_lone
+from anonymip.exact.patterns.unassigned import fill_relaxed_pattern
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import availability
 from tests.bounds.patterns.pattern_references import hard_pattern_problem, lettered
@@ -34,7 +34,7 @@ from tests.random_patterns import PatternCase, pattern_cases
 
 
 def plain(case: PatternCase) -> PatternCase:
-    """Return the case without rules that the parts do not know."""
+    """Return the case without rules that the components do not know."""
     return replace(case, single_use=False, diversity=None)
 
 
@@ -62,9 +62,9 @@ def test_small_kernels_and_batches_change_nothing(case: PatternCase, size: int) 
     if best is None:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_parts, "_DIRECT", size)
-        patch.setattr(pattern_parts, "_FIRST", size)
-        patch.setattr(pattern_parts, "_BATCH", 1)
+        patch.setattr(pattern_components, "_DIRECT", size)
+        patch.setattr(pattern_components, "_FIRST", size)
+        patch.setattr(pattern_components, "_BATCH", 1)
         found = prove(case.problem())
     assert found.objective == best
     assert found.is_optimal
@@ -90,36 +90,38 @@ def test_companions_come_from_where_they_cost_least() -> None:
         2,
         PatternGuided(Mask(patterns=(("c",),), allow_all_stars=True)),
     )
-    parts = parts_of(pattern_duals(program := pattern_program(problem), program.cheapest))
-    before = sum(part.upper for part in parts)
-    enough_lone(parts, 2)
-    taken = [part.amounts for part in parts if part.amounts is not None]
+    components = components_of(pattern_duals(program := pattern_program(problem), program.cheapest))
+    before = sum(component.upper for component in components)
+    fill_relaxed_pattern(components, 2)
+    taken = [component.amounts for component in components if component.amounts is not None]
     assert problem.n - sum(int(own.sum()) for own in taken) == 2
-    assert sum(part.upper for part in parts) == before + 2
+    assert sum(component.upper for component in components) == before + 2
     assert prove(problem).objective == before + 2
 
 
 @settings(max_examples=40, deadline=None)
 @given(pattern_cases(most_records=6))
 def test_greedy_and_its_repair_obey_the_rules(case: PatternCase) -> None:
-    """Every row has none or k records, no kind more than there are, and k are under stars only."""
+    """Rows have none or k records, row types no more than they have; k are under stars only."""
     case = replace(case, mask=replace(case.mask, allow_all_stars=True))
     program = pattern_program(case.problem())
-    prices = pattern_duals(program, program.cheapest)
-    parts = parts_of(prices)
-    amounts = greedy_amounts(prices)
+    duals = pattern_duals(program, program.cheapest)
+    components = components_of(duals)
+    amounts = greedy_amounts(duals)
     assert amounts is not None
-    assert sum(part.upper for part in parts) <= loss_of(prices, amounts)
-    enough_lone(parts, case.k)
+    assert sum(component.upper for component in components) <= loss_of(duals, amounts)
+    fill_relaxed_pattern(components, case.k)
     left = program.records
-    for part in parts:
-        own = part.amounts
+    for component in components:
+        own = component.amounts
         assert own is not None
-        held = np.bincount(part.prices.pair_rows, weights=own, minlength=1)
+        held = np.bincount(component.duals.pair_rows, weights=own, minlength=1)
         assert ((held == 0) | (held >= case.k)).all()
-        given_ = np.bincount(part.prices.pair_types, weights=own, minlength=len(part.kinds))
+        given_ = np.bincount(
+            component.duals.pair_types, weights=own, minlength=len(component.types)
+        )
         assert (own >= 0).all()
-        assert (given_ <= part.prices.program.counts).all()
+        assert (given_ <= component.duals.program.counts).all()
         left -= int(own.sum())
     assert left >= case.k
 
@@ -202,18 +204,18 @@ def test_a_start_contradicts_that_no_release_exists() -> None:
     stars = problem.recoding.stars(problem)  # type: ignore[attr-defined]
     start = Solution.of(problem, Patterns(np.full(problem.n, len(stars) - 1)), method="given")
 
-    def infeasible(part: pattern_parts.PatternPart, *_: object) -> str:
-        part.lower = np.inf
+    def infeasible(component: pattern_components.PatternComponent, *_: object) -> str:
+        component.lower = np.inf
         return "liar 1"
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_parts.PatternPart, "solve", infeasible)
+        patch.setattr(pattern_components.PatternComponent, "solve", infeasible)
         with pytest.raises(SolverError, match="liar 1 calls"):
             prove(problem, start=start)
 
 
 def test_records_without_companions_are_proven_whatever_they_cost() -> None:
-    """A third is no whole number of any unit of prices."""
+    """A third is no whole number of any unit of duals."""
     problem = Problem(
         lettered(["x", "y", "z", "u", "v"]),
         2,
@@ -235,12 +237,12 @@ def test_a_bound_by_triples_says_so() -> None:
         return None, -1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_parts, "_DIRECT", 0)
-        patch.setattr(pattern_parts, "cheapest_groups", without_mips)
+        patch.setattr(pattern_components, "_DIRECT", 0)
+        patch.setattr(pattern_components, "cheapest_groups", without_mips)
         patch.setattr(
-            pattern_parts, "solve_restricted", lambda *_: RestrictedAnswer(None, None, "none")
+            pattern_components, "solve_restricted", lambda *_: RestrictedAnswer(None, None, "none")
         )
-        patch.setattr(pattern_parts, "improve_nearby", lambda _, amounts, *__: amounts)
+        patch.setattr(pattern_components, "improve_nearby", lambda _, amounts, *__: amounts)
         found = prove(hard_pattern_problem())
     assert found.bound is not None
     assert found.bound.method == "pattern prices with triples"

@@ -139,7 +139,7 @@ def test_relaxation_of_the_paper_is_the_cheapest_pattern(case: PatternCase) -> N
 
 
 def test_relaxations_of_a_small_table_are_pinned() -> None:
-    """Aggarwal's four rows: nothing, what prices prove, and the optimum."""
+    """Aggarwal's four rows: nothing, what duals prove, and the optimum."""
     problem = Problem(load_instance("aggarwal-4"), 2, PatternGuided())
     best = solved(problem, "pattern-strong")
     assert best is not None

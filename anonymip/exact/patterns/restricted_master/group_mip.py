@@ -28,7 +28,7 @@ from anonymip.status import Stopped
 
 
 def solve_groups(
-    prices: PatternDuals,
+    duals: PatternDuals,
     amounts: NDArray[np.int64],
     groups: RecordGroups,
     triples: NDArray[np.int64],
@@ -42,8 +42,8 @@ def solve_groups(
 
     Parameters
     ----------
-    prices
-        Name the pairs of a kind and a row.
+    duals
+        Name the pairs of a row type and an output row.
     amounts
         (pairs,) the known release, to start from.
     groups
@@ -53,15 +53,15 @@ def solve_groups(
     solver, options, budget
         Of the search.
     counts
-        (t,) records of each kind; None for all of the program.
+        (t,) records of each row type; None for all of the program.
 
     Raises
     ------
     SolverError
         If the solver calls the model infeasible, which has the known release.
     """
-    program = prices.program if counts is None else replace(prices.program, counts=counts)
-    own = groups_of(prices, amounts)
+    program = duals.program if counts is None else replace(duals.program, counts=counts)
+    own = groups_of(duals, amounts)
     groups = joined(program, groups, own)
     form = _form(program, groups, triples)
     place = np.unique(np.concatenate([groups.members, own.members]), axis=0, return_inverse=True)[1]
@@ -76,19 +76,19 @@ def solve_groups(
     if result.values is None:
         return RestrictedAnswer(None, result.bound, result.solver)
     times = np.rint(result.values).astype(np.int64)
-    return RestrictedAnswer(amounts_of(prices, groups, times), result.bound, result.solver)
+    return RestrictedAnswer(amounts_of(duals, groups, times), result.bound, result.solver)
 
 
 def _form(
     program: PatternProgram, groups: RecordGroups, triples: NDArray[np.int64]
 ) -> StandardForm:
-    matrix = incidence(groups, program.kinds)
+    matrix = incidence(groups, program.type_count)
     held = held_by(matrix, triples)
     records = program.counts.astype(np.float64)
     free = bool(np.isfinite(program.price))
     saved = program.price if free else 0.0
     count = len(groups)
-    names = [f"given_{i}" for i in range(program.kinds)]
+    names = [f"given_{i}" for i in range(program.type_count)]
     names += [f"triple_{i}" for i in range(len(triples))]
     return StandardForm(
         variables=tuple(Named(f"group_{i}") for i in range(count)),
@@ -97,7 +97,10 @@ def _form(
         offset=saved * float(records.sum()),
         matrix=vstack([matrix, held]).tocsr(),
         row_lower=np.concatenate(
-            [np.full(program.kinds, -np.inf) if free else records, np.full(len(triples), -np.inf)]
+            [
+                np.full(program.type_count, -np.inf) if free else records,
+                np.full(len(triples), -np.inf),
+            ]
         ),
         row_upper=np.concatenate([records, np.ones(len(triples))]),
         lower=np.zeros(count),

@@ -1,4 +1,4 @@
-"""Set partitioning by groups of few records: prices with triples, and releases from them."""
+"""Set partitioning by groups of few records: duals with triples, and releases from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, pattern_duals
 from anonymip.bounds.patterns.pattern_groups import (
     RecordGroups,
-    TriplePrices,
+    TripleDuals,
     cheapest_of,
     no_triples,
     record_groups_within,
@@ -23,68 +23,68 @@ from anonymip.runtime.budget import Budget
 
 #: Groups that a linear program begins with, about, those that it has at most, and triples.
 _FIRST, _MOST, _TRIPLES = 20_000, 60_000, 4_000
-#: Groups of the first program cost so many stars beyond the prices, as powers of 2, at most; the
+#: Groups of the first program have so many stars of reduced cost, as powers of 2, at most; the
 #: search for a threshold begins at half the other power.
 _COARSEST, _FINEST = 2, -12
-#: New groups in a round at most, and how far to go from good prices to those of a linear program.
+#: New groups in a round at most, and how far to go from good duals to those of a linear program.
 _NEW, _STEPS = 20_000, (1.0, 0.5, 0.25, 0.1)
 #: Rounds in which the bound must rise by so many costs of a star.
 _ROUNDS, _LEAST = 4, 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class TriplePricing:
-    """Prices of records and of triples, and the bound they give.
+class TripleBound:
+    """Duals of records and of triples, and the bound they give.
 
     Parameters
     ----------
-    prices, triples
+    duals, triples
         In parts of a unit of the loss.
     value
         The bound in these.
     """
 
-    prices: PatternDuals
-    triples: TriplePrices
+    duals: PatternDuals
+    triples: TripleDuals
     value: int
 
     @property
     def bound(self) -> float:
         """The bound in units of the loss, raised to the next loss that is possible."""
-        return self.prices.lifted(self.value)
+        return self.duals.lifted(self.value)
 
 
-def price_triples(
-    prices: PatternDuals, amounts: NDArray[np.int64], enough: float, budget: Budget
-) -> TriplePricing | None:
-    """Return better prices with those of triples; None if there are too many groups or no time.
+def triple_bound(
+    duals: PatternDuals, amounts: NDArray[np.int64], enough: float, budget: Budget
+) -> TripleBound | None:
+    """Return better duals with those of triples; None if there are too many groups or no time.
 
     A release is a set of groups of k to 2k - 1 records that holds every record once. In its linear
     relaxation, of a triple of records two may be in a group more than once in sum: as long as such
-    triples are found, they are forbidden that, and the groups whose records' prices exceed what
-    they cost and the prices of triples are added. The prices are then evaluated in whole numbers.
+    triples are found, they are forbidden that, and the groups of negative reduced cost are
+    added. The duals are then evaluated in whole numbers.
 
     Parameters
     ----------
-    prices
+    duals
         Good ones: of the Lagrangian bound.
     amounts
         (pairs,) a known release.
     enough
-        Bound at which no better prices are needed.
+        Bound at which no better duals are needed.
     budget
         Ends the search.
     """
-    program = prices.program
-    groups = _first(prices, amounts, budget)
+    program = duals.program
+    groups = _first(duals, amounts, budget)
     if groups is None:
         return None
     single = program.counts == 1
     triples = np.empty((0, 3), np.int64)
-    centre = prices.duals / prices.unit, np.empty(0)
+    centre = duals.multipliers / duals.unit, np.empty(0)
     relaxation = Relaxation(program)
     groups = relaxation.add(groups, triples)
-    best: TriplePricing | None = None
+    best: TripleBound | None = None
     reached, idle = -np.inf, 0
     while budget.stop_reason() is None and len(groups) <= _MOST and idle < _ROUNDS:
         found = relaxation.solve(budget)
@@ -94,19 +94,19 @@ def price_triples(
         for step in _STEPS:
             ahead = _between(centre, target, step)
             new = pattern_duals(program, ahead[0])
-            own = TriplePrices(triples, np.rint(ahead[1] * new.unit).astype(np.int64))
+            own = TripleDuals(triples, np.rint(ahead[1] * new.unit).astype(np.int64))
             cheaper = record_groups_within(new, own, -1, _NEW)
             if cheaper is not None:
                 break
         if cheaper is None:
             break
         centre = ahead
-        new = lowered(new, cheaper)
+        new = repaired(new, cheaper)
         value = value_of(new, own)
         rises = loss >= reached + _LEAST * program.star_cost
         if best is None or new.lifted(value) > best.bound:
-            best, rises = TriplePricing(new, own, value), True
-        budget.report("prices of triples", bound=best.bound)
+            best, rises = TripleBound(new, own, value), True
+        budget.report("duals of triples", bound=best.bound)
         if best.bound >= enough:
             break
         idle = 0 if rises else idle + 1
@@ -126,45 +126,46 @@ def _between(
     target: list[NDArray[np.float64]],
     step: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return prices on the way from good ones to others; there may be new triples."""
+    """Return duals on the way from good ones to others; there may be new triples."""
     others = np.zeros(len(target[1]))
     others[: len(centre[1])] = centre[1]
     return centre[0] + step * (target[0] - centre[0]), others + step * (target[1] - others)
 
 
-def lowered(prices: PatternDuals, cheaper: RecordGroups) -> PatternDuals:
-    """Return prices of records that no group costs less than, given all that do.
+def repaired(duals: PatternDuals, cheaper: RecordGroups) -> PatternDuals:
+    """Return duals of records that no group costs less than, given all that do.
 
     Notes
     -----
-    One after the other, the price of the member that most of these groups hold is lowered. Row
-    losses and reduced costs stay those of the higher duals: only `duals` may be read. Where groups
-    are listed, the row losses, now too low if anything, leave out no row that they should not.
+    One after the other, the dual of the member that most of these groups hold is lowered. Row
+    losses and reduced costs stay those of the higher duals: only `multipliers` may be read. Where
+    groups are listed, the row losses, now too low if anything, leave out no row that they should
+    not.
     """
-    lowered = prices.duals.copy()
+    repaired = duals.multipliers.copy()
     members = cheaper.members
-    often = np.bincount(members[members >= 0], minlength=len(lowered))
-    order = np.argsort(cheaper.beyond, kind="stable")
-    for own, beyond in zip(members[order], cheaper.beyond[order].tolist(), strict=True):
+    often = np.bincount(members[members >= 0], minlength=len(repaired))
+    order = np.argsort(cheaper.reduced_costs, kind="stable")
+    for own, reduced in zip(members[order], cheaper.reduced_costs[order].tolist(), strict=True):
         held = own[own >= 0]
-        missing = -beyond - int((prices.duals[held] - lowered[held]).sum())
+        missing = -reduced - int((duals.multipliers[held] - repaired[held]).sum())
         if missing > 0:
             chosen = held[np.argmax(often[held])]
-            lowered[chosen] -= -(-missing // int((held == chosen).sum()))
-    return replace(prices, duals=lowered)
+            repaired[chosen] -= -(-missing // int((held == chosen).sum()))
+    return replace(duals, multipliers=repaired)
 
 
 def cheapest_groups(
-    prices: PatternDuals, triples: TriplePrices, most: int, size: int, budget: Budget
+    duals: PatternDuals, triples: TripleDuals, most: int, size: int, budget: Budget
 ) -> tuple[RecordGroups | None, int]:
-    """Return groups that cost least beyond the prices, and how much that is at most.
+    """Return the groups of least reduced cost, and how much that is at most.
 
     Parameters
     ----------
-    prices, triples
+    duals, triples
         In whole numbers.
     most
-        What a group may cost beyond the prices.
+        Reduced cost that a group may have.
     size
         How many are returned at most.
     budget
@@ -175,19 +176,19 @@ def cheapest_groups(
     groups
         None if the first step has more already, or without time.
     reached
-        All groups that cost so much at most are there; -1 without any.
+        All groups of so much reduced cost at most are there; -1 without any.
 
     Notes
     -----
     The threshold grows by a factor of the square root of 2, until there are too many.
     """
-    star = prices.program.star_cost * prices.unit
+    star = duals.program.star_cost * duals.unit
     found, reached = None, -1
     for power in range(_FINEST, 64):
         if budget.stop_reason() is not None:
             break
         step = min(most, int(star * 2.0 ** (power / 2)))
-        more = record_groups_within(prices, triples, step, 4 * size)
+        more = record_groups_within(duals, triples, step, 4 * size)
         if more is None or len(more) > size:
             break
         found, reached = more, step
@@ -196,13 +197,13 @@ def cheapest_groups(
     return found, reached
 
 
-def groups_of(prices: PatternDuals, amounts: NDArray[np.int64]) -> RecordGroups:
+def groups_of(duals: PatternDuals, amounts: NDArray[np.int64]) -> RecordGroups:
     """Return a release as groups: output rows of 2k and more records are cut."""
-    k = prices.program.k
+    k = duals.program.k
     used = np.flatnonzero(amounts)
-    used = used[np.argsort(prices.pair_rows[used], kind="stable")]
+    used = used[np.argsort(duals.pair_rows[used], kind="stable")]
     records = np.repeat(used, amounts[used])
-    row = prices.pair_rows[records]
+    row = duals.pair_rows[records]
     begin = np.flatnonzero(np.diff(row, prepend=-1))
     sizes = np.diff(np.append(begin, len(row)))
     within = np.arange(len(row)) - np.repeat(begin, sizes)
@@ -212,18 +213,18 @@ def groups_of(prices: PatternDuals, amounts: NDArray[np.int64]) -> RecordGroups:
     opens = np.flatnonzero(place == 0)
     number = np.cumsum(place == 0) - 1
     members = np.full((len(opens), 2 * k - 1), -1, np.int64)
-    members[number, place] = prices.pair_types[records]
+    members[number, place] = duals.pair_types[records]
     members.sort(axis=1)
-    patterns = prices.pair_patterns[records[opens]]
+    patterns = duals.pair_patterns[records[opens]]
     return RecordGroups(members, row[opens], patterns, np.zeros(len(opens), np.int64))
 
 
 def amounts_of(
-    prices: PatternDuals, groups: RecordGroups, times: NDArray[np.int64]
+    duals: PatternDuals, groups: RecordGroups, times: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return (pairs,) the release of groups that are taken so many times."""
-    t = prices.program.kinds
-    keys = prices.pair_rows * t + prices.pair_types
+    t = duals.program.type_count
+    keys = duals.pair_rows * t + duals.pair_types
     order = np.argsort(keys, kind="stable")
     group, place = np.nonzero((groups.members >= 0) & (times > 0)[:, None])
     wanted = groups.rows[group] * t + groups.members[group, place]
@@ -232,11 +233,11 @@ def amounts_of(
     return amounts
 
 
-def _first(prices: PatternDuals, amounts: NDArray[np.int64], budget: Budget) -> RecordGroups | None:
-    """Return the groups that cost least beyond the prices, and those of a release."""
-    most = int(prices.program.star_cost * prices.unit * 2**_COARSEST)
-    found, _ = cheapest_groups(prices, no_triples(), most, _FIRST, budget)
-    return None if found is None else joined(prices.program, found, groups_of(prices, amounts))
+def _first(duals: PatternDuals, amounts: NDArray[np.int64], budget: Budget) -> RecordGroups | None:
+    """Return the groups of least reduced cost, and those of a release."""
+    most = int(duals.program.star_cost * duals.unit * 2**_COARSEST)
+    found, _ = cheapest_groups(duals, no_triples(), most, _FIRST, budget)
+    return None if found is None else joined(duals.program, found, groups_of(duals, amounts))
 
 
 def joined(program: PatternProgram, one: RecordGroups, other: RecordGroups) -> RecordGroups:
@@ -244,6 +245,7 @@ def joined(program: PatternProgram, one: RecordGroups, other: RecordGroups) -> R
     members = np.concatenate([one.members, other.members])
     rows = np.concatenate([one.rows, other.rows])
     patterns = np.concatenate([one.patterns, other.patterns])
-    # Whatever the prices, of groups of the same records the one of less loss costs less beyond.
+    # Whatever the duals, of groups of the same records the one of least loss is that of least
+    # reduced cost.
     rank = np.argsort(np.argsort(program.costs, kind="stable"))
     return cheapest_of(RecordGroups(members, rows, patterns, rank[patterns]))

@@ -13,7 +13,7 @@ from anonymip.solvers.linear_programs import GrowingProgram
 
 
 class Relaxation:
-    """Every record is in groups once in sum, or alone at its price if there is one.
+    """Every record is in groups once in sum, or alone at the cost of that if it is allowed.
 
     Each solve goes on from the last basis.
 
@@ -27,12 +27,12 @@ class Relaxation:
         self._program = program
         self._losses: dict[bytes, float] = {}
         self._groups: RecordGroups | None = None
-        self._alone = program.kinds if np.isfinite(program.price) else 0
+        self._alone = program.type_count if np.isfinite(program.price) else 0
         records = program.counts.astype(np.float64)
         self._model = GrowingProgram(records, records)
         if self._alone:
-            price = np.full(program.kinds, program.price)
-            self._model.add_columns(price, csc_array(np.eye(program.kinds)))
+            price = np.full(program.type_count, program.price)
+            self._model.add_columns(price, csc_array(np.eye(program.type_count)))
 
     def add(self, groups: RecordGroups, triples: NDArray[np.int64]) -> RecordGroups:
         """Add what is new or cheaper than known, given all triples so far; return all groups."""
@@ -42,7 +42,7 @@ class Relaxation:
             if loss < self._losses.get(key := members.tobytes(), np.inf):
                 self._losses[key], new[at] = loss, True
         groups = groups.only(new)
-        matrix = incidence(groups, self._program.kinds)
+        matrix = incidence(groups, self._program.type_count)
         if len(groups):
             held = held_by(matrix, triples)
             self._model.add_columns(cost[new], csc_array(vstack([matrix, held])))
@@ -53,7 +53,7 @@ class Relaxation:
         """Let all groups, which are given, hold two or three of each new triple once in sum."""
         if not len(triples):
             return
-        held = held_by(incidence(groups, self._program.kinds), triples)
+        held = held_by(incidence(groups, self._program.type_count), triples)
         count = len(triples)
         alone = csc_array((count, self._alone))
         self._model.add_rows(
@@ -67,16 +67,16 @@ class Relaxation:
         found = self._model.solve(budget)
         if found is None:
             return None
-        kinds = self._program.kinds
-        triples = np.maximum(0.0, -found.duals[kinds:])
-        return found.value, found.point[self._alone :], found.duals[:kinds], triples
+        t = self._program.type_count
+        triples = np.maximum(0.0, -found.duals[t:])
+        return found.value, found.point[self._alone :], found.duals[:t], triples
 
 
-def incidence(groups: RecordGroups, kinds: int) -> csc_array:
-    """Return (t, g) the records of each kind in each group."""
+def incidence(groups: RecordGroups, type_count: int) -> csc_array:
+    """Return (t, g) the records of each row type in each group."""
     group, place = np.nonzero(groups.members >= 0)
     ones = np.ones(len(group))
-    shape = (kinds, len(groups))
+    shape = (type_count, len(groups))
     return csc_array(coo_array((ones, (groups.members[group, place], group)), shape=shape))
 
 

@@ -25,7 +25,7 @@ class RestrictedAnswer:
     Parameters
     ----------
     amounts
-        (pairs,) int64 records of the kind of each pair that are published as its row; None if
+        (pairs,) int64 records of the row type of each pair that are published as its row; None if
         nothing was found.
     bound
         On the loss of whatever uses these pairs alone; None if unknown, infinite if there is none.
@@ -47,7 +47,7 @@ class Named:
 
 
 def solve_restricted(
-    prices: PatternDuals,
+    duals: PatternDuals,
     kept: NDArray[np.bool_],
     amounts: NDArray[np.int64] | None,
     solver: str,
@@ -58,8 +58,8 @@ def solve_restricted(
 
     Parameters
     ----------
-    prices
-        Names the pairs of a kind i and a row r.
+    duals
+        Names the pairs of a row type i and an output row r.
     kept
         (pairs,) those that may be used.
     amounts
@@ -69,24 +69,24 @@ def solve_restricted(
 
     Notes
     -----
-    With y the rows in use and x the records of a kind in a row: x_ir <= n_i y_r, the sum of
-    x over a row at least k y_r, and the sum over the rows of a kind equal to n_i, or at most n_i if
-    records may go without companions, at their price. For fixed y this is a transportation problem,
-    whose vertices are whole numbers: x is continuous in the model, and where a solver's point is no
-    vertex, one is found by a linear program.
+    With y the rows in use and x the records of a row type in a row: x_ir <= n_i y_r, the sum of
+    x over a row at least k y_r, and the sum over the rows of a row type equal to n_i, or at most
+    n_i if records may go without companions, at their cost. For fixed y this is a transportation
+    problem, whose vertices are whole numbers: x is continuous in the model, and where a solver's
+    point is no vertex, one is found by a linear program.
 
     Raises
     ------
     SolverError
         If what the solver returns contradicts itself or the start.
     """
-    program = prices.program
+    program = duals.program
     pairs = np.flatnonzero(kept)
-    form = _form(prices, pairs)
+    form = _form(duals, pairs)
     if amounts is not None:
         used = np.zeros(program.rows, np.bool_)
-        used[prices.pair_rows[amounts > 0]] = True
-        rows = np.unique(prices.pair_rows[pairs])
+        used[duals.pair_rows[amounts > 0]] = True
+        rows = np.unique(duals.pair_rows[pairs])
         values = np.concatenate([amounts[pairs], used[rows]]).tolist()
         for variable, value in zip(form.variables, values, strict=True):
             variable.value = value
@@ -98,7 +98,7 @@ def solve_restricted(
         bound = np.inf
     if result.values is None:
         return RestrictedAnswer(None, bound, result.solver)
-    found = np.zeros(len(prices.pair_rows), np.int64)
+    found = np.zeros(len(duals.pair_rows), np.int64)
     found[pairs] = _whole(form, result.values, len(pairs), result.solver)
     return RestrictedAnswer(found, bound, result.solver)
 
@@ -110,14 +110,14 @@ def refuse_infeasible(result: SolverResult) -> NoReturn:
     )
 
 
-def _form(prices: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
-    program = prices.program
-    kinds = prices.pair_types[pairs]
-    rows, row = np.unique(prices.pair_rows[pairs], return_inverse=True)
+def _form(duals: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
+    program = duals.program
+    types = duals.pair_types[pairs]
+    rows, row = np.unique(duals.pair_rows[pairs], return_inverse=True)
     count, used = len(pairs), len(rows)
     width = count + used
     at = np.arange(count)
-    most = program.counts[kinds].astype(np.float64)
+    most = program.counts[types].astype(np.float64)
     ones = np.ones(count)
     links = coo_array(
         (np.concatenate([ones, -most]), (np.tile(at, 2), np.concatenate([at, count + row]))),
@@ -133,16 +133,16 @@ def _form(prices: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
         ),
         shape=(used, width),
     )
-    given = coo_array((ones, (kinds, at)), shape=(program.kinds, width))
+    given = coo_array((ones, (types, at)), shape=(program.type_count, width))
     records = program.counts.astype(np.float64)
     free = bool(np.isfinite(program.price))
     saved = program.price if free else 0.0
-    cost = np.concatenate([program.costs[prices.pair_patterns[pairs]] - saved, np.zeros(used)])
-    names = [f"x_{i}_{r}" for i, r in zip(kinds.tolist(), rows[row].tolist(), strict=True)]
+    cost = np.concatenate([program.costs[duals.pair_patterns[pairs]] - saved, np.zeros(used)])
+    names = [f"x_{i}_{r}" for i, r in zip(types.tolist(), rows[row].tolist(), strict=True)]
     names += [f"y_{r}" for r in rows.tolist()]
     rows_named = [f"link_{i}" for i in range(count)]
     rows_named += [f"filled_{r}" for r in rows.tolist()] + [
-        f"given_{i}" for i in range(program.kinds)
+        f"given_{i}" for i in range(program.type_count)
     ]
     return StandardForm(
         variables=tuple(Named(name) for name in names),
@@ -154,7 +154,7 @@ def _form(prices: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
             [
                 np.full(count, -np.inf),
                 np.zeros(used),
-                np.full(program.kinds, -np.inf) if free else records,
+                np.full(program.type_count, -np.inf) if free else records,
             ]
         ),
         row_upper=np.concatenate([np.zeros(count), np.full(used, np.inf), records]),

@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-#: Excess over 1 from which on a triple counts, and new triples that one record is in at most.
-_EXCESS, _SHARED = 0.02, 5
+#: Violation, above 1, from which on a triple counts, and new triples that one record is in at most.
+_VIOLATION, _SHARED = 0.02, 5
 
 
 def violated_triples(
@@ -19,11 +19,11 @@ def violated_triples(
     Parameters
     ----------
     members
-        (g, s) kinds of the records of each group, -1 for none.
+        (g, s) row types of the records of each group, -1 for none.
     shares
         (g,) how much of each group is used; each record is used once in sum.
     single
-        (t,) whether a kind has one record. Triples are of such.
+        (t,) whether a row type has one record. Triples are of such.
 
     Notes
     -----
@@ -40,29 +40,31 @@ def violated_triples(
     near: dict[int, set[int]] = defaultdict(set)
     together: dict[tuple[int, int], float] = defaultdict(float)
     for group in np.flatnonzero(shares > 0).tolist():
-        own = [kind for kind in members[group].tolist() if kind >= 0 and single[kind]]
+        own = [
+            row_type for row_type in members[group].tolist() if row_type >= 0 and single[row_type]
+        ]
         share = float(shares[group])
-        for place, kind in enumerate(own):
-            of[kind][group] = share
-            # Kinds of a group stand ascending.
+        for place, row_type in enumerate(own):
+            of[row_type][group] = share
+            # Row types of a group ascend.
             for other in own[place + 1 :]:
-                near[kind].add(other)
-                together[kind, other] += share
+                near[row_type].add(other)
+                together[row_type, other] += share
     found: list[tuple[float, int, int, int]] = []
     for (a, b), ab in together.items():
         for c in near[a] & near[b]:
             total = ab + together[a, c] + together[b, c]
-            if total <= 1.0 + _EXCESS:
+            if total <= 1.0 + _VIOLATION:
                 continue
             # A group of all three was counted three times.
             total -= 2.0 * sum(of[a][group] for group in of[a].keys() & of[b].keys() & of[c].keys())
-            if total > 1.0 + _EXCESS:
+            if total > 1.0 + _VIOLATION:
                 found.append((1.0 - total, a, b, c))
     taken: dict[int, int] = defaultdict(int)
     chosen: list[tuple[int, int, int]] = []
     for _, a, b, c in sorted(found):
         if max(taken[a], taken[b], taken[c]) < _SHARED:
             chosen.append((a, b, c))
-            for kind in (a, b, c):
-                taken[kind] += 1
+            for row_type in (a, b, c):
+                taken[row_type] += 1
     return np.array(chosen, np.int64).reshape(-1, 3)

@@ -250,12 +250,14 @@ def _list_groups(
     near = np.empty(t, np.int64)
     over = np.empty(t)
     for a in range(t):
+        # Pairs of this type and one no smaller; a type pairs with itself if it has two records.
         found = 0
         for b in range(a, t):
             if a == b and counts[a] < 2:
                 continue
             if cheapest[differing[a, b]] >= unpaired:
                 continue
+            # A pair of up to twice the cutoff may still be part of a triple.
             above = 2.0 * cheapest[differing[a, b]] - duals[a] - duals[b]
             if above <= 2.0 * cutoff:
                 near[found] = b
@@ -268,6 +270,8 @@ def _list_groups(
                     members[count, 0] = a
                     members[count, 1] = b
                 count += 1
+            # The three pairs of a triple exceed their duals by twice what it does: two of them
+            # that exceed more rule it out.
             for j in range(i, found):
                 c = near[j]
                 if over[i] + over[j] > 2.0 * cutoff:

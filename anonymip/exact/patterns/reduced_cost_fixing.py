@@ -1,4 +1,4 @@
-"""The output rows that a release of at most a known loss may use."""
+"""Reduced-cost fixing: the output rows that a release of at most a known loss may use."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def columns_within(
     """Return the columns that a release of at most a loss may use, and a bound on any release.
 
     Dual values of records prove how much more than the bound any release costs that publishes a
-    record of some kind as some output row (:mod:`anonymip.bounds.patterns.pattern_duals`); where
-    that exceeds the loss, the pair is left out. Single use and diversity only raise these costs.
+    record of some row type as some output row (:mod:`anonymip.bounds.patterns.pattern_duals`);
+    where that exceeds the loss, the pair is left out. Single use and diversity only raise these
+    costs.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def columns_within(
     loss
         Of a release that is known.
     budget
-        Ends the search for good prices.
+        Ends the search for good duals.
 
     Notes
     -----
@@ -42,22 +43,22 @@ def columns_within(
     """
     watch = Stopwatch()
     program = _program(columns)
-    prices = pattern_duals(program, program.cheapest)
-    if prices.bound < loss:
-        prices = ascend(program, None, budget, enough=loss)
-    bound = Bound(min(prices.bound, loss), "pattern Lagrangian", "argument", watch.seconds)
-    # The loss is a sum of floating-point numbers, the prices are whole ones.
-    room = np.ceil((loss + LOSS_RELATIVE * abs(loss)) * prices.unit) - prices.value
-    fits = prices.reduced_costs <= room
+    duals = pattern_duals(program, program.cheapest)
+    if duals.bound < loss:
+        duals = ascend(program, None, budget, enough=loss)
+    bound = Bound(min(duals.bound, loss), "pattern Lagrangian", "argument", watch.seconds)
+    # The loss is a sum of floating-point numbers, the duals are whole ones.
+    room = np.ceil((loss + LOSS_RELATIVE * abs(loss)) * duals.unit) - duals.value
+    fits = duals.reduced_costs <= room
     t = len(columns.counts)
-    wanted = prices.pair_rows[fits].astype(np.int64) * t + prices.pair_types[fits]
-    return _only(columns, np.isin(columns.rows * t + columns.kinds, wanted)), bound
+    wanted = duals.pair_rows[fits].astype(np.int64) * t + duals.pair_types[fits]
+    return _only(columns, np.isin(columns.rows * t + columns.types, wanted)), bound
 
 
 def _program(columns: PatternColumns) -> PatternProgram:
-    """Return the columns as the program that prices are of."""
+    """Return the columns as the program that duals are of."""
     row_of = np.full((len(columns.costs), len(columns.counts)), -1, np.int32)
-    row_of[columns.patterns[columns.rows], columns.kinds] = columns.rows
+    row_of[columns.patterns[columns.rows], columns.types] = columns.rows
     positive = columns.costs[columns.costs > 0]
     return PatternProgram(
         columns.problem.k,
@@ -79,17 +80,17 @@ def _only(columns: PatternColumns, kept: NDArray[np.bool_]) -> PatternColumns:
     number = np.full(columns.count + 1, -1, np.int32)
     number[rows] = np.arange(len(rows), dtype=np.int32)
     t = len(columns.counts)
-    pairs = np.append(columns.rows * t + columns.kinds, -1)
-    # A kind keeps the rows of its own pairs; those that another row stands for follow that row.
-    kinds, patterns = np.nonzero(columns.row_of >= 0)
-    asked = columns.row_of[kinds, patterns].astype(np.int64) * t + kinds
+    pairs = np.append(columns.rows * t + columns.types, -1)
+    # A row type keeps the rows of its own pairs; where another row stands for one, that counts.
+    types, patterns = np.nonzero(columns.row_of >= 0)
+    asked = columns.row_of[types, patterns].astype(np.int64) * t + types
     lost = ~np.append(kept, False)[np.searchsorted(pairs[:-1], asked)]
     row_of = number[columns.row_of]
-    row_of[kinds[lost], patterns[lost]] = -1
+    row_of[types[lost], patterns[lost]] = -1
     return replace(
         columns,
         patterns=columns.patterns[rows],
         row_of=row_of,
-        kinds=columns.kinds[kept],
+        types=columns.types[kept],
         rows=number[columns.rows[kept]].astype(np.int64),
     )

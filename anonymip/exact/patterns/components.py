@@ -1,0 +1,347 @@
+"""One component of a pattern problem: its duals, a release, a restricted MIP that grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
+from anonymip.exact.patterns.neighbourhoods import (
+    improve_by_groups,
+    improve_nearby,
+    places_of,
+)
+from anonymip.exact.patterns.restricted_master.dual_greedy import amounts_by_duals
+from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
+from anonymip.exact.patterns.restricted_master.master import (
+    TripleBound,
+    cheapest_groups,
+    triple_bound,
+)
+from anonymip.exact.patterns.restricted_master.restricted_mip import solve_restricted
+from anonymip.runtime.budget import Budget
+from anonymip.solvers import SolverOptions
+
+#: Pairs that a restricted MIP may have to be solved to the end at once.
+_DIRECT = 40_000
+#: Pairs of the first restricted MIP otherwise; each next one has twice as many, up to the largest.
+_FIRST, _LARGEST = 6_000, 150_000
+#: Seconds that a restricted MIP gets at most before the last.
+_SECONDS = 20.0
+#: Share of the time of a component with many pairs in which its release is improved piece by piece.
+_NEARBY = 0.6
+#: Groups of few records are tried up to this k, with this share of the time for their duals.
+_LARGEST_K, _DUALS = 3, 0.5
+#: Groups of the first MIP on them, and of the last.
+_GROUPS, _MOST_GROUPS = 10_000, 80_000
+#: Seconds of the first, and share of the time for neighbourhoods after it.
+_FIRST_SECONDS, _BY_GROUPS = 5.0, 0.85
+#: Components with fewer pairs are solved several at once, up to so many pairs.
+_SMALL, _BATCH = 400, 1_500
+#: What a solver's tolerances may add to its bound where losses lie on a grid, in steps of it.
+_SLACK = 1e-3
+
+
+@dataclass(eq=False)
+class PatternComponent:
+    """A component of a program, the best known release of it, and what is proven.
+
+    Parameters
+    ----------
+    types
+        The row types of the whole program that it has.
+    duals
+        Duals of its records.
+    amounts
+        (pairs,) records of each pair in the best known release; None without one.
+    lower
+        Proven bound.
+    by_solver
+        Whether the bound is what a solver reports.
+    by_triples
+        Whether it is by duals of triples.
+    """
+
+    types: NDArray[np.int64]
+    duals: PatternDuals
+    amounts: NDArray[np.int64] | None
+    lower: float
+    by_solver: bool = False
+    by_triples: bool = False
+
+    @property
+    def upper(self) -> float:
+        """Loss of the best known release; infinite without one."""
+        return np.inf if self.amounts is None else loss_of(self.duals, self.amounts)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing better can be found."""
+        return self.lower >= self.upper
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return len(self.duals.pair_rows)
+
+    def solve(self, solver: str, options: SolverOptions, budget: Budget) -> str | None:
+        """Improve release and bound until they meet or time ends; return the solver's name.
+
+        Notes
+        -----
+        A pair that no better release can hold is left out for good. Where many are left, the MIP
+        of those of least reduced cost is solved first, for a better release, by which more can be
+        left out. Its optimum is a bound too, up to what the next pair would add.
+        """
+        size, named = _FIRST, None
+        if self.duals.program.k <= _LARGEST_K and np.count_nonzero(self._may_matter()) > _DIRECT:
+            named = self._by_groups(solver, options, budget)
+        while not self.closed and budget.stop_reason() is None:
+            kept = self._may_matter()
+            last = int(np.count_nonzero(kept)) <= max(_DIRECT, size)
+            left_out = np.inf
+            if not last:
+                kept, left_out = self._cheapest(kept, size)
+                last = size > _LARGEST
+            own = budget
+            if not last:
+                left = budget.remaining()
+                own = budget.renewed(
+                    _SECONDS if left is None else min(_SECONDS, max(left / 4, min(left, 1.0), 1e-3))
+                )
+                if self.amounts is not None and size == _FIRST:
+                    self.amounts = improve_nearby(
+                        self.duals, self.amounts, solver, options, budget.share(_NEARBY)
+                    )
+            if self.amounts is not None:
+                kept |= self.amounts > 0
+            answer = solve_restricted(self.duals, kept, self.amounts, solver, options, own)
+            named = answer.solver
+            before = self.upper
+            if answer.amounts is not None and loss_of(self.duals, answer.amounts) < before:
+                self.amounts = answer.amounts
+            self._raise(answer.bound, left_out, before)
+            if last:
+                break
+            size *= 2
+        return named
+
+    def _by_groups(self, solver: str, options: SolverOptions, budget: Budget) -> str | None:
+        """Improve release and bound by groups of few records; return the solver's name.
+
+        Notes
+        -----
+        Groups are taken by reduced cost under duals of records and triples. Once all are there that
+        a better release can hold, their best release is optimal; before that its loss is a bound up
+        to what the next group would add.
+        """
+        if self.amounts is None:
+            return None
+        tightened = triple_bound(self.duals, self.amounts, self.upper, budget.share(_DUALS))
+        if tightened is None:
+            return None
+        if tightened.bound > self.lower:
+            self.lower, self.by_solver, self.by_triples = tightened.bound, False, True
+        named, duals, triples = None, tightened.duals, tightened.triples
+        size = _GROUPS
+        while not self.closed and budget.stop_reason() is None:
+            room = self._target() - tightened.value
+            near, most = cheapest_groups(duals, triples, room, size, budget)
+            if near is None:
+                break
+            last = most >= self._target() - tightened.value
+            own = budget
+            if not last:
+                left = budget.remaining()
+                seconds = _FIRST_SECONDS if size == _GROUPS else _SECONDS
+                own = budget.renewed(
+                    seconds if left is None else min(seconds, max(left / 4, min(left, 1.0), 1e-3))
+                )
+            before = self.upper
+            answer = solve_groups(
+                self.duals, self.amounts, near, triples.triples, solver, options, own
+            )
+            named = answer.solver
+            if answer.amounts is not None and loss_of(self.duals, answer.amounts) < before:
+                self.amounts = answer.amounts
+            left_out = np.inf if last else duals.lifted(tightened.value + most)
+            self._raise(answer.bound, left_out, before)
+            if last or size >= _MOST_GROUPS:
+                break
+            if size == _GROUPS:
+                self._fill_again(tightened, solver, options, budget.share(_BY_GROUPS))
+            size *= 2
+        return named
+
+    def _fill_again(
+        self, tightened: TripleBound, solver: str, options: SolverOptions, budget: Budget
+    ) -> None:
+        """Improve the release by neighbourhoods of groups."""
+        room = self._target() - tightened.value
+        near, _ = cheapest_groups(tightened.duals, tightened.triples, room, _MOST_GROUPS, budget)
+        if near is not None and self.amounts is not None:
+            self.amounts = improve_by_groups(
+                self.duals, self.amounts, near, self.lower, solver, options, budget
+            )
+
+    def _target(self) -> int:
+        """Return the greatest loss that is better than the best known, in units of the duals."""
+        duals, upper = self.duals, self.upper
+        # Compared as losses that are possible: a pair out of question reaches the upper bound.
+        grid = duals.program.grid
+        if grid:
+            return (round(upper * grid) - 1) * duals.unit // grid
+        return int(np.ceil(upper * duals.unit))
+
+    def _may_matter(self) -> NDArray[np.bool_]:
+        """Return (pairs,) those that a better release may hold."""
+        duals = self.duals
+        if np.isinf(self.upper):
+            return np.ones(self.pairs, np.bool_)
+        return np.asarray(duals.reduced_costs <= self._target() - duals.value)
+
+    def _cheapest(self, kept: NDArray[np.bool_], size: int) -> tuple[NDArray[np.bool_], float]:
+        """Return so many pairs of least reduced cost, and a bound on releases with others."""
+        reduced = self.duals.reduced_costs
+        threshold = np.partition(reduced[kept], size)[size]
+        rest = reduced[reduced > threshold]
+        left_out = np.inf
+        if len(rest):
+            left_out = self.duals.lifted(self.duals.value + int(rest.min()))
+        return kept & (reduced <= threshold), left_out
+
+    def _raise(self, bound: float | None, left_out: float, before: float) -> None:
+        """Take the bound of a restricted MIP; others cost at least `left_out`, or `before`."""
+        if bound is None:
+            return
+        grid = self.duals.program.grid
+        if grid and np.isfinite(bound):
+            bound = float(np.ceil(bound * grid - _SLACK)) / grid
+        found = min(bound, left_out, before, self.upper)
+        if found > self.lower:
+            self.lower, self.by_solver = found, True
+
+
+def components_of(duals: PatternDuals) -> list[PatternComponent]:
+    """Return the components of a program, which share no output row, small ones together.
+
+    What is proven optimal from the start comes first, then the components with few pairs.
+    """
+    program = duals.program
+    count, pairs = program.type_count, len(duals.pair_rows)
+    graph = coo_array(
+        (np.ones(pairs), (duals.pair_types, count + duals.pair_rows)),
+        shape=(count + program.rows, count + program.rows),
+    )
+    joined = connected_components(graph, directed=False)[1][:count]
+    labels = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    number = int(labels.max(initial=-1)) + 1
+    lower = duals.values(labels, number)
+    amounts, upper = _best_of(duals, labels, number)
+    held = np.bincount(labels[duals.pair_types], minlength=number)
+    closed = np.array([duals.lifted(int(low)) for low in lower]) >= upper
+    # What has no pair has one release, whatever its duals were rounded to.
+    single = held == 0
+    groups = [np.flatnonzero(own) for own in (single, closed & ~single) if own.any()]
+    batch: list[int] = []
+    for component in (open_ := np.flatnonzero(~closed & ~single))[
+        np.argsort(held[open_], kind="stable")
+    ].tolist():
+        if held[component] > _SMALL or held[batch].sum() + held[component] > _BATCH:
+            groups += [np.array(batch)] if batch else []
+            batch = []
+        batch.append(component)
+    groups += [np.array(batch)] if batch else []
+    components = []
+    for group in groups:
+        component = _component(duals, amounts, np.flatnonzero(np.isin(labels, group)))
+        # Bounds are raised to possible losses one by one, which proves more than at once.
+        component.lower = max(component.lower, fsum(duals.lifted(int(low)) for low in lower[group]))
+        if not component.pairs:
+            component.lower = component.upper
+        components.append(component)
+    return components
+
+
+def _component(
+    duals: PatternDuals, amounts: NDArray[np.int64] | None, types: NDArray[np.int64]
+) -> PatternComponent:
+    if len(types) == duals.program.type_count:
+        return PatternComponent(types, duals, amounts, duals.bound)
+    program = duals.program.restricted_to(types)
+    own = pattern_duals(program, duals.multipliers[types] / duals.unit)
+    chosen = None if amounts is None else amounts[places_of(duals, types, own)]
+    return PatternComponent(types, own, chosen, own.bound)
+
+
+def _best_of(
+    duals: PatternDuals, labels: NDArray[np.int64], number: int
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
+    """Return the better release of each component by two heuristics, and its losses."""
+    amounts = greedy_amounts(duals)
+    upper = _losses_by_component(duals, amounts, labels, number)
+    other = amounts_by_duals(duals)
+    if other is None:
+        return amounts, upper
+    if amounts is None:
+        return other, _losses_by_component(duals, other, labels, number)
+    losses = _losses_by_component(duals, other, labels, number)
+    better = (losses < upper)[labels]
+    return (
+        np.where(better[duals.pair_types], other, amounts),
+        np.minimum(losses, upper),
+    )
+
+
+def _losses_by_component(
+    duals: PatternDuals, amounts: NDArray[np.int64] | None, labels: NDArray[np.int64], number: int
+) -> NDArray[np.float64]:
+    if amounts is None:
+        return np.full(number, np.inf)
+    program = duals.program
+    given = np.bincount(duals.pair_types, weights=amounts, minlength=program.type_count)
+    unassigned = program.counts - given
+    weights = (
+        np.where(unassigned > 0, program.price, 0.0) * unassigned
+        if unassigned.any()
+        else unassigned
+    )
+    losses = np.zeros(number)
+    np.add.at(losses, labels, weights)
+    paid = program.costs[duals.pair_patterns] * amounts
+    np.add.at(losses, labels[duals.pair_types], paid)
+    return losses
+
+
+def greedy_amounts(duals: PatternDuals) -> NDArray[np.int64] | None:
+    """Return (pairs,) the records of each pair if patterns are used by ascending cost.
+
+    None if records are left over that need companions.
+
+    References
+    ----------
+    .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
+       Algorithms 6(4), 2013, Algorithm 1.
+    """
+    program = duals.program
+    left = program.counts.copy()
+    amounts = np.zeros(len(duals.pair_rows), np.int64)
+    begin = np.searchsorted(duals.pair_patterns, np.arange(len(program.costs) + 1))
+    for pattern in np.argsort(program.costs, kind="stable").tolist():
+        if program.costs[pattern] >= program.price:
+            break
+        own = slice(begin[pattern], begin[pattern + 1])
+        rows, types = duals.pair_rows[own], duals.pair_types[own]
+        if not len(rows):
+            continue
+        held = np.zeros(int(rows.max()) + 1, np.int64)
+        np.add.at(held, rows, left[types])
+        taken = np.where(held[rows] >= program.k, left[types], 0)
+        amounts[own] = taken
+        left[types] -= taken
+    return None if left.any() and np.isinf(program.price) else amounts
