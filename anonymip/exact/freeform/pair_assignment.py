@@ -32,6 +32,9 @@ from anonymip.tolerances import LOSS_RELATIVE
 #: Most records for which the matrix of all pairs is made: 0.5 GB at this number.
 LARGEST_ASSIGNMENT = 8_000
 
+#: So many records are assigned in less time than it takes to load the kernels that do it.
+_SOON_ASSIGNED = 1_000
+
 #: Pairs whose losses are computed at a time.
 _BATCH = 200_000
 
@@ -82,7 +85,8 @@ def best_partners(
     costs
         (n, n), infinite where no pair is allowed.
     budget
-        When it ends before the assignment is complete, there is no answer.
+        When it ends before the assignment is complete, there is no answer. For few records only an
+        interrupt ends it.
 
     Returns
     -------
@@ -98,6 +102,8 @@ def best_partners(
     -----
     Complexity: O(n^3) at worst.
     """
+    if len(costs) <= _SOON_ASSIGNED:
+        budget = budget.renewed(None)
     partners, duals, stopped = assign(costs, budget, phase="assignment of pairs")
     if (partners >= 0).all():
         return partners, duals
