@@ -29,7 +29,7 @@ from anonymip import (
     objective,
 )
 from anonymip.objectives import pattern_costs
-from anonymip.recodings.rows.output_rows import output_rows, representatives, rows_alike
+from anonymip.recodings.rows.output_rows import grid_of, output_rows, representatives, rows_alike
 from tests.random_patterns import PatternCase, pattern_cases
 
 
@@ -120,6 +120,23 @@ def test_rows_alike_agrees_with_sorting(n: int, m: int, seed: int) -> None:
 def _mixed() -> Microdata:
     frame = pd.DataFrame({"age": [30, 30, 41, 41], "job": ["a", "a", "b", "c"]})
     return Microdata(frame, (Attribute("age", "numeric"), Attribute("job", "categorical")))
+
+
+@pytest.mark.parametrize(
+    ("losses", "grid"),
+    [
+        ([], 1),
+        ([0.0, 3.0], 1),
+        ([0.5, 3.0], 10),
+        ([0.1, 0.25], 100),
+        ([1e-6], 10**6),
+        ([1e-7, 1.0], 0),
+        ([1 / 3], 0),
+    ],
+)
+def test_losses_lie_on_the_coarsest_grid_of_decimals(losses: list[float], grid: int) -> None:
+    """Losses of at most six decimals are multiples of a power of ten, others of none."""
+    assert grid_of(np.array(losses, np.float64)) == grid
 
 
 def test_numbers_are_published_exactly_or_as_stars() -> None:

@@ -12,15 +12,13 @@ from anonymip.assignments import SUPPRESSED
 from anonymip.problem import Problem
 from anonymip.recodings.rows.output_rows import (
     OutputRows,
+    grid_of,
     output_rows,
     refuse_unshared,
     representatives,
     rows_alike,
     suppression_cost,
 )
-
-#: Decimals that costs may have for losses to lie on a grid.
-_DECIMALS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +79,7 @@ class PatternProgram:
     @cached_property
     def grid(self) -> int:
         """The number d such that every loss is a multiple of 1 / d; 0 if there is none small."""
-        costs = self.costs if np.isinf(self.price) else np.append(self.costs, self.price)
-        for decimals in range(_DECIMALS + 1):
-            if np.array_equal(np.round(costs, decimals), costs):
-                return int(10**decimals)
-        return 0
+        return grid_of(self.costs if np.isinf(self.price) else np.append(self.costs, self.price))
 
     @cached_property
     def cheapest(self) -> NDArray[np.float64]:

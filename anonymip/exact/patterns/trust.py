@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from anonymip.errors import NoSolution
 from anonymip.exact.trust import TOO_HIGH, refuse_contradiction
 from anonymip.models.patterns.pattern_columns import PatternColumns
+from anonymip.recodings.rows.output_rows import grid_of
 from anonymip.solution import Solution
 from anonymip.solvers import SolverResult
 from anonymip.tolerances import FINE_EFFECT, FINE_LOSS, FINE_STEP, SOLVER_RESOLUTION
-
-#: Decimals that costs may have for losses to lie on a grid.
-_DECIMALS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +60,8 @@ class TrustOfPatterns:
         fine = abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect
         fine |= step < FINE_STEP * effect
         value = claimed - resolution if fine else claimed
-        for decimals in range(_DECIMALS + 1):
-            grid = 10**decimals
-            if np.array_equal(np.round(losses, decimals), losses):
-                value = max(value, ceil((claimed - resolution) * grid) / grid)
-                break
+        if grid := grid_of(losses):
+            value = max(value, ceil((claimed - resolution) * grid) / grid)
         return min(value, objective), []
 
     @property

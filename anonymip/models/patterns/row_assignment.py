@@ -31,12 +31,11 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.network_simplex import cheapest_flow
 from anonymip.models.parts.equivalence_context import linear
+from anonymip.recodings.rows.output_rows import grid_of
 from anonymip.runtime.budget import Budget
 
 #: Bits that sums of whole costs along a path of the network may fill.
 _BITS = 58
-#: Decimals that costs may have to be whole numbers after multiplication.
-_DECIMALS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +212,7 @@ def whole_costs(costs: NDArray[np.float64], nodes: int) -> NDArray[np.int64]:
     """Return costs as whole numbers of some unit, exactly where they have few decimals."""
     largest = max(float(np.abs(costs).max(initial=0.0)), 1e-300)
     room = _BITS - log2(2.0 * (nodes + 2))
-    for decimals in range(_DECIMALS + 1):
-        unit = 10.0**decimals
-        if np.array_equal(np.round(costs, decimals), costs) and log2(largest * unit) < room:
-            return np.rint(costs * unit).astype(np.int64)
+    unit = grid_of(costs)
+    if unit and log2(largest * unit) < room:
+        return np.rint(costs * unit).astype(np.int64)
     return np.rint(np.ldexp(costs, floor(room - log2(largest)))).astype(np.int64)

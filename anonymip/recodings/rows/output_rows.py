@@ -17,6 +17,8 @@ from anonymip.runtime.kernels import kernel
 
 #: Row types times patterns that are held at once.
 MAX_PAIRS = 50_000_000
+#: Decimals that costs may have for losses to lie on a grid.
+_DECIMALS = 6
 
 
 class AskedProblem(ProblemView, Protocol):
@@ -88,6 +90,14 @@ def suppression_cost(problem: AskedProblem) -> float:
     """
     suppression = recoding_of(problem).suppression
     return float(problem.compiled.suppression_price) if suppression else np.inf
+
+
+def grid_of(losses: NDArray[np.float64]) -> int:
+    """Return the number d such that all losses are multiples of 1 / d; 0 if there is none small."""
+    for decimals in range(_DECIMALS + 1):
+        if np.array_equal(np.round(losses, decimals), losses):
+            return int(10**decimals)
+    return 0
 
 
 def refuse_unshared(problem: AskedProblem, record: int) -> NoReturn:
