@@ -51,13 +51,13 @@ def find_start(
     InvalidAssignment
         If the assignment given breaks a rule.
     """
+    known = [*(["best"] if best else []), "none", *heuristics]
+    if name not in known:
+        raise InputError(f"unknown warm start {name!r}", remedy=f"Use {', '.join(known)}")
     if given is not None:
         return Solution.of(problem, given, method="start"), []
     if name == "none":
         return None, []
-    if name not in heuristics and not (best and name == "best"):
-        known = [*(["best"] if best else []), "none", *heuristics]
-        raise InputError(f"unknown warm start {name!r}", remedy=f"Use {', '.join(known)}")
     asked = problem if heuristics_ask is None else heuristics_ask
     found = []
     for heuristic in heuristics.values() if name == "best" else [heuristics[name]]:

@@ -274,3 +274,11 @@ def test_the_unit_of_the_loss_does_not_matter(case: PatternCase, scale: float) -
     solution = pattern_ilp(problem.replace(objective=Suppressions(costs)), warm_start="none")
     assert solution.objective == pytest.approx(best * scale, rel=1e-9)
     assert solution.is_optimal
+
+
+def test_unknown_warm_start_is_refused_beside_a_start_too() -> None:
+    """A misspelt name is an error, although the start that is given takes its place."""
+    problem = Problem(load_instance("health-records"), 3, PatternGuided(), Suppressions())
+    start = pattern_ilp(problem).assignment
+    with pytest.raises(InputError, match="unknown warm start 'greddy'. Use none, greedy, search"):
+        pattern_ilp(problem, start=start, warm_start="greddy")
