@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,6 +18,8 @@ from anonymip.recodings.rules.closeness import sensitive_scales
 
 #: Classes whose values are counted at a time.
 _CLASSES = 4096
+#: An l from which it is rounded up, and more rows than a class has.
+_LARGE, _MOST = 10**4, 2**31
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,14 @@ class Diversity:
         if isinstance(given, bool) or not isinstance(given, Real) or not 1 <= float(given) < np.inf:
             raise InputError(f"l of the diversity is {self.l!r}", remedy="Give a number above 1")
         count: Any = self.distinct
-        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        if (
+            isinstance(count, bool)
+            or not isinstance(count, Integral)
+            or not 1 <= int(count) <= _MOST
+        ):
             raise InputError(
                 f"distinct of the diversity is {self.distinct!r}",
-                remedy="Give a whole number of at least 2",
+                remedy=f"Give a whole number of at least 2 and at most {_MOST:,}",
             )
         far: Any = self.t
         if far is not None and (
@@ -94,7 +101,13 @@ class Diversity:
 
     @property
     def ratio(self) -> tuple[int, int]:
-        """L as a fraction of whole numbers, so that the rule is checked without rounding."""
+        """L as a fraction of whole numbers, so that the rule is checked without rounding.
+
+        Large ones are whole, and no larger than any class: times a number of rows they stay within
+        64 bits.
+        """
+        if self.l > _LARGE:
+            return min(ceil(self.l), _MOST), 1
         return Fraction(self.l).limit_denominator(10**6).as_integer_ratio()
 
     def met_by(self, sensitive: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from anonymip import (
     InvalidAssignment,
     Microdata,
     Problem,
+    solve,
 )
 from tests.brute_force import Rules
 
@@ -117,3 +118,23 @@ def test_thirds_are_exact() -> None:
     """L is compared as a fraction: one of three is not above 1/3."""
     assert Diversity(l=3).met_by(np.array([[[0], [1], [2]]])).all()
     assert Diversity(l=1.1).ratio == (11, 10)
+
+
+@pytest.mark.parametrize("share", [1e5, 1e6 + 0.5, 1e12, 1e18, 2e18, 1e19, 1e300])
+def test_no_class_has_a_diversity_beyond_its_size(share: float) -> None:
+    """However large l is, products with it do not run over into classes that seem diverse."""
+    rule, same = Diversity(l=share), np.zeros((1, 10, 1), np.int64)
+    assert not rule.met_by(same).any()
+    assert rule.violation(same[0], Classes(np.zeros(10, np.int64))) == 0
+    frame = pd.DataFrame({"a": [0] * 10, "s": ["x"] * 10})
+    data = Microdata(frame, (Attribute("a"),), sensitive=("s",))
+    problem = Problem(data, 2, EquivalenceClasses(suppression=True), diversity=rule)
+    found = solve(problem, "greedy-search", bound=False).assignment
+    assert isinstance(found, Classes)
+    assert found.count == 0
+
+
+def test_more_distinct_values_than_a_class_has_rows() -> None:
+    """A number that no class can hold is refused and not handed to kernels."""
+    with pytest.raises(InputError, match="distinct of the diversity"):
+        Diversity(distinct=10**30)
