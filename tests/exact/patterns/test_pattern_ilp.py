@@ -280,5 +280,5 @@ def test_unknown_warm_start_is_refused_beside_a_start_too() -> None:
     """A misspelt name is an error, although the start that is given takes its place."""
     problem = Problem(load_instance("health-records"), 3, PatternGuided(), Suppressions())
     start = pattern_ilp(problem).assignment
-    with pytest.raises(InputError, match="unknown warm start 'greddy'. Use none, greedy, search"):
+    with pytest.raises(InputError, match="unknown warm start 'greddy'"):
         pattern_ilp(problem, start=start, warm_start="greddy")
