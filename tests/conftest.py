@@ -44,6 +44,9 @@ def shared_data() -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Shorten an everyday run; skip the tests marked `shared_data` where their files are absent."""
+    # These need most kernels. One behind the other they are run by one process, where two would
+    # compile the same kernels at the same time.
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/cli/", "tests/plugin/")))
     for test in {getattr(item, "obj", None) for item in items}:
         if is_hypothesis_test(test):
             profiles.as_the_profile_asks(test)
