@@ -31,8 +31,8 @@ from anonymip import (
 )
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.classes.small.cut import price_types
-from anonymip.exact.classes.small.duals import DualPrices
+from anonymip.exact.classes.small.column_generation import ColumnGeneration
+from anonymip.exact.classes.small.first_release import nearest_duals
 from anonymip.exact.classes.small.kernels import (
     CAPPED,
     INFEASIBLE,
@@ -44,9 +44,9 @@ from anonymip.exact.classes.small.kernels import (
     small_rules,
     solve_rows,
 )
-from anonymip.exact.classes.small.linear import price_rows
-from anonymip.exact.classes.small.rows import merge_types
-from anonymip.exact.classes.small.sets import rank_types
+from anonymip.exact.classes.small.relaxation_duals import solve_relaxation
+from anonymip.exact.classes.small.row_types import merge_types
+from anonymip.exact.classes.small.set_search import rank_types
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from tests.brute_force import Column
 from tests.random_problems import (
@@ -264,7 +264,7 @@ def test_more_rows_than_fit_in_a_word_are_answered() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-def test_prices_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
+def test_duals_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
     """They are worth the linear relaxation over all classes, and no class undercuts them."""
     rng = np.random.default_rng(k)
     for _ in range(6):
@@ -274,18 +274,18 @@ def test_prices_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
         kernel, every, tables = kernel_of(problem), np.arange(n), problem.compiled.tables
         work = kernel.work
         types = merge_types(kernel.rows, kernel.rules, work, every, n)
-        price_types(tables, kernel.rows, kernel.rules, work, every, types)
+        nearest_duals(tables, kernel.rows, kernel.rules, work, every, types)
         rank_types(kernel.rows, kernel.rules, work, every, types)
-        paid = price_rows(tables, kernel.rules, work, types, n, np.inf)
-        prices = np.empty(n)
-        prices[work.order] = np.repeat(work.prices[:types], np.diff(work.begin[: types + 1]))
-        assert paid == pytest.approx(prices.sum(), rel=1e-9, abs=1e-12)
+        bound = solve_relaxation(tables, kernel.rules, work, types, n, np.inf)
+        duals = np.empty(n)
+        duals[work.order] = np.repeat(work.duals[:types], np.diff(work.begin[: types + 1]))
+        assert bound == pytest.approx(duals.sum(), rel=1e-9, abs=1e-12)
         sets = [s for size in range(k, 2 * k) for s in combinations(range(n), size)]
         losses = [float(problem.compiled.class_losses(np.array([s]))[0]) for s in sets]
         holds = np.array([np.isin(every, s) for s in sets], float)
-        assert (holds @ prices <= np.array(losses) + 1e-12).all()
+        assert (holds @ duals <= np.array(losses) + 1e-12).all()
         relaxed = linprog(losses, A_eq=holds.T, b_eq=np.ones(n))
-        assert paid == pytest.approx(relaxed.fun, rel=1e-7, abs=1e-9)
+        assert bound == pytest.approx(relaxed.fun, rel=1e-7, abs=1e-9)
 
 
 def test_room_for_larger_sub_problems_changes_nothing() -> None:
@@ -299,14 +299,14 @@ def test_room_for_larger_sub_problems_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_duals_prove_what_the_first_prices_do_not(seed: int) -> None:
+def test_column_generation_proves_what_the_first_duals_do_not(seed: int) -> None:
     """Column generation alone finds the optimum, from whatever release it starts."""
     problem = Problem(census(14, 4, seed=seed), 3)
     kernel = kernel_of(problem)
     if kernel.solve(np.arange(14), max_nodes=1) == PROVEN:
         return
-    duals = DualPrices(problem, kernel.rows, kernel.rules, kernel.work, MANY)
-    assert duals.prove(Budget())
+    generation = ColumnGeneration(problem, kernel.rows, kernel.rules, kernel.work, MANY)
+    assert generation.prove(Budget())
     labels = kernel.work.labels.copy()
     loss = problem.compiled.total(
         problem.recoding.describe(problem, Classes(labels.astype(np.int32))), None
@@ -317,7 +317,7 @@ def test_duals_prove_what_the_first_prices_do_not(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_thirty_rows_are_proven(seed: int) -> None:
-    """Two independent sets of prices lead to one optimum: here, and in the model."""
+    """Two independent sets of duals lead to one optimum: here, and in the model."""
     problem = Problem(census(30, 3, seed=seed), 3)
     result = solve_small(problem)
     assert result.proven

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.cover import cheapest_cover, label_cover, sort_found
-from anonymip.exact.classes.small.cut import cut_sorted_rows, price_types
-from anonymip.exact.classes.small.linear import price_rows
-from anonymip.exact.classes.small.prices import class_losses_by_type, raise_prices
-from anonymip.exact.classes.small.rows import merge_types
-from anonymip.exact.classes.small.sets import COMPLETE, list_sets, rank_types
+from anonymip.exact.classes.small.exact_cover import cheapest_cover, sort_found
+from anonymip.exact.classes.small.first_release import cut_sorted_rows, nearest_duals
+from anonymip.exact.classes.small.least_losses import class_losses_by_type, raise_duals
+from anonymip.exact.classes.small.relaxation_duals import solve_relaxation
+from anonymip.exact.classes.small.row_types import label_cover, merge_types
+from anonymip.exact.classes.small.set_search import COMPLETE, list_sets, rank_types
 from anonymip.exact.classes.small.swaps import swap_rows
-from anonymip.exact.classes.small.work import SmallRules, SmallWork, new_small_work
+from anonymip.exact.classes.small.workspace import SmallRules, SmallWork, new_small_work
 from anonymip.objectives.kernels.class_loss import (
     KernelRows,
     join_class,
@@ -96,28 +96,32 @@ def solve_rows(
     """
     work.nodes[0] = 0
     work.result[0], work.result[1] = np.inf, np.inf
+    # A release by the best cut, and a bound by the nearest rows.
     types = merge_types(rows, rules, work, chosen, size)
     if not cut_sorted_rows(tables, rows, rules, work, chosen, size):
         return INFEASIBLE
     _number_classes(work, size)
     loss = labelled_loss(tables, rows, rules, work, chosen, size)
-    bound = price_types(tables, rows, rules, work, chosen, types)
+    bound = nearest_duals(tables, rows, rules, work, chosen, types)
     work.result[0], work.result[1] = loss, min(bound, loss)
     slack = _ROUNDING * (abs(loss) + abs(bound))
     if loss - bound <= slack:
         work.result[1] = loss
         return PROVEN
-    status, paid = CAPPED, -np.inf
+    # Better duals by the linear relaxation, unless its sets are too many or the largest loss
+    # counts. Then swaps bring the loss down first, since the search for the least losses starts
+    # from it.
+    status, dual_bound = CAPPED, -np.inf
     fits = rank_types(rows, rules, work, chosen, types)
     if fits and rules.summed:
-        paid = price_rows(tables, rules, work, types, size, loss)
-    if paid == -np.inf:
+        dual_bound = solve_relaxation(tables, rules, work, types, size, loss)
+    if dual_bound == -np.inf:
         _swap(tables, rows, rules, work, chosen, size, slack)
     if fits:
-        if paid == -np.inf:
+        if dual_bound == -np.inf:
             class_losses_by_type(work, types, size)
-            paid = raise_prices(tables, rules, work, types, max_nodes)
-        status = _search(tables, rows, rules, work, chosen, size, types, paid, max_nodes)
+            dual_bound = raise_duals(tables, rules, work, types, max_nodes)
+        status = _search(tables, rows, rules, work, chosen, size, types, dual_bound, max_nodes)
         if status == CAPPED:
             _swap(tables, rows, rules, work, chosen, size, slack)
     return status
@@ -149,48 +153,58 @@ def _search(
     chosen: NDArray[np.int64],
     size: int,
     count: int,
-    paid: float,
+    dual_bound: float,
     max_nodes: int,
 ) -> int:
     """Search for a better release than the known one, or prove that there is none.
 
-    The prices pay for `paid`. A release that costs less than a width beyond it is made of sets
-    whose reduced costs are below the width; this grows until there is a release, or up to the gap.
+    The duals give `dual_bound`. A release that costs less than this and a width more is made of
+    sets whose reduced costs are below the width, which grows until there is a release, or up to
+    the gap.
     """
     loss, packing, found = work.result[0], work.packing, work.found
+    # Sums of duals carry rounding errors: losses that differ by less than the slack count as equal,
+    # and a slack that a user could see ends the search without a proof.
     total = 0.0
     for t in range(count):
-        total += packing.counts[t] * abs(work.prices[work.types.rank[t]])
+        total += packing.counts[t] * abs(work.duals[work.types.rank[t]])
     slack = _ROUNDING * abs(loss) + PRICE_ROUNDING * total
-    work.result[1] = max(work.result[1], min(paid - slack, loss))
+    work.result[1] = max(work.result[1], min(dual_bound - slack, loss))
     if slack > VISIBLE_SLACK * abs(loss):
         return CAPPED
     if loss - work.result[1] <= 2.0 * slack:
         work.result[1] = loss
         return PROVEN
+    # The duals have changed since the types were ranked.
     rank_types(rows, rules, work, chosen, count)
-    width = (loss - paid) * _FIRST_WIDTH
+    width = (loss - dual_bound) * _FIRST_WIDTH
+    # Where the largest loss counts the cost of a set is its record loss itself.
     if not rules.summed:
-        work.types.prices[:count] = 0.0
-        paid, width = 0.0, loss
+        work.types.duals[:count] = 0.0
+        dual_bound, width = 0.0, loss
     while True:
-        width = min(width, loss - paid)
+        width = min(width, loss - dual_bound)
+        # All sets that a release within the width can hold; the slack is on the safe side.
         if list_sets(tables, rules, work, count, size, width - slack, max_nodes) != COMPLETE:
             return CAPPED
         sort_found(found, count)
         sets, complete = cheapest_cover(
             rules.summed, packing, found, work.cover, count, width, slack, work.nodes, max_nodes
         )
+        # The cover is better than the known release.
         if sets > 0:
             label_cover(work, count, sets)
             _number_classes(work, size)
             work.result[0] = labelled_loss(tables, rows, rules, work, chosen, size)
         if not complete:
             return CAPPED
-        if sets > 0 or width == loss - paid:
+        # The best release within the width is the best of all; and at the full gap none is better
+        # than the known one.
+        if sets > 0 or width == loss - dual_bound:
             work.result[1] = work.result[0]
             return PROVEN
-        work.result[1] = max(work.result[1], paid + width - slack)
+        # No release lies within the width: its end is a bound.
+        work.result[1] = max(work.result[1], dual_bound + width - slack)
         width *= _WIDER
 
 

@@ -1,9 +1,9 @@
 """Exact solver of small problems of equivalence classes: some thirty records, any loss and rules.
 
 Where the loss has monotone tables and there are no limits, compiled kernels do the work: a first
-release by the best cut, prices from the linear relaxation over the sets of k rows, the list of the
+release by the best cut, duals from the linear relaxation over the sets of k rows, the list of the
 classes that a better release may hold, and the cheapest exact cover by them. Where these sets are
-too many, or the largest loss counts, swaps improve the release and nearest sets give the prices;
+too many, or the largest loss counts, swaps improve the release and nearest sets give the duals;
 what is capped is tried again by column generation. Everything else goes through the enumeration of
 all possible classes.
 """
@@ -14,22 +14,22 @@ import numpy as np
 
 from anonymip.assignments import Classes
 from anonymip.errors import InputError
-from anonymip.exact.classes.small.duals import DualPrices
+from anonymip.exact.classes.small.column_generation import ColumnGeneration
+from anonymip.exact.classes.small.enumerated_classes import solve_enumerated
 from anonymip.exact.classes.small.kernels import PROVEN, compiles, small_rules, solve_rows
-from anonymip.exact.classes.small.listed import solve_listed
 from anonymip.exact.classes.small.result import SmallResult
-from anonymip.exact.classes.small.work import new_small_work
+from anonymip.exact.classes.small.workspace import new_small_work
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 
-#: Partial sets and partial covers that one search looks at unless told otherwise.
+#: Partial sets and partial covers that one search looks at by default.
 MAX_NODES = 1_000_000
-#: Rows up to which linear programs price what the search could not finish: beyond, they take long
-#: and seldom lead to a proof.
-_PRICED_ROWS = 30
+#: Rows up to which column generation tries what the search could not finish: with more it takes
+#: long and seldom leads to a proof.
+_COLUMN_GENERATION_ROWS = 30
 
 #: Nodes that a kernel looks at in a second at least, on the sizes that it is made for.
 _NODES_A_SECOND = 200_000
@@ -81,7 +81,7 @@ def solve_small(
         max_nodes = max(1, min(max_nodes, int(remaining * _NODES_A_SECOND)))
     if compiles(problem):
         return _solve_compiled(problem, budget, max_nodes)
-    return solve_listed(problem, budget, max_nodes, seed)
+    return solve_enumerated(problem, budget, max_nodes, seed)
 
 
 def _solve_compiled(problem: Problem, budget: Budget, max_nodes: int) -> SmallResult:
@@ -92,11 +92,11 @@ def _solve_compiled(problem: Problem, budget: Budget, max_nodes: int) -> SmallRe
     status = solve_rows(tables, rows, rules, work, every, problem.n, max_nodes)
     # Whole problems have a release: the class of all records keeps k and the diversity.
     proven, nodes = status == PROVEN, int(work.nodes[0])
-    priced = rules.summed and problem.n <= _PRICED_ROWS
-    if not proven and priced and budget.stop_reason() is None:
-        duals = DualPrices(problem, rows, rules, work, max_nodes)
-        proven = duals.prove(budget)
-        nodes += duals.nodes
+    small = rules.summed and problem.n <= _COLUMN_GENERATION_ROWS
+    if not proven and small and budget.stop_reason() is None:
+        generation = ColumnGeneration(problem, rows, rules, work, max_nodes)
+        proven = generation.prove(budget)
+        nodes += generation.nodes
     solution = Solution.of(problem, Classes(work.labels.astype(np.int32)), method="small")
     labels, objective = solution.assignment.labels, solution.objective  # type: ignore[union-attr]
     if proven:

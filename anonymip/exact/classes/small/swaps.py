@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.rows import is_diverse
-from anonymip.exact.classes.small.work import SmallRules, SmallWork
+from anonymip.exact.classes.small.row_types import is_diverse
+from anonymip.exact.classes.small.workspace import SmallRules, SmallWork
 from anonymip.objectives.kernels.class_loss import KernelRows, join_class, open_class, record_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
@@ -71,26 +71,26 @@ def _exchange(
 ) -> bool:
     """Bring a row into class `to`, and another one (-1: none) back, if the two get better."""
     labels, sizes, losses = work.labels, work.class_size, work.class_loss
-    home, moved = labels[one], 1 if other < 0 else 0
+    own, moved = labels[one], 1 if other < 0 else 0
     if rules.summed:
-        most = sizes[home] * losses[home] + sizes[to] * losses[to] - slack
+        most = sizes[own] * losses[own] + sizes[to] * losses[to] - slack
     else:
-        most = max(losses[home], losses[to]) - slack
-    here = _changed_loss(tables, rows, rules, work, chosen, home, one, other)
-    part = (sizes[home] - moved) * here if rules.summed else here
+        most = max(losses[own], losses[to]) - slack
+    own_loss = _changed_loss(tables, rows, rules, work, chosen, own, one, other)
+    part = (sizes[own] - moved) * own_loss if rules.summed else own_loss
     # With losses below zero the other class may still make up for it.
-    if here == np.inf or (part >= most and tables.constant >= 0.0):
+    if own_loss == np.inf or (part >= most and tables.constant >= 0.0):
         return False
-    there = _changed_loss(tables, rows, rules, work, chosen, to, other, one)
+    to_loss = _changed_loss(tables, rows, rules, work, chosen, to, other, one)
     if rules.summed:
-        part += (sizes[to] + moved) * there
+        part += (sizes[to] + moved) * to_loss
     else:
-        part = max(part, there)
+        part = max(part, to_loss)
     if part >= most:
         return False
-    _replace_member(work, home, one, other)
+    _replace_member(work, own, one, other)
     _replace_member(work, to, other, one)
-    losses[home], losses[to] = here, there
+    losses[own], losses[to] = own_loss, to_loss
     return True
 
 

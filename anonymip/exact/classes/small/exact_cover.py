@@ -6,18 +6,120 @@ hold the first type left; two partial covers that leave the same rows differ onl
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.work import CoverSearch, FoundSets, Packing, SmallWork
 from anonymip.runtime.kernels import kernel
 
+#: Covered rows that are remembered at most; a power of two.
+_MOST_MEMORIES = 1 << 15
+#: Bits of the word that packs the counts.
+_BITS = 62
+#: Spreads the words over the memory, and the places that are tried for one.
 _SPREAD = 0x1E3779B97F4A7C15
 _TRIES = 8
 
 
-#: Bits of the word that packs the counts.
-_BITS = 62
+class Packing(NamedTuple):
+    """How the counts of all row types are packed into one word.
+
+    Parameters
+    ----------
+    counts
+        (most,) rows of each type.
+    shift, ones, fields
+        (most,) where the count of a type lies; its lowest bit there, and all of its bits.
+    tops
+        (1,) the highest bit of every count.
+    """
+
+    counts: NDArray[np.int64]
+    shift: NDArray[np.int64]
+    ones: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    tops: NDArray[np.int64]
+
+
+class FoundSets(NamedTuple):
+    """The sets that a better release may hold.
+
+    Parameters
+    ----------
+    packed
+        (capacity,) counts of their types in one word.
+    costs
+        (capacity,) reduced costs; where the largest loss counts, record losses.
+    begin
+        (most + 1,) where the sets begin whose first type is this one.
+    held
+        (1,) how many there are.
+    """
+
+    packed: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    begin: NDArray[np.int64]
+    held: NDArray[np.int64]
+
+
+class CoverSearch(NamedTuple):
+    """The partial cover of the search; the first index is the number of its sets.
+
+    Parameters
+    ----------
+    left
+        (most + 1,) counts of the types that are not covered yet, in one word.
+    cost
+        (most + 1,) cost of the sets so far.
+    first, at
+        (most + 1,) the first type left, and the next set that holds it.
+    sets, best
+        (most + 1,) sets of the partial cover and of the best release, in words.
+    known, known_cost, known_stamp
+        (memories,) what was left, the least cost at which it was, and in which call.
+    stamp
+        (1,) number of the call.
+    """
+
+    left: NDArray[np.int64]
+    cost: NDArray[np.float64]
+    first: NDArray[np.int64]
+    at: NDArray[np.int64]
+    sets: NDArray[np.int64]
+    best: NDArray[np.int64]
+    known: NDArray[np.int64]
+    known_cost: NDArray[np.float64]
+    known_stamp: NDArray[np.int64]
+    stamp: NDArray[np.int64]
+
+
+def new_packing(most: int) -> Packing:
+    """Return the workspace of the words of up to `most` types."""
+    return Packing(
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def new_cover(most: int) -> CoverSearch:
+    """Return the workspace of covers of up to `most` rows."""
+    deep = most + 1
+    return CoverSearch(
+        np.zeros(deep, np.int64),
+        np.zeros(deep),
+        np.zeros(deep, np.int64),
+        np.zeros(deep, np.int64),
+        np.zeros(deep, np.int64),
+        np.zeros(deep, np.int64),
+        np.zeros(_MOST_MEMORIES, np.int64),
+        np.zeros(_MOST_MEMORIES),
+        np.zeros(_MOST_MEMORIES, np.int64),
+        np.zeros(1, np.int64),
+    )
 
 
 @kernel
@@ -92,6 +194,7 @@ def cheapest_cover(
         search came to its end.
     """
     cover.stamp[0] += 1
+    # Nothing is covered yet, and the first set must hold the first type.
     whole = 0
     for t in range(count):
         whole += packing.counts[t] * packing.ones[t]
@@ -100,6 +203,7 @@ def cheapest_cover(
     cover.first[0], cover.at[0] = 0, found.begin[0]
     depth, best = 0, 0
     while depth >= 0:
+        # Each round looks at one set that holds the first type left of the partial cover on top.
         at, t = cover.at[depth], cover.first[depth]
         if at == found.begin[t + 1]:
             depth -= 1
@@ -111,6 +215,8 @@ def cheapest_cover(
             # The sets come by cost: no later one is cheaper.
             depth -= 1
             continue
+        # The counts are subtracted all at once: a borrow in any of them shows in its highest bit,
+        # and means that the set holds more rows of a type than are left.
         word, left = found.packed[at], cover.left[depth]
         rest = left - word
         if (~left & word | ~(left ^ word) & rest) & packing.tops[0]:
@@ -119,13 +225,16 @@ def cheapest_cover(
             return best, False
         nodes[0] += 1
         cover.sets[depth] = word
+        # A cheaper cover than all before: from now on only cheaper ones than this are looked for.
         if rest == 0:
             gap, best = cost, depth + 1
             for one in range(best):
                 cover.best[one] = cover.sets[one]
             continue
+        # What follows from the same rows left was searched before, at no higher cost.
         if _is_known(cover, rest, cost):
             continue
+        # One set more; the next branches are the sets that hold the first type left now.
         depth += 1
         cover.left[depth], cover.cost[depth] = rest, cost
         while rest & packing.fields[t] == 0:
@@ -153,17 +262,3 @@ def _is_known(cover: CoverSearch, left: int, cost: float) -> bool:
     cover.known[free], cover.known_cost[free] = left, cost
     cover.known_stamp[free] = cover.stamp[0]
     return False
-
-
-@kernel
-def label_cover(work: SmallWork, count: int, sets: int) -> None:
-    """Label the rows by the best cover."""
-    packing, following = work.packing, work.scratch
-    for t in range(count):
-        following[t] = work.begin[work.types.rank[t]]
-    for label in range(sets):
-        for t in range(count):
-            copies = (work.cover.best[label] & packing.fields[t]) >> packing.shift[t]
-            for _ in range(copies):
-                work.labels[work.order[following[t]]] = label
-                following[t] += 1

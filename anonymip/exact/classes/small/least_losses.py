@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.sets import enter_row, grown_loss
-from anonymip.exact.classes.small.work import SetSearch, SmallRules, SmallWork, TypeRows
+from anonymip.exact.classes.small.set_search import enter_row, grown_loss
+from anonymip.exact.classes.small.workspace import SetSearch, SmallRules, SmallWork, TypeRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
 
 
 @kernel
-def raise_prices(
+def raise_duals(
     tables: LossTables, rules: SmallRules, work: SmallWork, count: int, max_nodes: int
 ) -> float:
-    """Raise prices from those of the nearest rows to those of the best sets of k rows.
+    """Raise duals from those of the nearest rows to those of the best sets of k rows.
 
-    Returns the bound that the prices give.
+    Returns the bound that the duals give.
 
     Every class holds k rows with the record in question, and loses as much on each of its records
     as these would. The search for the best such set of a type begins with its nearest rows; sets
@@ -28,8 +28,8 @@ def raise_prices(
     tables, rules
         As in the sub-problem.
     work
-        With the ranked types and their prices; `least` holds for each of them the loss of some
-        class. Where the search ends early a price stays what it was.
+        With the ranked types and their duals; `least` holds for each of them the loss of some
+        class. Where the search ends early a dual stays what it was.
     count
         Types.
     max_nodes
@@ -37,16 +37,18 @@ def raise_prices(
     """
     types, search = work.types, work.search
     search.used[:count] = 0
-    complete, paid = True, 0.0 if rules.summed else -np.inf
+    complete, dual_bound = True, 0.0 if rules.summed else -np.inf
     for seed in range(count):
-        if complete and work.least[seed] > types.prices[seed]:
+        if complete and work.least[seed] > types.duals[seed]:
             complete = _improve_least(tables, rules, work, count, seed, max_nodes)
             if complete:
-                types.prices[seed] = max(types.prices[seed], work.least[seed])
-        price = types.prices[seed]
-        work.prices[types.rank[seed]] = price
-        paid = paid + work.packing.counts[seed] * price if rules.summed else max(paid, price)
-    return paid
+                types.duals[seed] = max(types.duals[seed], work.least[seed])
+        dual = types.duals[seed]
+        work.duals[types.rank[seed]] = dual
+        dual_bound = (
+            dual_bound + work.packing.counts[seed] * dual if rules.summed else max(dual_bound, dual)
+        )
+    return dual_bound
 
 
 @kernel
@@ -55,13 +57,15 @@ def _improve_least(
 ) -> bool:
     """Find the best set of k rows with a type; false if nodes ran out."""
     counts, types, search, least = work.packing.counts, work.types, work.search, work.least
-    search.paid[0], search.packed[0] = 0.0, 0
+    # Every set holds the seed; what joins it comes in the order of nearness.
+    search.dual_sum[0], search.packed[0] = 0.0, 0
     search.held[0, :] = 0
     search.set_counts[0, :] = 0
     enter_row(types, work.packing, search, 0, seed)
     _list_all(tables, counts, types, search, count, least[seed])
     depth, complete = 1, True
     while True:
+        # Back to the set before; behind the seed the search is over.
         if search.at[depth] == search.end[depth]:
             depth -= 1
             search.used[search.members[depth]] -= 1
@@ -71,8 +75,10 @@ def _improve_least(
         at = search.at[depth]
         search.at[depth] += 1
         t, loss = search.followers[depth, at], search.losses[depth, at]
+        # By monotonicity no set with this row loses less. Out of nodes, the loop only unwinds.
         if loss >= least[seed] or not complete:
             continue
+        # A set of k rows bounds the least loss of each of its types, not the seed's alone.
         if depth + 1 == rules.k:
             search.members[depth] = t
             for member in range(rules.k):

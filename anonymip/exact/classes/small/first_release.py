@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.rows import is_diverse
-from anonymip.exact.classes.small.work import SmallRules, SmallWork
+from anonymip.exact.classes.small.row_types import is_diverse
+from anonymip.exact.classes.small.workspace import SmallRules, SmallWork
 from anonymip.objectives.kernels.class_loss import (
     KernelRows,
     join_class,
@@ -31,14 +31,18 @@ def cut_sorted_rows(
     order, best, begin = work.order, work.cut_loss, work.cut_begin
     if size < rules.k or not is_diverse(rules, work, chosen, order, 0, size):
         return False
+    # Longer classes could be cut in two without loss; under a diversity the halves need not keep
+    # it, and the length only limits the effort.
     ruled = rules.diversity.values.shape[1] > 0
     longest = 4 * rules.k - 1 if ruled else 2 * rules.k - 1
     best[0] = 0.0 if rules.summed else -np.inf
     for end in range(1, size + 1):
         best[end] = np.inf
+    # When a start comes up, the best cut of all rows before it is known.
     for start in range(size - rules.k + 1):
         if best[start] == np.inf:
             continue
+        # The class grows by one row at a time, so its loss is never computed afresh.
         open_class(rows, work.state, chosen[order[start]])
         for end in range(start + 1, min(start + longest, size) + 1):
             if end > start + 1:
@@ -52,8 +56,10 @@ def cut_sorted_rows(
             if not ruled or is_diverse(rules, work, chosen, order, start, end):
                 best[end] = loss
                 begin[end] = start
+    # Short classes alone may not keep the diversity, but all rows in one do.
     if best[size] == np.inf:
         begin[size] = 0
+    # The classes are read off backwards.
     end, label = size, 0
     while end > 0:
         for at in range(begin[end], end):
@@ -64,7 +70,7 @@ def cut_sorted_rows(
 
 
 @kernel
-def price_types(
+def nearest_duals(
     tables: LossTables,
     rows: KernelRows,
     rules: SmallRules,
@@ -83,9 +89,12 @@ def price_types(
         row = chosen[work.order[work.begin[one]]]
         own = work.begin[one + 1] - work.begin[one]
         alone = pair_loss(tables, rows, row, row)
+        # Rows that are alike are the nearest; they take the first places.
         held = min(own - 1, wanted)
         for at in range(held):
             nearest[at] = alone
+        # `nearest` holds the least losses so far, ascending; a row that is no nearer than the last
+        # of a full list changes nothing, nor do its copies.
         if held < wanted:
             for other in range(types):
                 if other == one:
@@ -100,6 +109,6 @@ def price_types(
                         at -= 1
                     nearest[at] = loss
                     held = min(held + 1, wanted)
-        work.prices[one] = nearest[wanted - 1]
-        bound = bound + own * work.prices[one] if rules.summed else max(bound, work.prices[one])
+        work.duals[one] = nearest[wanted - 1]
+        bound = bound + own * work.duals[one] if rules.summed else max(bound, work.duals[one])
     return bound

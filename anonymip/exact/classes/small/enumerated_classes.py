@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.enumeration import ClusterSets
 from anonymip.errors import NoSolution
-from anonymip.exact.classes.small.cover import cheapest_cover, pack_counts
+from anonymip.exact.classes.small.exact_cover import (
+    FoundSets,
+    Packing,
+    cheapest_cover,
+    new_cover,
+    new_packing,
+    pack_counts,
+)
 from anonymip.exact.classes.small.result import SmallResult
-from anonymip.exact.classes.small.work import FoundSets, Packing, new_cover, new_packing
 from anonymip.exact.priced_sets import PricedSets, priced_sets
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
@@ -28,17 +34,17 @@ _ROUNDING = 1e-3 * LOSS_RELATIVE
 
 
 @dataclass(frozen=True, eq=False)
-class _Listed:
+class _PackedSets:
     """The sets in words, as the cover search reads them.
 
     Parameters
     ----------
     rank
-        Types of the enumeration, dearest first.
+        Types of the enumeration, highest duals first.
     packing, found
         Of the types in that order.
-    paid, size
-        What all rows pay, and how large the prices are that this is the sum of.
+    dual_sum, dual_size
+        Sum of the duals of all rows, and of their absolute values.
     fits
         Whether the counts fit in one word.
     """
@@ -46,12 +52,12 @@ class _Listed:
     rank: NDArray[np.int64]
     packing: Packing
     found: FoundSets
-    paid: float
-    size: float
+    dual_sum: float
+    dual_size: float
     fits: bool
 
 
-def solve_listed(problem: Problem, budget: Budget, max_nodes: int, seed: int) -> SmallResult:
+def solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: int) -> SmallResult:
     """Return the best classes of a problem: list all possible ones, then search for a cover.
 
     Raises
@@ -66,19 +72,19 @@ def solve_listed(problem: Problem, budget: Budget, max_nodes: int, seed: int) ->
     bound = None if columns.bound is None else columns.bound.value
     if not columns.sets.complete:
         return _kept(start, bound, nodes, columns.sets.reason)
-    listed = _packed(problem, columns)
-    if not listed.fits:
+    packed = _packed(problem, columns)
+    if not packed.fits:
         return _kept(start, bound, nodes, "size")
     summed, types = problem.compiled.aggregate == "sum", columns.sets.rows.types
-    gap = np.inf if upper is None else upper - listed.paid
-    slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(listed.paid))
-    slack += PRICE_ROUNDING * listed.size
+    gap = np.inf if upper is None else upper - packed.dual_sum
+    slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(packed.dual_sum))
+    slack += PRICE_ROUNDING * packed.dual_size
     cover, looked = new_cover(problem.n), np.zeros(1, np.int64)
     sets, complete = cheapest_cover(
-        summed, listed.packing, listed.found, cover, types, gap, slack, looked, max_nodes
+        summed, packed.packing, packed.found, cover, types, gap, slack, looked, max_nodes
     )
     nodes += int(looked[0])
-    best = start if not sets else _labelled(problem, columns.sets, listed, cover.best[:sets])
+    best = start if not sets else _labelled(problem, columns.sets, packed, cover.best[:sets])
     if not complete:
         return _kept(best, bound, nodes, "max_nodes")
     if best is None:
@@ -124,12 +130,12 @@ def _kept(
     return SmallResult(labels, best.objective, bound, False, nodes, reason)
 
 
-def _packed(problem: Problem, columns: PricedSets) -> _Listed:
+def _packed(problem: Problem, columns: PricedSets) -> _PackedSets:
     """Return the sets in words; the cheapest ones of each first type come first."""
     sets = columns.sets
     types, counts = sets.rows.types, sets.rows.counts
-    prices = np.zeros(types) if columns.duals is None else columns.duals
-    rank = np.argsort(-prices, kind="stable")
+    duals = np.zeros(types) if columns.duals is None else columns.duals
+    rank = np.argsort(-duals, kind="stable")
     place = np.empty(types, np.int64)
     place[rank] = np.arange(types)
     packing = new_packing(types)
@@ -141,12 +147,12 @@ def _packed(problem: Problem, columns: PricedSets) -> _Listed:
         bits = sets.counts.astype(np.int64) << packing.shift[place[sets.types]]
         words = np.add.reduceat(bits, begins)
         first = np.minimum.reduceat(place[sets.types], begins)
-    costs = sets.losses - sets.incidence.T @ prices
+    costs = sets.losses - sets.incidence.T @ duals
     recoding = problem.recoding
     if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
         words = np.concatenate([words, packing.ones])
         first = np.concatenate([first, np.arange(types)])
-        costs = np.concatenate([costs, problem.compiled.suppression_price - prices[rank]])
+        costs = np.concatenate([costs, problem.compiled.suppression_price - duals[rank]])
     order = np.lexsort((costs, first))
     found = FoundSets(
         words[order],
@@ -154,21 +160,21 @@ def _packed(problem: Problem, columns: PricedSets) -> _Listed:
         np.searchsorted(first[order], np.arange(types + 1)).astype(np.int64),
         np.array([len(words)], np.int64),
     )
-    paid, size = float(prices @ counts), float(np.abs(prices) @ counts)
-    return _Listed(rank, packing, found, paid, size, fits)
+    dual_sum, dual_size = float(duals @ counts), float(np.abs(duals) @ counts)
+    return _PackedSets(rank, packing, found, dual_sum, dual_size, fits)
 
 
 def _labelled(
-    problem: Problem, sets: ClusterSets, listed: _Listed, words: NDArray[np.int64]
+    problem: Problem, sets: ClusterSets, packed: _PackedSets, words: NDArray[np.int64]
 ) -> Solution:
     """Return the release of a cover; sets of one row are suppressed records."""
     rows = sets.rows
     following = rows.starts[:-1].copy()
     labels = np.full(problem.n, SUPPRESSED, np.int32)
     for label, word in enumerate(words):
-        copies = (word & listed.packing.fields) >> listed.packing.shift
+        copies = (word & packed.packing.fields) >> packed.packing.shift
         alone = copies.sum() == 1
-        for t, rank in enumerate(listed.rank):
+        for t, rank in enumerate(packed.rank):
             stop = following[rank] + copies[t]
             labels[rows.records[following[rank] : stop]] = SUPPRESSED if alone else label
             following[rank] = stop

@@ -1,9 +1,9 @@
-"""Better prices for a small sub-problem by column generation, where the first ones do not do.
+"""Better duals for a small sub-problem by column generation, where the first ones prove too little.
 
-The master is the linear relaxation of set partitioning over some sets; its duals are prices, and
-the depth-first search finds the sets that undercut them. When there is none left, no set costs less
-than the prices pay for, and their sum bounds every release. What remains is the exact cover by the
-sets whose reduced cost is below the gap.
+The master is the linear relaxation of set partitioning over some sets; the depth-first search finds
+the sets of negative reduced cost under its duals. When there is none left, the sum of the duals
+bounds every release. What remains is the exact cover by the sets whose reduced cost is below the
+gap.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Classes
-from anonymip.exact.classes.small.cover import cheapest_cover, label_cover, sort_found
-from anonymip.exact.classes.small.sets import COMPLETE, list_sets, rank_types
-from anonymip.exact.classes.small.work import SmallRules, SmallWork
+from anonymip.exact.classes.small.exact_cover import cheapest_cover, sort_found
+from anonymip.exact.classes.small.row_types import label_cover
+from anonymip.exact.classes.small.set_search import COMPLETE, list_sets, rank_types
+from anonymip.exact.classes.small.workspace import SmallRules, SmallWork
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -27,7 +28,7 @@ _ROUNDS = 300
 _SETS_A_ROUND = 2_000
 
 
-class DualPrices:
+class ColumnGeneration:
     """Column generation over the sets of a sub-problem that the kernel has capped.
 
     Parameters
@@ -59,18 +60,18 @@ class DualPrices:
 
     def prove(self, budget: Budget) -> bool:
         """Improve labels and bound in the workspace; return whether the labels are proven best."""
-        prices = self._prices(budget)
-        if prices is None:
+        duals = self._valid_duals(budget)
+        if duals is None:
             return False
-        loss, paid = float(self.work.result[0]), float(prices @ self.counts)
-        paid -= LOSS_RELATIVE * float(np.abs(prices) @ self.counts)
-        slack = LOSS_RELATIVE * 1e-3 * (abs(loss) + abs(paid))
-        slack += PRICE_ROUNDING * float(np.abs(prices) @ self.counts)
-        self.work.result[1] = max(self.work.result[1], min(paid, loss))
+        loss, dual_sum = float(self.work.result[0]), float(duals @ self.counts)
+        dual_sum -= LOSS_RELATIVE * float(np.abs(duals) @ self.counts)
+        slack = LOSS_RELATIVE * 1e-3 * (abs(loss) + abs(dual_sum))
+        slack += PRICE_ROUNDING * float(np.abs(duals) @ self.counts)
+        self.work.result[1] = max(self.work.result[1], min(dual_sum, loss))
         if slack > VISIBLE_SLACK * abs(loss):
             return False
-        if loss - paid > slack:
-            if self._list(prices, loss - paid - slack) != COMPLETE:
+        if loss - dual_sum > slack:
+            if self._list(duals, loss - dual_sum - slack) != COMPLETE:
                 return False
             sort_found(self.work.found, self.count)
             self.work.nodes[0] = 0
@@ -80,7 +81,7 @@ class DualPrices:
                 self.work.found,
                 self.work.cover,
                 self.count,
-                loss - paid,
+                loss - dual_sum,
                 slack,
                 self.work.nodes,
                 self.max_nodes,
@@ -92,11 +93,11 @@ class DualPrices:
                 return False
         return True
 
-    def _prices(self, budget: Budget) -> NDArray[np.float64] | None:
-        """Return (types,) prices that no set undercuts; None if they were not found in time."""
-        prices = self.work.prices[: self.count].copy()
-        cutoff = float(self.work.result[0]) - float(prices @ self.counts)
-        while self._list(prices, cutoff) != COMPLETE:
+    def _valid_duals(self, budget: Budget) -> NDArray[np.float64] | None:
+        """Return (types,) duals without a set of negative reduced cost; None without time."""
+        duals = self.work.duals[: self.count].copy()
+        cutoff = float(self.work.result[0]) - float(duals @ self.counts)
+        while self._list(duals, cutoff) != COMPLETE:
             cutoff /= 2
             if cutoff <= LOSS_RELATIVE * self.scale or budget.stop_reason() is not None:
                 return None
@@ -104,24 +105,24 @@ class DualPrices:
         columns, costs = [known], [losses]
         sets, reduced = self._found()
         columns.append(sets)
-        costs.append(reduced + sets @ prices)
+        costs.append(reduced + sets @ duals)
         tolerance = LOSS_RELATIVE * self.scale / self.problem.n
         for _ in range(_ROUNDS):
             if budget.stop_reason() is not None:
                 return None
-            duals = self._duals(np.concatenate(columns), np.concatenate(costs), budget)
-            if duals is None:
+            solved = self._duals(np.concatenate(columns), np.concatenate(costs), budget)
+            if solved is None:
                 return None
-            prices = duals
-            status = self._list(prices, -tolerance)
+            duals = solved
+            status = self._list(duals, -tolerance)
             if status == COMPLETE and not self.work.found.held[0]:
-                lowered: NDArray[np.float64] = prices - tolerance
-                return lowered
+                repaired: NDArray[np.float64] = duals - tolerance
+                return repaired
             if not self.work.found.held[0]:
                 return None
             sets, reduced = self._found()
             columns.append(sets)
-            costs.append(reduced + sets @ prices)
+            costs.append(reduced + sets @ duals)
         return None
 
     def _duals(
@@ -132,9 +133,9 @@ class DualPrices:
         found = solve_linear_program(costs, sets.T, wanted, wanted, presolve=False, budget=budget)
         return None if found is None else found.duals
 
-    def _list(self, prices: NDArray[np.float64], cutoff: float) -> int:
+    def _list(self, duals: NDArray[np.float64], cutoff: float) -> int:
         """List the sets whose reduced cost is below the cutoff."""
-        self.work.prices[: self.count] = prices
+        self.work.duals[: self.count] = duals
         rank_types(self.rows, self.rules, self.work, self.chosen, self.count)
         self.work.nodes[0] = 0
         tables, size = self.problem.compiled.tables, self.problem.n

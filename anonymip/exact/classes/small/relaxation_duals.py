@@ -1,11 +1,11 @@
-"""Row prices of a small sub-problem from the linear relaxation over its sets of k rows.
+"""Duals of the rows of a small sub-problem from the linear relaxation over its sets of k rows.
 
-Prices that no set of k rows undercuts are not undercut by larger ones either: with a monotone
-record loss c a set T of t rows costs t c(T), on average over its subsets S of k rows at least t/k
-times k c(S), and they hold each of its rows alike. So prices of any sign with p(S) <= k c(S) for
-all S bound every release by their sum, and the best such prices are the duals of the cheapest
-fractional partition into sets of k rows. A simplex with an explicit inverse finds them. Nothing
-relies on its accuracy: whatever prices it has are lowered by what the worst set asks for.
+Duals under which no set of k rows has a negative reduced cost leave none to larger sets either:
+with a monotone record loss c a set T of t rows costs t c(T), on average over its subsets S of k
+rows at least t/k times k c(S), and they hold each of its rows alike. So numbers p of any sign with
+p(S) <= k c(S) for all S bound every release by their sum, and the best ones are the duals of the
+cheapest fractional partition into sets of k rows. A simplex with an explicit inverse finds them.
+Nothing relies on its accuracy: whatever duals it has are repaired by what the worst set asks for.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.sets import enter_row, price_followers
-from anonymip.exact.classes.small.work import RowSets, Simplex, SmallRules, SmallWork
+from anonymip.exact.classes.small.set_search import enter_row, losses_with_followers
+from anonymip.exact.classes.small.workspace import RowSets, Simplex, SmallRules, SmallWork
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
 
@@ -32,11 +32,12 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
     counts, types, search, sets = work.packing.counts, work.types, work.search, work.row_sets
     held, prefixes, depth = 0, 0, 0
     search.used[:count] = 0
-    search.paid[0], search.packed[0] = 0.0, 0
+    search.dual_sum[0], search.packed[0] = 0.0, 0
     search.held[0, :] = 0
     search.set_counts[0, :] = 0
     search.at[0], search.end[0] = 0, count
     while True:
+        # All but the last row are chosen: the sets that share these rows are listed at once.
         if depth == rules.k - 1:
             first = search.members[depth - 1] if depth > 0 else 0
             followers, losses = search.followers[depth], search.losses[depth]
@@ -47,7 +48,7 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
                     free += 1
             if held + free > len(sets.costs) or prefixes + 1 == len(sets.begin):
                 return False
-            price_followers(tables, types, search, depth, free, followers, losses)
+            losses_with_followers(tables, types, search, depth, free, followers, losses)
             for at in range(free):
                 sets.last[held], sets.costs[held] = followers[at], rules.k * losses[at]
                 held += 1
@@ -55,6 +56,8 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
                 sets.shared[prefixes, at] = search.members[at]
             prefixes += 1
             sets.begin[prefixes] = held
+        # The next row is of the same type as the one before or a later one, so that no set comes
+        # twice.
         elif search.at[depth] < count:
             t = search.at[depth]
             search.at[depth] += 1
@@ -63,6 +66,7 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
                 depth += 1
                 search.at[depth] = t
             continue
+        # All sets with these first rows are listed: the last of them is replaced.
         depth -= 1
         if depth < 0:
             sets.held[0] = prefixes
@@ -71,7 +75,7 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
 
 
 @kernel
-def price_rows(
+def solve_relaxation(
     tables: LossTables,
     rules: SmallRules,
     work: SmallWork,
@@ -79,7 +83,7 @@ def price_rows(
     size: int,
     most: float,
 ) -> float:
-    """Write the best prices of the types to `prices` and return their sum over all rows.
+    """Write the best duals of the types to `duals` and return their sum over all rows.
 
     Minus infinity if the sets of k rows are too many.
 
@@ -101,18 +105,21 @@ def price_rows(
     if not list_row_sets(tables, rules, work, count):
         return -np.inf
     simplex, sets, counts = work.simplex, work.row_sets, work.packing.counts
-    prices, best = simplex.prices, -np.inf
+    duals, best = simplex.duals, -np.inf
     _start(simplex, counts, sets, rules.k, count)
     for _ in range(_PIVOTS * count + 1):
-        prefix, at, reduced = _cheapest_set(sets, prices, rules.k)
+        # Each row shares in the worst reduced cost, so that the repaired duals are valid after any
+        # pivot; the best of them are kept.
+        prefix, at, reduced = _cheapest_set(sets, duals, rules.k)
         bound, scale = size / rules.k * min(reduced, 0.0), 0.0
         for t in range(count):
-            bound += counts[t] * prices[t]
-            scale = max(scale, abs(prices[t]))
+            bound += counts[t] * duals[t]
+            scale = max(scale, abs(duals[t]))
         if bound > best:
             best = bound
             for t in range(count):
-                work.prices[work.types.rank[t]] = prices[t] + min(reduced, 0.0) / rules.k
+                work.duals[work.types.rank[t]] = duals[t] + min(reduced, 0.0) / rules.k
+        # Optimal but for rounding, or the bound meets the known release.
         if reduced >= -1e-13 * scale or best >= most:
             break
         if not _pivot(simplex, sets, rules.k, count, prefix, at, reduced):
@@ -122,12 +129,12 @@ def price_rows(
 
 @kernel
 def _start(simplex: Simplex, counts: NDArray[np.int64], sets: RowSets, k: int, count: int) -> None:
-    """Begin with a column of its own for each type, dearer than any set."""
-    dear = 0.0
+    """Begin with a column of its own for each type, costlier than any set."""
+    costliest = 0.0
     for at in range(sets.begin[sets.held[0]]):
-        dear = max(dear, abs(sets.costs[at]))
+        costliest = max(costliest, abs(sets.costs[at]))
     for t in range(count):
-        simplex.prices[t] = 2.0 * dear
+        simplex.duals[t] = 2.0 * costliest
         simplex.amounts[t] = counts[t] * (1.0 + _SPREAD * ((t * 7 + 3) % 11 + t / 64.0))
         for other in range(count):
             simplex.inverse[t, other] = 0.0
@@ -135,19 +142,19 @@ def _start(simplex: Simplex, counts: NDArray[np.int64], sets: RowSets, k: int, c
 
 
 @kernel
-def _cheapest_set(sets: RowSets, prices: NDArray[np.float64], k: int) -> tuple[int, int, float]:
+def _cheapest_set(sets: RowSets, duals: NDArray[np.float64], k: int) -> tuple[int, int, float]:
     """Return the set of least reduced cost: what it shares, its place, and the cost."""
     best, best_prefix, best_at = np.inf, 0, 0
     for prefix in range(sets.held[0]):
-        paid = 0.0
+        dual_sum = 0.0
         for at in range(k - 1):
-            paid += prices[sets.shared[prefix, at]]
-        limit = best + paid
+            dual_sum += duals[sets.shared[prefix, at]]
+        limit = best + dual_sum
         for at in range(sets.begin[prefix], sets.begin[prefix + 1]):
-            cost = sets.costs[at] - prices[sets.last[at]]
+            cost = sets.costs[at] - duals[sets.last[at]]
             if cost < limit:
                 limit, best_prefix, best_at = cost, prefix, at
-        best = limit - paid
+        best = limit - dual_sum
     return best_prefix, best_at, best
 
 
@@ -173,7 +180,7 @@ def _pivot(
     scale = 1.0 / column[leaving]
     for t in range(count):
         inverse[leaving, t] *= scale
-        simplex.prices[t] += reduced * inverse[leaving, t]
+        simplex.duals[t] += reduced * inverse[leaving, t]
     amounts[leaving] = least
     for row in range(count):
         share = column[row]

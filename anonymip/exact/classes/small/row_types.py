@@ -1,11 +1,11 @@
-"""Rows of a small sub-problem, merged into types."""
+"""Rows of a small sub-problem, merged into types, and labelled by the classes of types."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.work import SmallRules, SmallWork
+from anonymip.exact.classes.small.workspace import SmallRules, SmallWork
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.recodings.rules.diversity_counts import (
     count_in,
@@ -79,3 +79,17 @@ def is_diverse(
     for at in range(begin, end):
         forget_row(rule, counts, chosen[places[at]])
     return may_be_diverse(rule, counts, 0, end - begin, end - begin)
+
+
+@kernel
+def label_cover(work: SmallWork, count: int, sets: int) -> None:
+    """Label the rows by the best cover."""
+    packing, following = work.packing, work.scratch
+    for t in range(count):
+        following[t] = work.begin[work.types.rank[t]]
+    for label in range(sets):
+        for t in range(count):
+            copies = (work.cover.best[label] & packing.fields[t]) >> packing.shift[t]
+            for _ in range(copies):
+                work.labels[work.order[following[t]]] = label
+                following[t] += 1

@@ -1,8 +1,6 @@
-"""What the solver of small sub-problems is told, and the workspaces that it writes over.
+"""What the solver of small sub-problems is given, and the workspace that it writes over.
 
 Every array is made once, for the largest sub-problem; a call allocates nothing.
-
-One file, since every tuple stands beside what makes it, and one call makes them all.
 """
 
 from __future__ import annotations
@@ -13,6 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.exact.classes.small.exact_cover import (
+    CoverSearch,
+    FoundSets,
+    Packing,
+    new_cover,
+    new_packing,
+)
 from anonymip.objectives.kernels.class_loss import ClassState, new_state
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
@@ -21,8 +26,6 @@ from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts
 _MOST_SETS = 1 << 17
 #: Sets of k rows in the linear relaxation at most.
 _MOST_ROW_SETS = 1 << 18
-#: Covered rows that are remembered at most; a power of two.
-_MOST_MEMORIES = 1 << 15
 
 
 class SmallRules(NamedTuple):
@@ -43,35 +46,15 @@ class SmallRules(NamedTuple):
     diversity: DiversityRule
 
 
-class Packing(NamedTuple):
-    """How the counts of all row types are packed into one word.
-
-    Parameters
-    ----------
-    counts
-        (most,) rows of each type.
-    shift, ones, fields
-        (most,) where the count of a type lies; its lowest bit there, and all of its bits.
-    tops
-        (1,) the highest bit of every count.
-    """
-
-    counts: NDArray[np.int64]
-    shift: NDArray[np.int64]
-    ones: NDArray[np.int64]
-    fields: NDArray[np.int64]
-    tops: NDArray[np.int64]
-
-
 class TypeRows(NamedTuple):
-    """The row types of a sub-problem, dearest first, as the search reads them.
+    """The row types of a sub-problem, highest duals first, as the search reads them.
 
     Parameters
     ----------
     rank
-        (most,) types in the order in which they were merged, dearest first.
-    prices
-        (most,) what a row of each type pays.
+        (most,) types in the order in which they were merged, highest duals first.
+    duals
+        (most,) dual of a row of each type.
     values
         (most, r) as in :class:`~anonymip.objectives.kernels.class_loss.KernelRows`.
     set_bits
@@ -83,7 +66,7 @@ class TypeRows(NamedTuple):
     """
 
     rank: NDArray[np.int64]
-    prices: NDArray[np.float64]
+    duals: NDArray[np.float64]
     values: NDArray[np.float64]
     set_bits: NDArray[np.int64]
     pair_codes: NDArray[np.int64]
@@ -97,8 +80,8 @@ class SetSearch(NamedTuple):
     ----------
     members
         (most + 1,) types of its rows.
-    paid, packed
-        (most + 1,) prices summed; counts of its types in one word.
+    dual_sum, packed
+        (most + 1,) duals summed; counts of its types in one word.
     low, high, pair_low, pair_high
         (most + 1, r) and (most + 1, p) ends of the description.
     held, set_counts
@@ -110,13 +93,13 @@ class SetSearch(NamedTuple):
     end, at
         (most + 1,) how many may follow, and which is next.
     top
-        (most + 1,) highest prices of what may follow, summed.
+        (most + 1,) highest duals of what may follow, summed.
     counts
         Of the sensitive values, a level for each number of rows.
     """
 
     members: NDArray[np.int64]
-    paid: NDArray[np.float64]
+    dual_sum: NDArray[np.float64]
     packed: NDArray[np.int64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -131,58 +114,6 @@ class SetSearch(NamedTuple):
     at: NDArray[np.int64]
     top: NDArray[np.float64]
     counts: ValueCounts
-
-
-class FoundSets(NamedTuple):
-    """The sets that a better release may hold.
-
-    Parameters
-    ----------
-    packed
-        (capacity,) counts of their types in one word.
-    costs
-        (capacity,) reduced costs; where the largest loss counts, record losses.
-    begin
-        (most + 1,) where the sets begin whose first type is this one.
-    held
-        (1,) how many there are.
-    """
-
-    packed: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    begin: NDArray[np.int64]
-    held: NDArray[np.int64]
-
-
-class CoverSearch(NamedTuple):
-    """The partial cover of the search; the first index is the number of its sets.
-
-    Parameters
-    ----------
-    left
-        (most + 1,) counts of the types that are not covered yet, in one word.
-    cost
-        (most + 1,) cost of the sets so far.
-    first, at
-        (most + 1,) the first type left, and the next set that holds it.
-    sets, best
-        (most + 1,) sets of the partial cover and of the best release, in words.
-    known, known_cost, known_stamp
-        (memories,) what was left, the least cost at which it was, and in which call.
-    stamp
-        (1,) number of the call.
-    """
-
-    left: NDArray[np.int64]
-    cost: NDArray[np.float64]
-    first: NDArray[np.int64]
-    at: NDArray[np.int64]
-    sets: NDArray[np.int64]
-    best: NDArray[np.int64]
-    known: NDArray[np.int64]
-    known_cost: NDArray[np.float64]
-    known_stamp: NDArray[np.int64]
-    stamp: NDArray[np.int64]
 
 
 class RowSets(NamedTuple):
@@ -216,7 +147,7 @@ class Simplex(NamedTuple):
         (most, most) of the basis matrix.
     amounts
         (most,) values of the basic columns.
-    prices
+    duals
         (most,) duals of the types.
     column
         (most,) the entering column in terms of the basis.
@@ -224,7 +155,7 @@ class Simplex(NamedTuple):
 
     inverse: NDArray[np.float64]
     amounts: NDArray[np.float64]
-    prices: NDArray[np.float64]
+    duals: NDArray[np.float64]
     column: NDArray[np.float64]
 
 
@@ -243,8 +174,8 @@ class SmallWork(NamedTuple):
         (most,) places in the sub-problem, rows that are alike behind each other.
     begin
         (most + 1,) where each type begins in it.
-    prices
-        (most,) for each type, what a record of it pays: summed over the rows of any class no more
+    duals
+        (most,) for each type, the dual of a row of it: summed over the rows of any class no more
         than its loss, or where the largest loss counts, what a record loses at least.
     cut_loss, cut_begin
         (most + 1,) least loss of a cut of the rows up to a place, and where its last class begins.
@@ -273,7 +204,7 @@ class SmallWork(NamedTuple):
     nodes: NDArray[np.int64]
     order: NDArray[np.int64]
     begin: NDArray[np.int64]
-    prices: NDArray[np.float64]
+    duals: NDArray[np.float64]
     cut_loss: NDArray[np.float64]
     cut_begin: NDArray[np.int64]
     nearest: NDArray[np.float64]
@@ -369,33 +300,5 @@ def _new_row_sets(most: int, k: int) -> RowSets:
         np.zeros(shared + 1, np.int64),
         np.zeros(capacity, np.int64),
         np.zeros(capacity),
-        np.zeros(1, np.int64),
-    )
-
-
-def new_packing(most: int) -> Packing:
-    """Return the workspace of the words of up to `most` types."""
-    return Packing(
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
-def new_cover(most: int) -> CoverSearch:
-    """Return the workspace of covers of up to `most` rows."""
-    deep = most + 1
-    return CoverSearch(
-        np.zeros(deep, np.int64),
-        np.zeros(deep),
-        np.zeros(deep, np.int64),
-        np.zeros(deep, np.int64),
-        np.zeros(deep, np.int64),
-        np.zeros(deep, np.int64),
-        np.zeros(_MOST_MEMORIES, np.int64),
-        np.zeros(_MOST_MEMORIES),
-        np.zeros(_MOST_MEMORIES, np.int64),
         np.zeros(1, np.int64),
     )
