@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.moves import MoveWork, gain_of
+from anonymip.heuristics.local_search.move_work import MoveWork, gain_of
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
@@ -153,6 +153,7 @@ def _one_class(
     least = part_of(rules, members, record_loss(tables, window.state))
     if members >= rules.k or least >= cutoff:
         return least, -1
+    # The class is filled up to k rows by copies of one type, of those near one of its members.
     missing = rules.k - members
     best, donor = np.inf, -1
     for at in range(count):
@@ -161,11 +162,13 @@ def _one_class(
         for candidate in donors[window.row_types[at]]:
             if candidate < 0:
                 break
+            # The donor keeps k rows, and classes of the window itself are about to be dissolved.
             surplus = find_surplus(pool, candidate)
             if surplus < 0 or pool.sizes[surplus] - missing < rules.k:
                 continue
             if in_window(window.labels, classes, surplus):
                 continue
+            # Copies that leave a surplus class no longer lose what they lost there.
             loss = part_of(rules, rules.k, joined_loss(tables, rows, window.state, candidate))
             if rules.summed:
                 loss -= missing * pool.losses[surplus]
@@ -188,10 +191,13 @@ def _solve(
     """Return the least loss of classes of the window's rows; infinite if there are none."""
     window.found[:count] = 0
     window.least[0] = 0.0 if rules.summed else -np.inf
+    # Subsets come in ascending order, so that all parts of one were solved before it.
     for subset in range(1, 1 << count):
         first = 0
         while not subset >> first & 1:
             first += 1
+        # The class with the first row is one of the useful parts that begin with it; the rest of
+        # the rows is solved already.
         best, chosen = np.inf, -1
         for at in range(window.found[first]):
             part = window.useful[first, at]
@@ -202,6 +208,7 @@ def _solve(
             loss = loss + rest if rules.summed else max(loss, rest)
             if loss < best:
                 best, chosen = loss, part
+        # As one class: no longer than 2k - 1 rows, since more can be cut in two.
         members, left = 0, subset
         while left:
             left &= left - 1
@@ -211,6 +218,7 @@ def _solve(
             loss, donor = _one_class(
                 tables, rows, rules, pool, window, classes, donors, subset, count, best
             )
+            # The subset is worth keeping as a part only if no cut of it is as good.
             if loss < best:
                 best, chosen = loss, subset
                 window.donor[subset] = donor
@@ -222,7 +230,7 @@ def _solve(
 
 
 @kernel
-def _can_lend(
+def _donors_suffice(
     rules: PoolRules, pool: ClassPool, window: BorrowingWork, classes: int, count: int
 ) -> bool:
     """Return whether the surplus classes hold what all classes found borrow together."""
@@ -262,7 +270,7 @@ def solve_window(
     label: int,
     most_rows: int,
 ) -> bool:
-    """Make the classes of the window around a class anew if that gains.
+    """Rebuild the classes of the window around a class if that gains.
 
     Notes
     -----
@@ -272,11 +280,14 @@ def solve_window(
     since = window.checked[label]
     window.checked[label] = pool.cursor[CLOCK]
     classes = gather_window(pool, window.labels, neighbours, label, min(most_rows, MOST_ROWS), True)
+    # None of the classes changed since the window was last solved.
     if not any_changed(pool, window.labels, classes, since):
         return False
     count = _list_rows(pool, window, classes)
     if count < 1:
         return False
+    # What the window loses now. Copies whose surplus class lies outside go back there; `returned`
+    # is what they lose then.
     old = 0.0 if rules.summed else -np.inf
     returned = 0.0
     for at in range(classes):
@@ -289,6 +300,7 @@ def solve_window(
             if surplus >= 0 and not in_window(window.labels, classes, surplus):
                 returned += pool.copies[entry] * pool.losses[surplus]
             entry = pool.following[entry]
+    # The loss of all rows of the window, borrowed copies counted by what they lose more.
     new = _solve(tables, rows, rules, pool, window, classes, donors, count)
     if rules.summed:
         new += returned
@@ -297,7 +309,8 @@ def solve_window(
     )
     if gain <= 0.0 or (not rules.summed and new >= old):
         return False
-    if not _can_lend(rules, pool, window, classes, count):
+    # Each class looked for its donors by itself: together they may want more than there is.
+    if not _donors_suffice(rules, pool, window, classes, count):
         return False
     _rebuild(tables, rows, rules, pool, work, window, neighbours, classes, count)
     work.gain[0] += gain
@@ -330,6 +343,8 @@ def _rebuild(
                 add_copies(pool, surplus, row_type, copies)
                 update_class(tables, rows, rules, pool, work.other, surplus)
         update_class(tables, rows, rules, pool, work.other, inside)
+    # The window is empty. Its rows go into the parts of the best choice, the part with the first
+    # row left each time.
     subset = (1 << count) - 1
     while subset:
         part = window.choice[subset]
@@ -340,11 +355,13 @@ def _rebuild(
                 add_copies(pool, label, window.row_types[at], 1)
                 members += 1
         donor = window.donor[part]
+        # Borrowed copies fill it up to k rows.
         if donor >= 0:
             surplus = find_surplus(pool, donor)
             remove_copies(pool, surplus, donor, rules.k - members)
             add_copies(pool, label, donor, rules.k - members)
             update_class(tables, rows, rules, pool, work.other, surplus)
+        # The class is new: nothing that was known of its number holds.
         neighbours[label] = near
         work.checked[label] = -1
         window.checked[label] = -1

@@ -13,7 +13,7 @@ from anonymip.assignments import Assignment, Classes
 from anonymip.errors import InputError
 from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
-from anonymip.heuristics.local_search.regroup import MOST_ROWS
+from anonymip.heuristics.local_search.regroup_work import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses

@@ -1,104 +1,34 @@
-"""Kernels that move and swap rows between two classes, merge two classes and split one.
-
-One file, since one sweep weighs all of these moves against each other.
-"""
+"""What two classes gain most by: a row that moves, two that are swapped, or a merge."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.heuristics.local_search.move_work import MoveWork, gain_of
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
     ClassPool,
-    ClassView,
     PoolRules,
     add_copies,
     changed_loss,
     clear_view,
     find_surplus,
-    new_view,
-    open_label,
     part_of,
     put_in_view,
     remove_copies,
     show_class,
     update_class,
 )
-from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
+from anonymip.heuristics.local_search.splitting import split_class
+from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
-from anonymip.recodings.rules.diversity_counts import may_be_diverse, stays_diverse
+from anonymip.recodings.rules.diversity_counts import stays_diverse
 from anonymip.runtime.kernels import kernel
 
 #: What is done with two classes.
 NOTHING, GIVE, TAKE, SWAP, MERGE = 0, 1, 2, 3, 4
-#: Gains below this share of the losses that they are differences of are rounding.
-ROUNDING = 1e-10
-#: Where the largest loss counts, gains of all others together weigh so much.
-_LESSER = 1e-6
-
-
-class MoveWork(NamedTuple):
-    """Workspace of the moves.
-
-    Parameters
-    ----------
-    one, other
-        Views of two classes.
-    relief
-        (2, entries) what each class could lose less, at best, without a copy of each type.
-    order, keys, ends
-        Of a class that is split: its rows sorted, what by, the losses of its ends.
-    checked
-        (classes,) clock at which a class was last compared with its neighbours.
-    gain
-        (1,) gained so far.
-    """
-
-    one: ClassView
-    other: ClassView
-    relief: NDArray[np.float64]
-    order: NDArray[np.int64]
-    keys: NDArray[np.float64]
-    ends: NDArray[np.float64]
-    checked: NDArray[np.int64]
-    gain: NDArray[np.float64]
-
-
-def new_move_work(tables: LossTables, rules: PoolRules, entries: int, classes: int) -> MoveWork:
-    """Return the workspace for classes of up to so many rows, and so many classes."""
-    return MoveWork(
-        new_view(tables, rules, 2 * entries),
-        new_view(tables, rules, 2 * entries),
-        np.zeros((2, 2 * entries)),
-        np.zeros(entries, np.int64),
-        np.zeros(entries),
-        np.zeros(entries + 1),
-        np.full(classes, -1, np.int64),
-        np.zeros(1),
-    )
-
-
-@kernel
-def gain_of(
-    rules: PoolRules, old_one: float, old_other: float, new_one: float, new_other: float
-) -> float:
-    """Return what is gained when the parts of two classes change, 0 if that is rounding.
-
-    Where the largest loss counts the larger one decides, and the sum if it stays: sorted from the
-    largest down, the losses of the classes then fall with every gain, so that there is an end.
-    """
-    old, new = old_one + old_other, new_one + new_other
-    slack = ROUNDING * (abs(old_one) + abs(old_other))
-    if not rules.summed:
-        fall = max(old_one, old_other) - max(new_one, new_other)
-        if fall > slack:
-            return fall
-        return _LESSER * (old - new) if fall >= 0.0 and old - new > slack else 0.0
-    return old - new if old - new > slack else 0.0
 
 
 @kernel
@@ -115,7 +45,8 @@ def improve_class(
     since, started = work.checked[label], pool.cursor[CLOCK]
     own_changed = pool.changed[label] > since
     if own_changed and pool.sizes[label] >= 2 * rules.k:
-        _split(tables, rows, rules, pool, work, neighbours, label)
+        split_class(tables, rows, rules, pool, work, neighbours, label)
+    # Neighbours first, then the surplus classes of the types that the class holds.
     known = neighbours.shape[1]
     at = 0
     while at < known + work.one.totals[0]:
@@ -134,6 +65,7 @@ def improve_class(
         at += 1
         if other < 0 or other == label or pool.sizes[other] == 0:
             continue
+        # The two were compared since either changed, and nothing gained.
         if not own_changed and pool.changed[other] <= since:
             continue
         while _improve_two(tables, rows, rules, pool, work, label, other):
@@ -200,11 +132,15 @@ def best_move(
     old, other_old = part_of(rules, size, loss), part_of(rules, other_size, other_loss)
     best, what, first, second = 0.0, NOTHING, -1, -1
     most = 0.0  # what the other class could gain at most by a swap
+    # A copy of each type of the second class may join the first. `relief` keeps what the second
+    # would lose less without it: with a monotone loss no swap that gives it away gains it more.
     for at in range(other.totals[0]):
         row_type = other.types[at]
         without = changed_loss(tables, rows, other, row_type, -1)
         work.relief[1, at] = other_old - part_of(rules, other_size, without)
         most = max(most, work.relief[1, at])
+        # The class must keep k rows; the diversity, which takes long, is asked only of what
+        # would be the best move.
         if other_size > rules.k:
             gain = gain_of(
                 rules,
@@ -219,6 +155,7 @@ def best_move(
                 and stays_diverse(asked, other.counts, other_size, row_type, -1)
             ):
                 best, what, first, second = gain, TAKE, -1, row_type
+    # The other way round. Now `relief` is known of both classes.
     for at in range(one.totals[0]):
         row_type = one.types[at]
         without = changed_loss(tables, rows, one, row_type, -1)
@@ -237,6 +174,8 @@ def best_move(
                 and stays_diverse(asked, other.counts, other_size, -1, row_type)
             ):
                 best, what, first, second = gain, GIVE, row_type, -1
+    # Swaps keep both sizes. One is skipped if the reliefs of the two copies together are no more
+    # than the best gain: whoever joins only makes the classes lose more.
     prune = rules.monotone and rules.summed
     for at in range(one.totals[0]):
         row_type = one.types[at]
@@ -249,6 +188,7 @@ def best_move(
             ):
                 continue
             new = part_of(rules, size, changed_loss(tables, rows, one, row_type, partner))
+            # The first class is known exactly here, the second by its relief.
             if prune and old - new + work.relief[1, place] <= best:
                 continue
             other_new = part_of(
@@ -261,6 +201,7 @@ def best_move(
                 and stays_diverse(asked, other.counts, other_size, partner, row_type)
             ):
                 best, what, first, second = gain, SWAP, row_type, partner
+    # A monotone loss is never less in one class than in two.
     if not rules.monotone:
         gain = _merge_gain(tables, rows, rules, work, old, other_old)
         if gain > best:
@@ -292,118 +233,6 @@ def _merge_gain(
     if rules.summed:
         return gain_of(rules, old, other_old, new, 0.0)
     return gain_of(rules, old, other_old, new, new) if new < max(old, other_old) else 0.0
-
-
-@kernel
-def _split(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
-    work: MoveWork,
-    neighbours: NDArray[np.int64],
-    label: int,
-) -> None:
-    """Cut a class in two while that gains.
-
-    Its rows are sorted by how much nearer they are to one of two rows far apart than to the other,
-    and cut where the losses are least.
-    """
-    while pool.sizes[label] >= 2 * rules.k and pool.following[pool.head[label]] >= 0:
-        show_class(rows, rules, pool, work.one, label)
-        size = work.one.totals[1]
-        cut = _best_cut(tables, rows, rules, pool, work, label)
-        if cut == 0:
-            return
-        part = open_label(pool)
-        neighbours[part] = neighbours[label]
-        neighbours[part, neighbours.shape[1] - 1] = label
-        work.checked[part] = -1
-        old = part_of(rules, size, pool.losses[label])
-        for at in range(cut):
-            remove_copies(pool, label, work.order[at], 1)
-            add_copies(pool, part, work.order[at], 1)
-        update_class(tables, rows, rules, pool, work.other, part)
-        new = part_of(rules, cut, changed_loss(tables, rows, work.other, -1, -1))
-        update_class(tables, rows, rules, pool, work.one, label)
-        rest = part_of(rules, size - cut, changed_loss(tables, rows, work.one, -1, -1))
-        work.gain[0] += old - new - rest if rules.summed else 0.0
-
-
-@kernel
-def _best_cut(
-    tables: LossTables,
-    rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
-    work: MoveWork,
-    label: int,
-) -> int:
-    """Sort the rows of the class in view and return how many are cut off; 0 if that gains nothing.
-
-    Complexity: O(s log s + s m) for s rows; O(s^2) more under a diversity.
-    """
-    view, size = work.one, work.one.totals[1]
-    entries = view.totals[0]
-    row_types, copies = view.types[:entries].copy(), view.copies[:entries].copy()
-    seed = _farthest(tables, rows, row_types, row_types[0])
-    far = _farthest(tables, rows, row_types, seed)
-    for at in range(entries):
-        work.keys[at] = pair_loss(tables, rows, seed, row_types[at]) - pair_loss(
-            tables, rows, far, row_types[at]
-        )
-    ranked = np.argsort(work.keys[:entries], kind="mergesort")
-    place = 0
-    for at in ranked:
-        for _ in range(copies[at]):
-            work.order[place] = row_types[at]
-            place += 1
-    clear_view(rows, rules, work.other)
-    for at in range(size - 1, rules.k - 1, -1):
-        put_in_view(rows, rules, work.other, work.order[at], 1)
-        work.ends[at] = part_of(rules, size - at, changed_loss(tables, rows, work.other, -1, -1))
-    clear_view(rows, rules, work.other)
-    old = part_of(rules, size, pool.losses[label])
-    best, cut = 0.0, 0
-    for at in range(1, size - rules.k + 1):
-        put_in_view(rows, rules, work.other, work.order[at - 1], 1)
-        if at < rules.k:
-            continue
-        begin = part_of(rules, at, changed_loss(tables, rows, work.other, -1, -1))
-        if rules.summed:
-            gain = gain_of(rules, old, 0.0, begin, work.ends[at])
-        else:
-            gain = gain_of(rules, old, old, begin, work.ends[at])
-        if gain <= best:
-            continue
-        if rules.diversity.values.shape[1] > 0 and not (
-            may_be_diverse(rules.diversity, work.other.counts, 0, at, at)
-            and _diverse_end(rows, rules, work, at, size)
-        ):
-            continue
-        best, cut = gain, at
-    return cut
-
-
-@kernel
-def _diverse_end(rows: KernelRows, rules: PoolRules, work: MoveWork, begin: int, size: int) -> bool:
-    """Return whether the rows from a place on are diverse; the first view is used for it."""
-    clear_view(rows, rules, work.one)
-    for at in range(begin, size):
-        put_in_view(rows, rules, work.one, work.order[at], 1)
-    return may_be_diverse(rules.diversity, work.one.counts, 0, size - begin, size - begin)
-
-
-@kernel
-def _farthest(
-    tables: LossTables, rows: KernelRows, row_types: NDArray[np.int64], row_type: int
-) -> int:
-    best, farthest = -np.inf, row_type
-    for candidate in row_types:
-        loss = pair_loss(tables, rows, row_type, candidate)
-        if loss > best:
-            best, farthest = loss, candidate
-    return farthest
 
 
 @kernel

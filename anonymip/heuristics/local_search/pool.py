@@ -171,6 +171,8 @@ def put_in_view(
     view.copies[at] = copies
     view.totals[0] += 1
     view.totals[1] += copies
+    # The two lowest and the two highest values are kept, each copy counted, so that it is known
+    # what the ends are when one copy has left. Further copies change neither.
     twice = min(copies, 2)
     for r in range(len(view.low)):
         value = rows.range_values[row_type, r]
@@ -198,6 +200,7 @@ def put_in_view(
                 view.pair_high[p, 0] = code
             elif code > view.pair_high[p, 1]:
                 view.pair_high[p, 1] = code
+    # `held` counts copies: a set loses a value only when the last copy with it leaves.
     for s in range(len(view.distinct)):
         place = view.set_start[s] + rows.set_codes[row_type, s]
         if view.held[place] == 0:
@@ -229,6 +232,8 @@ def changed_loss(
     loss = tables.constant
     for r in range(len(view.low)):
         low, high = view.low[r, 0], view.high[r, 0]
+        # If the copy that leaves is at an end, the next value is the end; with a second copy there
+        # that is the same value.
         if leaving >= 0:
             gone = rows.range_values[leaving, r]
             low = view.low[r, 1] if gone == low else low
@@ -238,6 +243,8 @@ def changed_loss(
             low, high = min(low, come), max(high, come)
         loss += range_loss(tables, r, low, high)
     for s in range(len(view.distinct)):
+        # The set shrinks if the only copy with a value leaves, and grows if a copy brings a value
+        # that nobody has once the other one has left.
         count = view.distinct[s]
         gone_code = rows.set_codes[leaving, s] if leaving >= 0 else np.int32(-1)
         if leaving >= 0 and view.held[view.set_start[s] + gone_code] == 1:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.borrowing import MOST_ROWS, borrowing_step, new_borrowing_work
-from anonymip.heuristics.local_search.moves import new_move_work, sweep_step
+from anonymip.heuristics.local_search.move_work import new_move_work
+from anonymip.heuristics.local_search.moves import sweep_step
 from anonymip.heuristics.local_search.neighbours import centres_of, embedding, nearest_classes
 from anonymip.heuristics.local_search.pool import CLASSES, CLOCK, SUPPRESSED_COPIES
 from anonymip.heuristics.local_search.stars import suppress_costly, take_in
@@ -77,7 +78,7 @@ class _Rounds:
     ) -> None:
         self.state = PooledClasses.of(problem, labels)
         self.done = 0
-        self._begun = int(self.state.pool.cursor[CLOCK])
+        self._started = int(self.state.pool.cursor[CLOCK])
         self._settings = settings
         self._budget = budget
         self._random = np.random.default_rng(seed)
@@ -94,7 +95,7 @@ class _Rounds:
     @property
     def changed(self) -> bool:
         """Whether anything was done: rows of one type are not distinguished for nothing."""
-        return int(self.state.pool.cursor[CLOCK]) > self._begun
+        return int(self.state.pool.cursor[CLOCK]) > self._started
 
     def run(self) -> Stopped | None:
         """Improve until nothing more is gained; return why it stopped early, if it did."""

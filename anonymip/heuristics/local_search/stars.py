@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.moves import MoveWork, gain_of
+from anonymip.heuristics.local_search.move_work import MoveWork, gain_of
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     SUPPRESSED_COPIES,

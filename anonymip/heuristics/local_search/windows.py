@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.moves import ROUNDING, MoveWork
+from anonymip.heuristics.local_search.move_work import ROUNDING, MoveWork
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
@@ -21,7 +21,8 @@ from anonymip.heuristics.local_search.pool import (
     show_class,
     update_class,
 )
-from anonymip.heuristics.local_search.regroup import RegroupWork, new_regroup_work, regroup
+from anonymip.heuristics.local_search.regroup import regroup
+from anonymip.heuristics.local_search.regroup_work import RegroupWork, new_regroup_work
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
@@ -149,12 +150,13 @@ def _solve_window(
     classes: int,
     max_nodes: int,
 ) -> bool:
-    """Make the first so many classes of the window anew if that gains."""
+    """Rebuild the first so many classes of the window if that gains."""
     old, slack, count = 0.0 if rules.summed else -np.inf, 0.0, 0
     for at in range(classes):
         count += pool.sizes[windows.labels[at]]
     if count < 2 * rules.k or count > len(windows.found):
         return False
+    # The window's rows side by side, and what they lose now.
     count = 0
     for at in range(classes):
         inside = windows.labels[at]
@@ -250,6 +252,7 @@ def _improve_around(
     """Solve the windows of a class with one and with two near ones; whether one gained."""
     labels, started = windows.labels, pool.cursor[CLOCK]
     labels[0] = label
+    # Windows of two: the class and each of its neighbours.
     for first in range(width):
         labels[1] = neighbours[label, first]
         if labels[1] < 0 or labels[1] == label or pool.sizes[labels[1]] == 0:
@@ -258,6 +261,8 @@ def _improve_around(
             tables, rows, rules, pool, work, windows, neighbours, 2, max_nodes
         ):
             return True
+    # Windows of three: it and each pair of neighbours. A gain changes the class, so its caller
+    # begins again.
     for first in range(width):
         labels[1] = neighbours[label, first]
         if labels[1] < 0 or labels[1] == label or pool.sizes[labels[1]] == 0:
@@ -270,6 +275,8 @@ def _improve_around(
                 tables, rows, rules, pool, work, windows, neighbours, 3, max_nodes
             ):
                 return True
+    # The widest window last: the class with as many neighbours as fit; those of two or three have
+    # been solved above.
     since = windows.checked[label]
     windows.checked[label] = started
     if pool.sizes[label] > len(windows.found):

@@ -29,6 +29,7 @@ from anonymip import (
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import STARTS, improve, local_search
+from anonymip.heuristics.local_search.move_work import new_move_work
 from anonymip.heuristics.local_search.moves import (
     GIVE,
     MERGE,
@@ -36,10 +37,9 @@ from anonymip.heuristics.local_search.moves import (
     SWAP,
     TAKE,
     best_move,
-    new_move_work,
 )
 from anonymip.heuristics.local_search.pool import changed_loss, new_view, show_class
-from anonymip.heuristics.local_search.regroup import new_regroup_work
+from anonymip.heuristics.local_search.regroup_work import new_regroup_work
 from anonymip.heuristics.local_search.state import PooledClasses
 from anonymip.recodings.rules.diversity_counts import stays_diverse
 from tests.brute_force import Column
@@ -264,7 +264,7 @@ def test_copies_are_lent() -> None:
 @settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_lending_with_many_copies(seed: int) -> None:
-    """Tables of few values, each often: the loss told is true and not above the start."""
+    """Tables of few values, each often: the loss reported is true and not above the start."""
     rng = np.random.default_rng(seed)
     values = tuple(rng.integers(0, 12, 60).astype(float).tolist())
     case = Case(
@@ -304,7 +304,7 @@ def test_a_view_tells_the_loss_after_any_change(case: Case, data: st.DataObject)
             for joining in [-1, *others]:
                 left = [row for row in members if row != leaving]
                 left += [joining] if joining >= 0 else []
-                told = changed_loss(
+                reported = changed_loss(
                     state.tables,
                     state.rows,
                     view,
@@ -312,7 +312,7 @@ def test_a_view_tells_the_loss_after_any_change(case: Case, data: st.DataObject)
                     kind_of[joining] if joining >= 0 else -1,
                 )
                 wanted = case.set_loss(left)
-                assert told == pytest.approx(wanted, rel=1e-7, abs=1e-7)
+                assert reported == pytest.approx(wanted, rel=1e-7, abs=1e-7)
 
 
 @settings(max_examples=30)
@@ -338,14 +338,14 @@ def test_a_view_tells_the_diversity_after_any_change(seed: int, asked: tuple[flo
     for leaving in [-1, *members]:
         for joining in [-1, *(row for row in range(8) if row not in members)]:
             rows = [r for r in members if r != leaving] + ([joining] if joining >= 0 else [])
-            told = stays_diverse(
+            reported = stays_diverse(
                 state.rules.diversity,
                 view.counts,
                 len(members),
                 kind_of[leaving] if leaving >= 0 else -1,
                 kind_of[joining] if joining >= 0 else -1,
             )
-            assert told == diversity.met_by(data.sensitive_codes[[rows]])[0]
+            assert reported == diversity.met_by(data.sensitive_codes[[rows]])[0]
 
 
 def test_suppressed_records_join_and_dear_ones_leave() -> None:
@@ -368,8 +368,8 @@ def people() -> Problem:
 def test_every_start_is_improved(people: Problem, name: str) -> None:
     """Each method that can make the start does, and what it leaves is found."""
     solution = local_search(people, from_method=name, window=0)
-    begun = float(solution.trace[0].split()[1])
-    assert solution.objective < begun
+    start_loss = float(solution.trace[0].split()[1])
+    assert solution.objective < start_loss
     assert solution.options["from_method"] == name
 
 
