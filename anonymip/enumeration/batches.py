@@ -163,7 +163,7 @@ class _Search:
         size, n = sets.shape[1], self.problem.n
         summed = self.problem.compiled.aggregate == "sum"
         loss = losses / size if summed else losses
-        paid = self.duals[sets].sum(axis=1)
+        dual_sum = self.duals[sets].sum(axis=1)
         behind = sets[:, -1] + 1
         promising = np.zeros(len(sets), np.bool_)
         for grown in range(max(size + 1, self.problem.k), self.request.largest + 1):
@@ -171,7 +171,7 @@ class _Search:
             reached = stop <= n
             gain = self.cumulated[np.minimum(stop, n)] - self.cumulated[behind]
             cost = loss * grown if summed else loss
-            promising |= reached & (cost - paid - gain < self.request.cutoff)
+            promising |= reached & (cost - dual_sum - gain < self.request.cutoff)
         return promising
 
     def found(self) -> Found:

@@ -157,8 +157,8 @@ def gather_sets(
     if exact:
         losses = _exact_losses(problem, representatives(rows, members, sizes), sizes)
     begins = np.cumsum(sizes) - sizes
-    paid = np.add.reduceat(rows.duals[members], begins) if len(sizes) else np.empty(0)
-    reduced = losses - paid
+    dual_sum = np.add.reduceat(rows.duals[members], begins) if len(sizes) else np.empty(0)
+    reduced = losses - dual_sum
     kept = reduced < threshold
     if not kept.all():
         members, sizes = members[np.repeat(kept, sizes)], sizes[kept]

@@ -26,6 +26,12 @@ from anonymip.enumeration.search_state import (
 )
 from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import (
+    count_in,
+    may_be_diverse,
+    start_counts,
+    take_back,
+)
 from anonymip.runtime.kernels import kernel
 
 #: What a call ends with: all sets were met; the set at hand has no room among those found; there
@@ -59,6 +65,8 @@ def begin_search(
         The highest that the search is to have.
     """
     empty_set(path.sets, 0)
+    path.counts.held[:] = 0
+    start_counts(path.counts)
     held = 0
     for row in range(count):
         path.used[row] = 0
@@ -72,6 +80,7 @@ def begin_search(
         return
     path.depth[DEPTH] = path.depth[GIVEN] = 1
     path.members[0] = given
+    count_in(rows.diversity, path.counts, given, 1, 0, 1)
     _enter(rows, path, 0)
     _list_followers(tables, rows, rules, path, followers, 0, 1, cutoff)
 
@@ -113,22 +122,29 @@ def search_sets(
                 return COMPLETE
             depth -= 1
             path.used[path.members[depth]] -= 1
+            take_back(rows.diversity, path.counts, path.members[depth])
         at, size = path.at[depth], depth + 1
+        # Neither the partial set with this row nor a larger one by later rows can be wanted.
         if not _promising(rows, rules, path, followers, depth, cutoff):
             path.at[depth] += 1
             continue
-        # Nothing is changed before there is room for all that the row brings about.
+        # The next call meets this row again unless there is room for all that it brings about.
         row, loss = followers.rows[at], followers.losses[at]
         path.depth[DEPTH], path.members[depth] = depth, row
         part = _multiple(rules, size) * loss
         wanted = size >= rules.smallest and part - (path.duals[depth] + rows.duals[row]) < cutoff
-        wanted = wanted and _may_be_diverse(rows, rules, path, size, size)
+        count_in(rows.diversity, path.counts, row, 1, depth, size)
+        wanted = wanted and may_be_diverse(rows.diversity, path.counts, size, size, size)
+        ends = COMPLETE
         if wanted and not _has_room(found, size):
-            return FULL
-        if 2 * path.end[depth] - at > len(followers.rows):
-            return CRAMPED
-        if path.nodes[0] >= max_nodes:
-            return OUT_OF_NODES
+            ends = FULL
+        elif 2 * path.end[depth] - at > len(followers.rows):
+            ends = CRAMPED
+        elif path.nodes[0] >= max_nodes:
+            ends = OUT_OF_NODES
+        if ends != COMPLETE:
+            take_back(rows.diversity, path.counts, row)
+            return ends
         path.nodes[0] += 1
         path.at[depth] += 1
         if wanted:
@@ -138,11 +154,13 @@ def search_sets(
             _enter(rows, path, depth)
             depth = size
             _list_followers(tables, rows, rules, path, followers, at, depth, cutoff)
+        else:
+            take_back(rows.diversity, path.counts, row)
 
 
 @kernel
 def _multiple(rules: SearchRules, size: int) -> float:
-    """Return how often a set of `size` rows pays its record loss."""
+    """Return how often the record loss of a set of `size` rows counts."""
     return float(size) if rules.summed else 1.0
 
 
@@ -159,12 +177,12 @@ def _promising(
     at, end = path.at[depth], path.end[depth]
     types, copies, duals, used = followers.rows, rows.copies, rows.duals, path.used
     row, loss = types[at], followers.losses[at]
-    size, paid = depth + 1, path.duals[depth] + duals[row]
+    size, dual_sum = depth + 1, path.duals[depth] + duals[row]
     left = copies[row] - used[row] - 1
     step = loss if rules.summed else 0.0
     while True:
         if size >= rules.smallest:
-            if not rules.pruned or _multiple(rules, size) * loss - paid < cutoff:
+            if not rules.pruned or _multiple(rules, size) * loss - dual_sum < cutoff:
                 return True
             # Further rows cost more than their duals, and no later one has a higher dual.
             if step >= duals[row]:
@@ -177,7 +195,7 @@ def _promising(
                 return False
             row = types[at]
             left = copies[row] - used[row]
-        paid += duals[row]
+        dual_sum += duals[row]
         left -= 1
         size += 1
 
@@ -236,22 +254,22 @@ def _list_followers(
     # Of these, what may still lead to a wanted set of some size.
     if rules.pruned:
         _sum_top_duals(rows, rules, path, followers, first, size)
-    paid, least = path.duals[size], max(size + 1, rules.smallest)
+    dual_sum, least = path.duals[size], max(size + 1, rules.smallest)
     held, left = last, 0
     for at in range(last, listed):
         row, loss = types[at], losses[at]
-        pays, grown = not rules.pruned, least
-        while not pays and grown <= rules.largest:
+        kept, grown = not rules.pruned, least
+        while not kept and grown <= rules.largest:
             part = grown * loss if rules.summed else loss
-            pays = part - (paid + duals[row]) - top[grown - size - 1] < cutoff
+            kept = part - (dual_sum + duals[row]) - top[grown - size - 1] < cutoff
             grown += 1
-        if pays and loss < np.inf:
+        if kept and loss < np.inf:
             types[held], losses[held] = row, loss
             held += 1
             left += copies[row] - used[row]
     # All of it together must suffice for the smallest set and for the diversity.
     reach = min(rules.largest, size + left)
-    if reach >= rules.smallest and _may_be_diverse(rows, rules, path, size, reach):
+    if reach >= rules.smallest and may_be_diverse(rows.diversity, path.counts, size, size, reach):
         path.end[size] = held
 
 
@@ -266,7 +284,7 @@ def _sum_top_duals(
 ) -> None:
     """Set `top[q]` to the sum of the q highest duals of the rows that may follow.
 
-    Where there are fewer rows, sums beyond them are minus infinity: they are not reached.
+    Where there are fewer rows, the further sums are minus infinity: they are not reached.
     """
     q, most = 0, rules.largest - size
     path.top[0] = 0.0
@@ -279,25 +297,3 @@ def _sum_top_duals(
             return
     for rest in range(q + 1, most + 1):
         path.top[rest] = -np.inf
-
-
-@kernel
-def _may_be_diverse(
-    rows: SearchRows, rules: SearchRules, path: SearchPath, size: int, reach: int
-) -> bool:
-    """Return whether the first `size` members may be diverse when `reach` rows are together."""
-    held, diverse = path.sensitive_held, True
-    for c in range(rows.sensitive.shape[1]):
-        most, distinct = 0, 0
-        for at in range(size):
-            value = rows.sensitive[path.members[at], c]
-            distinct += held[value] == 0
-            held[value] += 1
-            most = max(most, held[value])
-        for at in range(size):
-            held[rows.sensitive[path.members[at], c]] = 0
-        if distinct + reach - size < rules.distinct:
-            diverse = False
-        if most * rules.numerator > reach * rules.denominator:
-            diverse = False
-    return diverse

@@ -180,8 +180,7 @@ def _search_depth_first(
     rows = search_rows(problem, merged, tables)
     rules = search_rules(problem, request.largest, pruned=request.pruned)
     words = int(rows.terms.set_words.max(initial=-1)) + 1
-    values = int(rows.sensitive.max(initial=-1)) + 1
-    path = new_path(tables, merged.types, request.largest, words, values)
+    path = new_path(tables, rows.diversity, merged.types, request.largest, words)
     followers = new_followers(4 * merged.types + 64)
     found = new_sets_found(min(1_000, request.max_sets), 8_000 + 2 * request.largest)
     begin_search(tables, rows, rules, path, followers, merged.types, -1, request.cutoff)

@@ -10,6 +10,7 @@ from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.kernels.growing_sets import term_rows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
+from anonymip.recodings.rules.diversity_counts import diversity_rule
 from anonymip.recodings.rules.limits import Cap, conflicts
 
 
@@ -50,46 +51,31 @@ def search_rows(problem: Problem, merged: MergedRows, tables: LossTables) -> Sea
     Parameters
     ----------
     problem
-        Gives values, diversity, and the limits that keep two types apart.
+        Gives values, diversity, and the limits that keep two types in different sets.
     merged
         The types with their duals, falling.
     tables
         Those of :func:`capped_tables`.
     """
     first = merged.first
-    sensitive, conflicting = np.zeros((merged.types, 0), np.int64), np.zeros((0, 0), np.bool_)
-    if problem.diversity is not None:
-        codes = problem.microdata.sensitive_codes
-        widths = codes.max(axis=0).astype(np.int64) + 1
-        sensitive = np.ascontiguousarray(codes[first] + (np.cumsum(widths) - widths))
+    diversity = diversity_rule(problem.diversity, problem.microdata).of_rows(first)
+    conflicting = np.zeros((0, 0), np.bool_)
     if problem.limits:
         conflicting = conflicts(problem.microdata, problem.limits, first)
     terms = term_rows(kernel_rows(problem.microdata, tables, first))
-    return SearchRows(merged.duals, merged.counts, terms, sensitive, conflicting)
+    return SearchRows(merged.duals, merged.counts, terms, diversity, conflicting)
 
 
 def search_rules(problem: Problem, largest: int, *, pruned: bool) -> SearchRules:
-    """Return that sets of k to `largest` rows are looked for, with the diversity of the problem.
+    """Return that sets of k to `largest` rows are looked for.
 
     Parameters
     ----------
     problem
-        Gives k, diversity and how losses of records add up.
+        Gives k and how losses of records add up.
     largest
         Most rows of a set.
     pruned
         Whether partial sets are cut off by the loss, which must be monotone.
     """
-    numerator, denominator, distinct = 0, 1, 1
-    if problem.diversity is not None:
-        numerator, denominator = problem.diversity.ratio
-        distinct = int(problem.diversity.distinct)
-    return SearchRules(
-        problem.k,
-        largest,
-        pruned,
-        problem.compiled.aggregate == "sum",
-        numerator,
-        denominator,
-        distinct,
-    )
+    return SearchRules(problem.k, largest, pruned, problem.compiled.aggregate == "sum")

@@ -1,4 +1,4 @@
-"""What the search for sets of rows is told, where it stands, and what it has found.
+"""What the search for sets of rows is given, its partial set, and the sets that it has found.
 
 All are plain arrays, so that a compiled caller keeps them from call to call and allocates nothing.
 """
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.growing_sets import GrowingSets, TermRows, new_growing_sets
 from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
 
 
 class SearchRows(NamedTuple):
@@ -23,8 +24,8 @@ class SearchRows(NamedTuple):
         (t,) dual of a row of each type, and how many rows it has.
     terms
         The rows, as the loss reads them.
-    sensitive
-        (t, columns) sensitive values, numbered through all columns; (t, 0) without a diversity.
+    diversity
+        What a set must hold of the sensitive columns; of the types.
     conflicts
         (t, t) types that never share a set; (0, 0) if all may.
     """
@@ -32,7 +33,7 @@ class SearchRows(NamedTuple):
     duals: NDArray[np.float64]
     copies: NDArray[np.int64]
     terms: TermRows
-    sensitive: NDArray[np.int64]
+    diversity: DiversityRule
     conflicts: NDArray[np.bool_]
 
 
@@ -47,18 +48,12 @@ class SearchRules(NamedTuple):
         Whether the loss is monotone, so that partial sets can be cut off by it.
     summed
         Whether a set of t rows costs t times its record loss, or once.
-    numerator, denominator, distinct
-        The diversity: no value makes up more than denominator/numerator of a set, and there are
-        so many distinct ones.
     """
 
     smallest: int
     largest: int
     pruned: bool
     summed: bool
-    numerator: int
-    denominator: int
-    distinct: int
 
 
 class SearchPath(NamedTuple):
@@ -83,8 +78,8 @@ class SearchPath(NamedTuple):
         behind the last, and the next.
     top
         (largest + 1,) workspace: highest duals of what may follow, summed.
-    sensitive_held
-        Workspace: rows that hold each sensitive value; 0 between uses.
+    counts
+        Of the sensitive values, a level for each number of rows.
     """
 
     depth: NDArray[np.int64]
@@ -96,7 +91,7 @@ class SearchPath(NamedTuple):
     end: NDArray[np.int64]
     at: NDArray[np.int64]
     top: NDArray[np.float64]
-    sensitive_held: NDArray[np.int64]
+    counts: ValueCounts
 
 
 class Followers(NamedTuple):
@@ -131,19 +126,19 @@ class SetsFound(NamedTuple):
     members: NDArray[np.int32]
 
 
-def new_path(tables: LossTables, types: int, largest: int, words: int, values: int) -> SearchPath:
+def new_path(
+    tables: LossTables, diversity: DiversityRule, types: int, largest: int, words: int
+) -> SearchPath:
     """Return the workspace of searches.
 
     Parameters
     ----------
-    tables
-        Of the loss.
+    tables, diversity
+        Of the loss, and what a set must hold of the sensitive columns.
     types, largest
         Row types and rows of a set at most.
     words
         That hold the bits of all values of set attributes.
-    values
-        Sensitive values.
     """
     deep, whole = largest + 1, np.int64
     return SearchPath(
@@ -156,7 +151,7 @@ def new_path(tables: LossTables, types: int, largest: int, words: int, values: i
         np.zeros(deep, whole),
         np.zeros(deep, whole),
         np.zeros(deep),
-        np.zeros(values, whole),
+        new_counts(diversity, deep),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonymip import Problem, census
+from anonymip import Diversity, Microdata, Problem, census
 from anonymip.enumeration.depth_first import (
     COMPLETE,
     CRAMPED,
@@ -42,7 +42,7 @@ class Search:
         self.rows = search_rows(problem, self.merged, self.tables)
         self.rules = search_rules(problem, largest, pruned=True)
         words = int(self.rows.terms.set_words.max(initial=-1)) + 1
-        self.path = new_path(self.tables, problem.n, largest, words, 0)
+        self.path = new_path(self.tables, self.rows.diversity, problem.n, largest, words)
         self.followers = new_followers(2 * problem.n)
         self.found = new_sets_found(100_000, 1_000_000)
         self.cutoff = 0.0
@@ -91,11 +91,14 @@ class Search:
         return every
 
 
-def some_search(seed: int, k: int, largest: int) -> Search:
+def some_search(seed: int, k: int, largest: int, diversity: Diversity | None = None) -> Search:
     """Return a search under random duals."""
-    problem = Problem(census(11, 4, seed=seed), k)
-    duals = np.random.default_rng(seed).uniform(-0.2, 1.5, problem.n)
-    return Search(problem, duals, largest)
+    data, rng = census(11, 4, seed=seed), np.random.default_rng(seed)
+    if diversity is not None:
+        frame = data.frame.assign(sensitive=np.arange(data.n) % 3)
+        data = Microdata(frame, data.attributes, sensitive=("sensitive",))
+    problem = Problem(data, k, diversity=diversity)
+    return Search(problem, rng.uniform(-0.2, 1.5, problem.n), largest)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -114,10 +117,11 @@ def test_a_given_row_is_held_by_exactly_the_sets_found(seed: int) -> None:
         assert set(found) == {s for s, cost in every.items() if record in s and cost < cutoff}
 
 
+@pytest.mark.parametrize("diversity", [None, Diversity(l=2), Diversity(distinct=3)])
 @pytest.mark.parametrize("seed", range(3))
-def test_stops_change_nothing(seed: int) -> None:
+def test_stops_change_nothing(seed: int, diversity: Diversity | None) -> None:
     """Node by node, and set by set, the search finds what it finds in one go."""
-    whole, parts = some_search(seed, 3, 5), some_search(seed, 3, 5)
+    whole, parts = (some_search(seed, 3, 5, diversity) for _ in range(2))
     for search in (whole, parts):
         search.begin(-1, 3.0)
     assert whole.go_on() == COMPLETE
@@ -133,7 +137,13 @@ def test_stops_change_nothing(seed: int) -> None:
     assert stops == {FULL, OUT_OF_NODES}
     assert taken + parts.sets() == whole.sets()
     assert parts.path.nodes[0] == whole.path.nodes[0]
-    assert len(whole.sets()) > 20
+    if diversity is not None:
+        values = whole.problem.microdata.sensitive_codes
+        every = whole.reduced_costs(range(3, 6))
+        cheap = [s for s, cost in every.items() if cost < 3.0]
+        assert set(whole.sets()) == {s for s in cheap if diversity.met_by(values[[list(s)]])[0]}
+        assert len(whole.sets()) < len(cheap)
+    assert len(whole.sets()) > 10
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -104,11 +104,11 @@ def check_case(
     case: Case, duals: list[float], threshold: float, merge: bool, exact: bool = True
 ) -> None:
     """Enumerate a case and compare."""
-    paid = np.array(duals[: case.n])
+    dual_values = np.array(duals[: case.n])
     problem = case.problem()
-    found = enumerate_sets(problem, paid, threshold, merge=merge, exact_losses=exact)
+    found = enumerate_sets(problem, dual_values, threshold, merge=merge, exact_losses=exact)
     largest = problem.recoding.max_size(problem).size or case.n
-    assert_same_sets(found, naive_sets(case, found, paid, min(largest, case.n)), threshold)
+    assert_same_sets(found, naive_sets(case, found, dual_values, min(largest, case.n)), threshold)
 
 
 @settings(max_examples=80)
@@ -164,8 +164,8 @@ def test_sets_of_a_loss_of_members(
     n, values = len(points), np.array(points, float)
     columns = tuple(Column(tuple(column), integer=True) for column in zip(*points, strict=True))
     problem = Problem(microdata(columns), 2, objective=SSE("none"))
-    paid = np.array(duals[:n])
-    found = enumerate_sets(problem, paid, threshold)
+    dual_values = np.array(duals[:n])
+    found = enumerate_sets(problem, dual_values, threshold)
     assert found.rows.types == n
     expected = {}
     for size in (2, 3):
@@ -173,7 +173,7 @@ def test_sets_of_a_loss_of_members(
             part = values[list(records)]
             loss = float(((part - part.mean(axis=0)) ** 2).sum())
             key = tuple(sorted(found.rows.type_of[list(records)].tolist()))
-            expected[key] = loss, loss - float(paid[list(records)].sum())
+            expected[key] = loss, loss - float(dual_values[list(records)].sum())
     assert_same_sets(found, expected, threshold)
 
 
