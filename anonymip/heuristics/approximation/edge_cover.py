@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.edge_cover import saving_edges
 from anonymip.heuristics.approximation.guarantees import (
-    cell_prices,
+    cell_costs,
     factor_obstacle,
     is_binary,
     loss_obstacle,
@@ -187,7 +187,7 @@ def _claim(problem: Problem, stopped: Stopped | None, is_lightest: bool) -> str:
         obstacle = "it was stopped early"
     elif getattr(problem.recoding, "suppression", False):
         obstacle = "whole records may be suppressed"
-    if obstacle is None and cell_prices(problem) is None:
+    if obstacle is None and cell_costs(problem) is None:
         obstacle = "the paper proves one for suppression only, and some cells are generalized"
     if obstacle is None and not is_lightest:
         obstacle = "the edge cover is not proven lightest"

@@ -92,7 +92,7 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
 
 
 def _least_charges(problem: Problem, near: NearestRows) -> NDArray[np.float64]:
-    """Return (n,) what each record pays at least: its (k-1)-th neighbour, or a row of stars."""
+    """Return (n,) what each record loses at least: its (k-1)-th neighbour, or a row of stars."""
     # What is left of a difference by rounding must not lift the bound.
     charges = np.maximum(near.farthest - problem.rounding, 0.0)
     if getattr(problem.recoding, "suppression", False):

@@ -22,7 +22,7 @@ def factor_obstacle(problem: Problem) -> str | None:
 
     The factors need a release that has to keep nothing but k, and a monotone record loss c that is
     0 for a single record and obeys c(S u T) <= c(S) + c(T) for classes S, T with a common record:
-    then a class pays for each record no more than any tree that spans it weighs.
+    then a class loses on each record no more than any tree that spans it weighs.
 
     Notes
     -----
@@ -54,36 +54,36 @@ def loss_obstacle(problem: Problem) -> str | None:
     return None
 
 
-def cell_prices(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-    """Return columns and prices if each costs its price as soon as a cell covers two values.
+def cell_costs(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+    """Return columns and what a cell of each costs, whatever values it covers from two on.
 
     Suppression of cells over any alphabet; attributes with two observed values always do. None if
-    the price of some attribute depends on what is covered.
+    the cost of some attribute depends on what is covered.
     """
     tables = problem.compiled.tables
     columns: list[int] = []
-    prices: list[float] = []
+    costs: list[float] = []
     for r, column in enumerate(tables.range_columns):
         levels = problem.microdata.levels[column]
         if len(levels) > 2:
             return None
         columns.append(int(column))
-        prices.append(tables.range_high[r] * float(levels[-1] - levels[0]))
+        costs.append(tables.range_high[r] * float(levels[-1] - levels[0]))
     for s, column in enumerate(tables.set_columns):
         start = tables.set_start[s] + 1
         losses = tables.set_losses[start : start + tables.set_sizes[s]]
         if not (losses[1:] == losses[1:2]).all():
             return None
         columns.append(int(column))
-        prices.append(losses[-1] - losses[0])
+        costs.append(losses[-1] - losses[0])
     for p, column in enumerate(tables.pair_columns):
         table = _pair_table(tables, p)
         distance = table[np.triu_indices(len(table), 1)]
         if not (distance == distance[:1]).all():
             return None
         columns.append(int(column))
-        prices.append(float(table[0, -1] - table[0, 0]))
-    return np.array(columns, np.int64), np.array(prices, np.float64)
+        costs.append(float(table[0, -1] - table[0, 0]))
+    return np.array(columns, np.int64), np.array(costs, np.float64)
 
 
 def is_binary(problem: Problem) -> bool:

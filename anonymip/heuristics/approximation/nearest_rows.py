@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.approximation.guarantees import cell_prices
+from anonymip.heuristics.approximation.guarantees import cell_costs
 from anonymip.objectives.kernels.box_tree import BoxTree, build_tree, new_tree
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
@@ -24,7 +24,7 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
 
-#: Up to so many distinct rows each looks at all others, where cells have one price each.
+#: Up to so many distinct rows each looks at all others, where cells have one cost each.
 _SCANNED = 100_000
 
 
@@ -69,7 +69,7 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     Notes
     -----
     The distance of two rows is the loss of a record published as the class of both. Where a cell
-    costs its price as soon as it covers two values, boxes of rows tell little: then every row
+    costs the same whatever values it covers, boxes of rows prune little: then every row
     looks at all others, which is faster up to 100,000 distinct rows. Complexity: one search of
     the tree, or O(t m) time, for each of t distinct rows; O(t k) memory.
     """
@@ -85,9 +85,9 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
         np.zeros(len(counts), np.int64),
         np.zeros(len(counts)),
     )
-    prices = cell_prices(problem)
-    if prices is not None and len(counts) <= _SCANNED:
-        return found, _scan_all(problem, types.first, prices, counts, found, budget)
+    costs = cell_costs(problem)
+    if costs is not None and len(counts) <= _SCANNED:
+        return found, _scan_all(problem, types.first, costs, counts, found, budget)
     tree = new_tree(tables, len(counts))
     build_tree(tree, tables, found.rows, counts)
     state = new_state(tables, 2)
@@ -135,19 +135,19 @@ def _search_step(
 def _scan_all(
     problem: Problem,
     first: NDArray[np.int64],
-    prices: tuple[NDArray[np.int64], NDArray[np.float64]],
+    costs: tuple[NDArray[np.int64], NDArray[np.float64]],
     counts: NDArray[np.int64],
     found: NearestRows,
     budget: Budget,
 ) -> Stopped | None:
-    columns = np.ascontiguousarray(problem.microdata.codes[first][:, prices[0]].T)
+    columns = np.ascontiguousarray(problem.microdata.codes[first][:, costs[0]].T)
     cursor = np.zeros(1, np.int64)
     distances, losses = np.empty(len(counts)), np.empty(problem.k + 1)
 
     def step(amount: int) -> int:
         return int(
             _scan_step(
-                columns, prices[1], counts, problem.k, found, cursor, distances, losses, amount
+                columns, costs[1], counts, problem.k, found, cursor, distances, losses, amount
             )
         )
 
@@ -157,7 +157,7 @@ def _scan_all(
 @kernel
 def _scan_step(
     columns: NDArray[np.int32],
-    prices: NDArray[np.float64],
+    costs: NDArray[np.float64],
     counts: NDArray[np.int64],
     k: int,
     found: NearestRows,
@@ -173,10 +173,10 @@ def _scan_step(
         held = 1
         if counts[row] < k:
             distances[:] = 0.0
-            for c in range(len(prices)):
-                column, code, price = columns[c], columns[c, row], prices[c]
+            for c in range(len(costs)):
+                column, code, cost = columns[c], columns[c, row], costs[c]
                 for other in range(len(counts)):
-                    distances[other] += price if column[other] != code else 0.0
+                    distances[other] += cost if column[other] != code else 0.0
             total = counts[row]
             for other in range(len(counts)):
                 if other != row and (total < k or distances[other] < losses[held - 1]):

@@ -20,7 +20,7 @@ class Forest(NamedTuple):
     Parameters
     ----------
     parent
-        (n,) row to which the one edge leads that a row has paid for; -1 for the root of a tree.
+        (n,) row to which the one edge leads that is charged to a row; -1 for the root of a tree.
     weight
         (n,) weight of that edge; 0 for a root.
     """
@@ -38,8 +38,8 @@ def grow_forest(tables: LossTables, near: NearestRows, k: int) -> Forest:
 
     Notes
     -----
-    Each row pays for one edge at most, no longer than to its (k-1)-th nearest neighbour, which it
-    also pays in any release: the forest weighs no more than the optimum (Lemma 3 of [1]_).
+    Each row is charged one edge at most, no longer than to its (k-1)-th nearest neighbour, which it
+    also loses in any release: the forest weighs no more than the optimum (Lemma 3 of [1]_).
     Complexity: O(n k log n) time.
 
     References

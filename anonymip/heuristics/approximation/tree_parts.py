@@ -207,6 +207,7 @@ def _label_branches(
             if kept < k - 1:
                 labels[row] = own
                 kept += size[row]
+    # The other branches are gathered into parts of k rows or more; fewer than k rows may be left.
     group = 0
     for row in branches:
         if labels[row] < 0:

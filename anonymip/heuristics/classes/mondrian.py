@@ -72,7 +72,7 @@ def mondrian(
     cursor = np.array([1, 0, 0], np.int64)
     numeric = np.array([attribute.is_numeric for attribute in microdata.attributes])
     seen = np.zeros(max(len(level) for level in microdata.levels), np.int64)
-    prices = _prices(problem)
+    width_costs = _width_costs(problem)
     rule = diversity_rule(problem.diversity, microdata)
     counts = new_counts(rule)
 
@@ -82,7 +82,7 @@ def mondrian(
                 microdata.codes,
                 microdata.values,
                 numeric,
-                prices,
+                width_costs,
                 problem.k,
                 strict,
                 records,
@@ -112,7 +112,7 @@ def mondrian(
     )
 
 
-def _prices(problem: Problem) -> NDArray[np.float64]:
+def _width_costs(problem: Problem) -> NDArray[np.float64]:
     """Return (m,) what a unit of width costs: ranges per value, sets per further value."""
     tables: LossTables = with_surrogate_loss(problem).compiled.tables
     domains = problem.compiled.domains
@@ -142,7 +142,7 @@ def _split_step(
     codes: NDArray[np.int32],
     values: NDArray[np.float64],
     numeric: NDArray[np.bool_],
-    prices: NDArray[np.float64],
+    width_costs: NDArray[np.float64],
     k: int,
     strict: bool,
     records: NDArray[np.int64],
@@ -159,11 +159,14 @@ def _split_step(
     for _ in range(amount):
         if cursor[0] == 0:
             break
+        # The part on top of the stack; a middle below 0 means that it is not cut.
         cursor[0] -= 1
         begin, end = parts[cursor[0]]
         middle = -1
         if end - begin >= 2 * k:
-            _measure(codes, values, numeric, prices, records, begin, end, seen, widths)
+            _measure(codes, values, numeric, width_costs, records, begin, end, seen, widths)
+            # The widest attribute first; one that cannot be cut is struck out, and the next is
+            # tried.
             for _attempt in range(len(widths)):
                 widest = int(np.argmax(widths))
                 if widths[widest] <= 0:
@@ -177,12 +180,14 @@ def _split_step(
                 ):
                     break
                 middle = -1
+        # What cannot be cut is a class.
         if middle < 0:
             for at in range(begin, end):
                 labels[records[at]] = cursor[1]
             cursor[1] += 1
             cursor[2] += end - begin
         else:
+            # The first half comes on top, so that classes are numbered from the left.
             parts[cursor[0], 0], parts[cursor[0], 1] = middle, end
             parts[cursor[0] + 1, 0], parts[cursor[0] + 1, 1] = begin, middle
             cursor[0] += 2
@@ -207,7 +212,7 @@ def _measure(
     codes: NDArray[np.int32],
     values: NDArray[np.float64],
     numeric: NDArray[np.bool_],
-    prices: NDArray[np.float64],
+    width_costs: NDArray[np.float64],
     records: NDArray[np.int64],
     begin: int,
     end: int,
@@ -223,7 +228,7 @@ def _measure(
                 value = values[records[at], a]
                 low = min(low, value)
                 high = max(high, value)
-            widths[a] = prices[a] * (high - low)
+            widths[a] = width_costs[a] * (high - low)
         else:
             distinct = 0
             for at in range(begin, end):
@@ -233,7 +238,7 @@ def _measure(
                     distinct += 1
             for at in range(begin, end):
                 seen[codes[records[at], a]] = 0
-            widths[a] = prices[a] * (distinct - 1)
+            widths[a] = width_costs[a] * (distinct - 1)
 
 
 @kernel

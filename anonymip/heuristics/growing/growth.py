@@ -215,6 +215,7 @@ def _grow_step(
     amount: int,
 ) -> int:
     """Make up to `amount` further classes; return how many there are."""
+    # Of the first call alone: all rows are alive.
     if use_tree and growth.cursor[0] == 0:
         build_tree(tree, tables, rows, growth.alive)
         growth.cursor[4] = growth.cursor[6]
@@ -255,6 +256,8 @@ def _place_leftovers(
         begin[growth.labels[at] + 1] = at + 1
     head = np.full(classes, -1, np.int64)
     link = np.full(n, -1, np.int64)
+    # Each leftover tries every class, which is built again from its rows and from the leftovers
+    # that have joined it.
     row = 0
     while placed < n:
         while growth.alive[row] == 0:
@@ -275,6 +278,7 @@ def _place_leftovers(
                 loss -= size * record_loss(tables, state)
             if loss < best_loss:
                 best, best_loss = label, loss
+        # `picked` and `labels` list all rows in the order in which they got a class.
         growth.picked[placed] = row
         growth.labels[placed] = best
         link[placed] = head[best]

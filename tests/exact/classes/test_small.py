@@ -327,7 +327,7 @@ def test_thirty_rows_are_proven(seed: int) -> None:
 
 
 def test_a_spent_budget_keeps_the_first_release() -> None:
-    """There are classes even without time, and what kept them from a proof is told."""
+    """There are classes even without time, and what kept them from a proof is reported."""
     budget = Budget.of(60)
     budget.interrupt()
     result = solve_small(Problem(census(40, 8, seed=1), 4), budget=budget, max_nodes=10)

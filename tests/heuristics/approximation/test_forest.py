@@ -23,7 +23,7 @@ from anonymip import (
     census,
 )
 from anonymip.heuristics.approximation.forest import forest
-from anonymip.heuristics.approximation.guarantees import cell_prices, factor_obstacle, is_binary
+from anonymip.heuristics.approximation.guarantees import cell_costs, factor_obstacle, is_binary
 from anonymip.heuristics.approximation.nearest_rows import nearest_rows
 from anonymip.heuristics.approximation.neighbour_forest import Forest, grow_forest
 from anonymip.heuristics.approximation.tree_parts import cut_trees, largest_part
@@ -207,13 +207,13 @@ def test_nearest_rows_are_those_of_all_pairs(objective: GCP | HierarchyLoss, k: 
 
 
 def test_prices_of_cells() -> None:
-    """Suppression has one price a cell; binary tables are known as such."""
+    """Suppression has one cost a cell; binary tables are known as such."""
     ternary = Problem(table(np.array([[0, 1], [1, 0], [2, 0]])), 2, objective=HierarchyLoss())
-    assert cell_prices(ternary) is not None
+    assert cell_costs(ternary) is not None
     assert not is_binary(ternary)
-    assert cell_prices(ternary.replace(objective=GCP())) is None
+    assert cell_costs(ternary.replace(objective=GCP())) is None
     binary = Problem(table(np.array([[0, 1], [1, 0], [1, 0]])), 2)
-    assert cell_prices(binary) is not None
+    assert cell_costs(binary) is not None
     assert is_binary(binary)
 
 
