@@ -232,20 +232,97 @@ def test_wrong_settings_are_refused_by_every_method(
         solve(problem, method, **settings)
 
 
-def test_a_time_limit_leaves_time_for_the_bound() -> None:
-    """Heuristics get a share of the time, so that their answer has a bound that says something."""
-    result: list[float] = []
+class Hours:
+    """A clock that stands still unless somebody works, and what worked when."""
+
+    def __init__(self, bound_needs: float, method_needs: float) -> None:
+        self.now, self._needs = 1000.0, {"bound": bound_needs, "method": method_needs}
+        self.began: list[tuple[str, float]] = []
+
+    def monotonic(self) -> float:
+        """Return the seconds of the clock."""
+        return self.now
+
+    def perf_counter(self) -> float:
+        """Return the seconds of the clock."""
+        return self.now
+
+    def work(self, who: str, budget: Budget) -> bool:
+        """Work second by second until done or stopped; return whether all was done."""
+        self.began.append((who, budget.remaining() or 0.0))
+        left = self._needs[who]
+        while left > 0 and budget.stop_reason() is None:
+            self.now += min(1.0, left)
+            left -= 1.0
+        return left <= 0
+
+    def bound(self, problem: Problem, *, budget: Budget) -> Bound:
+        """Return a bound that is worth more where it has all its time."""
+        return Bound(0.4 if self.work("bound", budget) else 0.1, "watched", "argument")
+
+
+@pytest.fixture
+def hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float, float], Hours]]:
+    """Return a maker of clocks, by which a method "watchful" and all bounds then work."""
+    clocks: list[Hours] = []
+
+    def make(bound_needs: float, method_needs: float) -> Hours:
+        clocks.append(Hours(bound_needs, method_needs))
+        monkeypatch.setattr("anonymip.runtime.budget.time", clocks[-1])
+        monkeypatch.setattr("anonymip.solving.lower_bound_of", clocks[-1].bound)
+        return clocks[-1]
 
     @register_method("watchful", source="test")
     def watchful(problem: Problem, *, budget: Budget, seed: int) -> Solution:
-        result.append(budget.remaining() or 0.0)
+        clocks[-1].work("method", budget)
         return Solution.of(problem, Classes(np.zeros(problem.n, int)), method="watchful")
 
-    problem = Problem(load_instance("health-records"), 3)
-    try:
-        assert solve(problem, "watchful", time_limit=100).bound is not None
-        solve(problem, "watchful", time_limit=100, bound=False)
-    finally:
-        registry._methods.pop("watchful")
-    assert result[0] <= 80
-    assert 90 <= result[1] <= 100
+    yield make
+    registry._methods.pop("watchful")
+
+
+def test_a_search_gets_all_of_a_limit_that_its_bound_leaves(
+    health: Problem, hours: Callable[[float, float], Hours]
+) -> None:
+    """Of 120 seconds a bound that needs 2 takes 2, not a quarter, and the limit is kept."""
+    clock = hours(2.0, 1e6)
+    solution = solve(health, "watchful", time_limit=120)
+    assert clock.began == [("bound", 30.0), ("method", 118.0)]
+    assert clock.now == 1120.0
+    assert solution.bound is not None
+    assert solution.bound.value == 0.4
+
+
+def test_a_costly_bound_gets_a_quarter_and_what_the_search_leaves(
+    health: Problem, hours: Callable[[float, float], Hours]
+) -> None:
+    """A bound that was cut short is computed again if the search ends early; the better counts."""
+    clock = hours(60.0, 5.0)
+    solution = solve(health, "watchful", time_limit=120)
+    assert clock.began == [("bound", 30.0), ("method", 90.0), ("bound", 85.0)]
+    assert solution.bound is not None
+    assert solution.bound.value == 0.4
+
+
+def test_a_costly_bound_does_not_outlast_the_limit(
+    health: Problem, hours: Callable[[float, float], Hours]
+) -> None:
+    """Where bound and search would take all their time, both stop and the limit is kept."""
+    clock = hours(1e6, 1e6)
+    solution = solve(health, "watchful", time_limit=120)
+    assert clock.began == [("bound", 30.0), ("method", 90.0)]
+    assert clock.now == 1120.0
+    assert solution.bound is not None
+    assert solution.bound.value == 0.1
+
+
+def test_without_a_bound_or_a_limit_the_search_comes_first(
+    health: Problem, hours: Callable[[float, float], Hours]
+) -> None:
+    """No second goes to a bound that is not wanted, and none waits where nothing is short."""
+    clock = hours(2.0, 5.0)
+    assert solve(health, "watchful", time_limit=120, bound=False).bound is None
+    assert clock.began == [("method", 120.0)]
+    clock = hours(2.0, 5.0)
+    assert solve(health, "watchful").bound is not None
+    assert clock.began == [("method", 0.0), ("bound", 0.0)]
