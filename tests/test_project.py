@@ -42,7 +42,7 @@ HEAVY = {
 
 # From the ground up; the modules of one entry may import each other.
 ROOMS = (
-    ("_version", "errors", "tolerances", "status", "files", "extensions", "runtime"),
+    ("_version", "errors", "tolerances", "status", "effort", "files", "extensions", "runtime"),
     ("instances",),
     ("assignments",),
     ("graphs",),

@@ -40,7 +40,7 @@ def capped_tables(problem: Problem) -> LossTables:
     for start, size, a in zip(tables.set_start, tables.set_sizes, tables.set_columns, strict=True):
         allowed = capped.get(int(a), microdata.n)
         tables.set_losses[start : start + size + 1][allowed + 1 :] = np.inf
-    for array in tables[1:]:
+    for array in list(tables)[1:]:
         array.setflags(write=False)
     return tables
 

@@ -5,17 +5,16 @@ All are plain arrays, so that a compiled caller keeps them from call to call and
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.growing_sets import GrowingSets, TermRows, new_growing_sets
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
+from anonymip.runtime.packed import Packed
 
 
-class SearchRows(NamedTuple):
+class SearchRows(Packed):
     """Row types in the order of falling duals; where all duals are equal, in any order.
 
     Parameters
@@ -37,7 +36,7 @@ class SearchRows(NamedTuple):
     conflicts: NDArray[np.bool_]
 
 
-class SearchRules(NamedTuple):
+class SearchRules(Packed):
     """Which sets are looked for.
 
     Parameters
@@ -56,7 +55,7 @@ class SearchRules(NamedTuple):
     summed: bool
 
 
-class SearchPath(NamedTuple):
+class SearchPath(Packed):
     """The partial set and what may follow; the first index is the number of its rows.
 
     Parameters
@@ -94,7 +93,7 @@ class SearchPath(NamedTuple):
     counts: ValueCounts
 
 
-class Followers(NamedTuple):
+class Followers(Packed):
     """What may follow each partial set of the path, one behind the other.
 
     Parameters
@@ -107,7 +106,7 @@ class Followers(NamedTuple):
     losses: NDArray[np.float64]
 
 
-class SetsFound(NamedTuple):
+class SetsFound(Packed):
     """The sets found.
 
     Parameters

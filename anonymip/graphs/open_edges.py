@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class OpenEdges(NamedTuple):
+class OpenEdges(Packed):
     """Edges that are left; removing one costs no more than finding it.
 
     Parameters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +9,10 @@ from anonymip.orders.orders import cardinality_order, cardinality_ranks
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class Parts(NamedTuple):
+class Parts(Packed):
     """Parts that follow each other in an order.
 
     Parameters

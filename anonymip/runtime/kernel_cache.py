@@ -3,7 +3,7 @@
 numba's own cache looks at the time stamp of a kernel's file: a change anywhere in the file throws
 its kernels away, and a change in the file of a helper that they call goes unnoticed. Here the name
 of an entry is a digest of the kernel's byte code and constants, of all kernels that it calls, of
-the named tuples that it takes, and of the versions that compile it. So an edit costs only what
+the classes of what it takes, and of the versions that compile it. So an edit costs only what
 depends on it, a stale entry cannot be met, and all checkouts and environments of a user share one
 folder.
 """
@@ -27,8 +27,11 @@ import numba
 import numpy as np
 from numba.core import caching, compiler, serialize
 
+from anonymip.runtime.kernel_parts import PartLibrary, part_entry
+from anonymip.runtime.packed_type import PackedType
+
 #: Raised when entries of before must not be read any more.
-_FORMAT = "2"
+_FORMAT = "4"
 #: Days after which an entry that nobody has loaded is removed.
 _KEPT_DAYS = 60
 _DAY = 86400.0
@@ -102,7 +105,14 @@ class KernelCache(caching._Cache):
         seal, content = content[:32], content[32:]
         if seal != hashlib.sha256(content).digest():
             return None
-        return compiler.CompileResult._rebuild(target_context, *pickle.loads(content))  # type: ignore[no-untyped-call]
+        try:
+            kept = pickle.loads(content)
+        except (AttributeError, ImportError):
+            # Of another version of the package, whose types had other names.
+            return None
+        if self._called_from == "kernels":
+            return _rebuilt_part(target_context, *kept)
+        return compiler.CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, where that is possible."""
@@ -134,6 +144,29 @@ class KernelCache(caching._Cache):
         return place / f"{self._function.__name__}-{_hash(parts)}"
 
 
+def _rebuilt_part(context: Any, code: Any, description: Any, environment: Any, *rest: Any) -> Any:
+    """Return a part as it was compiled; what it was made of is what numba keeps of any kernel."""
+    signature, objectmode, lifted, annotation, reload_init, environments = rest
+    for function in reload_init:
+        function()
+    library = PartLibrary.read(context.codegen(), code)
+    result: Any = compiler.compile_result
+    return result(
+        target_context=context,
+        typing_context=context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=part_entry(library, description, environment),
+        fndesc=description,
+        type_annotation=annotation,
+        signature=signature,
+        objectmode=objectmode,
+        lifted=lifted,
+        reload_init=reload_init,
+        referenced_envs=environments,
+    )
+
+
 def _hash(parts: Any) -> str:
     digest = hashlib.sha256()
     for part in parts:
@@ -155,6 +188,9 @@ def _type_parts(kind: Any) -> Iterator[str]:
         yield str(kind)
         if isinstance(kind, named):
             yield from _class_parts(kind.instance_class)
+        if isinstance(kind, PackedType):
+            yield from _class_parts(kind.packed)
+            yield from _type_parts(list(kind.kinds))
         if isinstance(kind, several):
             yield from _type_parts(list(kind.types))
 

@@ -16,6 +16,7 @@ from numba.core import event
 
 from anonymip.runtime.budget import compilation_clock, compilation_seconds
 from anonymip.runtime.kernel_cache import KernelCache
+from anonymip.runtime.kernel_parts import EntryCompiler, PartCompiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,8 +29,9 @@ def kernel(function: Function) -> Function:
 
     Notes
     -----
-    What other kernels call is compiled without the code that takes a call of Python's apart, and
-    neither has an entry for C: unpacking long named tuples cost up to half of all compilation.
+    What other kernels call is compiled for them alone, by :mod:`anonymip.runtime.kernel_parts`:
+    without the code that takes a call of Python's apart, and not to run by itself. Neither has an
+    entry for C. Workspaces of many arrays are handed over :class:`~anonymip.runtime.packed.Packed`.
     A kernel cannot call itself, and cannot be kept in a variable that holds one of several kernels.
     """
     from_python = _dispatcher(function, called_from="python")
@@ -46,6 +48,7 @@ def _dispatcher(function: Callable[..., Any], called_from: str) -> Any:
         "no_cfunc_wrapper": True,
         "no_cpython_wrapper": called_from != "python",
     }
+    entries["pipeline_class"] = PartCompiler if called_from == "kernels" else EntryCompiler
     compiled: Any = numba.njit(nogil=True, **entries)(function)
     compiled._cache = KernelCache(compiled.py_func, called_from)
     return compiled

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
 
@@ -18,7 +17,7 @@ _SWEEPS = 2
 _TURNS = 8
 
 
-class Assigning(NamedTuple):
+class Assigning(Packed):
     """The state of an assignment; the reduced cost of an entry is costs[i, j] - duals[j].
 
     Parameters

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
 
 
-class Flow(NamedTuple):
+class Flow(Packed):
     """The state of a flow; the reduced cost of an edge is costs[i, j] - left[i] - right[j].
 
     Unused edges have reduced costs of at least 0, used ones of at most 0.

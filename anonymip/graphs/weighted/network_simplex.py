@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import AnonymipError
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Pivots between two questions to the budget.
 _PIVOTS = 2_000
@@ -17,7 +16,7 @@ _PIVOTS = 2_000
 _LARGEST = 2**61
 
 
-class Network(NamedTuple):
+class Network(Packed):
     """A network with a spanning tree; the last node is its root.
 
     Parameters

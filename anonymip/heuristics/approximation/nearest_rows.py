@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +19,7 @@ from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
 
@@ -28,7 +27,7 @@ from anonymip.status import Stopped
 _SCANNED = 100_000
 
 
-class NearestRows(NamedTuple):
+class NearestRows(Packed):
     """For every row type the nearest types, until they have k rows together.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,10 @@ from anonymip.heuristics.approximation.nearest_rows import NearestRows
 from anonymip.objectives.kernels.class_loss import pair_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class Forest(NamedTuple):
+class Forest(Packed):
     """Rooted trees that span all rows, which are numbered type by type.
 
     Parameters

@@ -137,6 +137,6 @@ def _count_tables(microdata: Microdata, ranges: bool) -> LossTables:
         starts = np.concatenate([[0], np.cumsum(levels + 1)[:-1]]).astype(np.int64)
         by_count = (columns, levels, starts, np.concatenate(losses))
         tables = LossTables(0.0, none, numbers, numbers, numbers, *by_count, *no_term)
-    for table in tables[1:]:
+    for table in list(tables)[1:]:
         table.setflags(write=False)
     return tables

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +9,10 @@ from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class PublishedCells(NamedTuple):
+class PublishedCells(Packed):
     """Cells of n published records, in ranks of the levels.
 
     Parameters

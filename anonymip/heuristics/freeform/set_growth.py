@@ -7,16 +7,15 @@ infinite, so an infinite weight says that a set may not take in a record.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.freeform.set_terms import SetTerms
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class SetStates(NamedTuple):
+class SetStates(Packed):
     """What the sets of the n published records cover so far.
 
     Parameters

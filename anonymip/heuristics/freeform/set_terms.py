@@ -5,8 +5,6 @@ A limit of generalization is a term whose loss is infinite where the limit is br
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,10 +14,11 @@ from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE, LossTables
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import Apart, Cap, Limit, met_by_sets
+from anonymip.runtime.packed import Packed
 from anonymip.tolerances import LOSS_RELATIVE
 
 
-class SetTerms(NamedTuple):
+class SetTerms(Packed):
     """The n records as the kernels read them, term by term, and what each term costs.
 
     Parameters
@@ -210,6 +209,6 @@ def _pack(
         *flat(pairs),
         np.cumsum([0, *sizes]).astype(np.int64),
     )
-    for array in terms[1:]:
+    for array in list(terms)[1:]:
         array.setflags(write=False)
     return terms

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +30,7 @@ from anonymip.orders.arrangement import Arrangement
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
 
@@ -40,7 +39,7 @@ _TREE_TYPES = 2_000
 _TREE_TERMS = 15
 
 
-class Growth(NamedTuple):
+class Growth(Packed):
     """Where the growing stands.
 
     Parameters

@@ -11,8 +11,6 @@ The best classes of the rows of a window are found by dynamic programming over i
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,12 +45,13 @@ from anonymip.objectives.kernels.class_loss import (
 )
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Most rows of a window: there are 2 to the power of that many subsets.
 MOST_ROWS = 13
 
 
-class BorrowingWork(NamedTuple):
+class BorrowingWork(Packed):
     """Workspace of the windows.
 
     Parameters

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.pool import ClassView, PoolRules, new_view
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Gains below this share of the losses that they are differences of are rounding.
 ROUNDING = 1e-10
@@ -17,7 +16,7 @@ ROUNDING = 1e-10
 _LESSER = 1e-6
 
 
-class MoveWork(NamedTuple):
+class MoveWork(Packed):
     """Workspace of the moves.
 
     Parameters

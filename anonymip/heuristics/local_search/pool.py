@@ -9,8 +9,6 @@ One file, since each kernel leaves all arrays of the pool true for the others.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,13 +23,14 @@ from anonymip.recodings.rules.diversity_counts import (
     start_counts,
 )
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Places of `ClassPool.cursor`: class numbers in use, the first free entry, the clock of changes,
 #: copies without a class, classes freed.
 CLASSES, FREE_ENTRY, CLOCK, SUPPRESSED_COPIES, FREED = 0, 1, 2, 3, 4
 
 
-class PoolRules(NamedTuple):
+class PoolRules(Packed):
     """What classes must keep and what counts.
 
     Parameters
@@ -58,7 +57,7 @@ class PoolRules(NamedTuple):
     diversity: DiversityRule
 
 
-class ClassPool(NamedTuple):
+class ClassPool(Packed):
     """The classes, each a list of entries: a type and how many copies of it.
 
     Parameters
@@ -92,7 +91,7 @@ class ClassPool(NamedTuple):
     cursor: NDArray[np.int64]
 
 
-class ClassView(NamedTuple):
+class ClassView(Packed):
     """One class laid open: what is published of it if one copy leaves, one joins, or both.
 
     Parameters

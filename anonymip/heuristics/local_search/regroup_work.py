@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,12 +10,13 @@ from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import ValueCounts, new_counts
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Rows at most: a word holds a bit for each of the values of a set.
 MOST_ROWS = 60
 
 
-class Grown(NamedTuple):
+class Grown(Packed):
     """Classes while they grow, one a line.
 
     Parameters
@@ -44,7 +43,7 @@ class Grown(NamedTuple):
     sizes: NDArray[np.int64]
 
 
-class RegroupWork(NamedTuple):
+class RegroupWork(Packed):
     """Workspace for up to so many rows.
 
     Parameters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,12 +24,13 @@ from anonymip.heuristics.local_search.regroup_work import RegroupWork, new_regro
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Most classes of a window.
 MOST_CLASSES = 16
 
 
-class WindowsWork(NamedTuple):
+class WindowsWork(Packed):
     """Workspace of the windows.
 
     Parameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from anonymip.heuristics.patterns.packed_rows import PackedRows
 from anonymip.problem import Problem
 from anonymip.recodings.rules.closeness import sensitive_scales
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Columns of ``rows``: pattern (-1 where no row is), number of records, one of them.
 PATTERN, SIZE, HEAD = range(3)
@@ -24,7 +24,7 @@ _SHARES, _UNORDERED, _ORDERED = range(3)
 _LARGEST = 2**62
 
 
-class OpenRows(NamedTuple):
+class OpenRows(Packed):
     """Output rows in use, for kernels.
 
     Parameters

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
+
+from anonymip.runtime.packed import Packed
 
 _WORD = 64
 
 
-class PackedRows(NamedTuple):
+class PackedRows(Packed):
     """Rows and patterns as words: ``words[i] & masks[j]`` is what pattern j shows of row i.
 
     Parameters

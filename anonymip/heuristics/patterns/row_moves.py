@@ -5,8 +5,6 @@ One file, since it is one move: what is tried, weighed and taken back.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,13 +21,14 @@ from anonymip.heuristics.patterns.open_rows import (
 )
 from anonymip.heuristics.patterns.shared_rows import group_rows
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Places in ``numbers``: k, whether a pattern serves one row, next place of the order, marks given
 #: out, moves made, whether only rows for records without one are looked at.
 K, SINGLE, NEXT, _MARKS, MADE, ONLY_UNASSIGNED = range(6)
 
 
-class Gathering(NamedTuple):
+class Gathering(Packed):
     """What the search for moves needs besides the rows.
 
     Parameters

@@ -7,20 +7,19 @@ bound adds up the same terms in the same order as the loss, so rounding cannot r
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, joined_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Small leaves: a box is about as cheap to look at as a row.
 _LEAF_ROWS = 4
 
 
-class BoxTree(NamedTuple):
+class BoxTree(Packed):
     """The tree; node 0 is the root, node i has the children left[i] and left[i] + 1.
 
     Parameters

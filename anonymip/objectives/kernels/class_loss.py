@@ -6,17 +6,16 @@ row types in whatever order the caller arranges; attributes that the loss ignore
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class KernelRows(NamedTuple):
+class KernelRows(Packed):
     """Rows as the kernels read them, one array a kind of loss term.
 
     Parameters
@@ -32,7 +31,7 @@ class KernelRows(NamedTuple):
     pair_codes: NDArray[np.int32]
 
 
-class ClassState(NamedTuple):
+class ClassState(Packed):
     """Description of one class while it grows.
 
     Parameters

@@ -8,20 +8,19 @@ levels instead.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Values whose bits share a word.
 _BITS = 63
 
 
-class TermRows(NamedTuple):
+class TermRows(Packed):
     """Rows as growing sets read them, term by term of the loss.
 
     Parameters
@@ -43,7 +42,7 @@ class TermRows(NamedTuple):
     pair_codes: NDArray[np.int64]
 
 
-class GrowingSets(NamedTuple):
+class GrowingSets(Packed):
     """What the sets cover, one a line.
 
     Parameters

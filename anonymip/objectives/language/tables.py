@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import fsum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.objectives.language.expression import Basis, Expression, Nonlinear
+from anonymip.runtime.packed import Packed
 
 #: Share of the largest of some numbers that their own rounding may leave of a sum of 0.
 _RESIDUE = 1e-15
@@ -22,7 +22,7 @@ class NotSeparable(UnsupportedObjective):
     """A loss that is no sum of terms that look at one attribute each."""
 
 
-class LossTables(NamedTuple):
+class LossTables(Packed):
     """The loss of a published record as a sum of terms that look at one attribute each.
 
     loss = constant + sum over r of (low_loss lower + high_loss upper), ends counted from the
@@ -258,7 +258,7 @@ def _pack(
         np.array(pair_start, np.int64),
         pair_losses,
     )
-    for table in tables[1:]:
+    for table in list(tables)[1:]:
         table.setflags(write=False)
     return tables
 

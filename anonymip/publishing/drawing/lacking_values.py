@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,13 +9,14 @@ from anonymip.assignments import Cover
 from anonymip.recodings import Diversity
 from anonymip.recodings.rows.visible import RowsOfRecords
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Places in the numbers of a tally: exchanges tried, pairs listed, the last stamp, pairs listed as
 #: the round began, and exchanges tried while little was lacking.
 TRIED, LISTED, STAMP, LISTED_BEFORE, TRIED_FOR_LITTLE = 0, 1, 2, 3, 4
 
 
-class View(NamedTuple):
+class View(Packed):
     """What the kernels see of a cover and of the diversity.
 
     Parameters
@@ -46,7 +45,7 @@ class View(NamedTuple):
     values: int
 
 
-class Tally(NamedTuple):
+class Tally(Packed):
     """What the assignments lack, and what is at hand to count it.
 
     Parameters

@@ -7,17 +7,16 @@ is read off the counts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.instances.microdata import Microdata
 from anonymip.recodings.rules.diversity import Diversity
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class DiversityRule(NamedTuple):
+class DiversityRule(Packed):
     """What a diversity asks of the sensitive values of rows, closeness left out.
 
     Parameters
@@ -44,7 +43,7 @@ class DiversityRule(NamedTuple):
         return self._replace(values=np.ascontiguousarray(self.values[rows]))
 
 
-class ValueCounts(NamedTuple):
+class ValueCounts(Packed):
     """How often a set holds each sensitive value; a set that only grows may keep its past.
 
     Parameters

@@ -6,12 +6,11 @@ hold the first type left; two partial covers that leave the same rows differ onl
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Covered rows that are remembered at most; a power of two.
 _MOST_MEMORIES = 1 << 15
@@ -22,7 +21,7 @@ _SPREAD = 0x1E3779B97F4A7C15
 _TRIES = 8
 
 
-class Packing(NamedTuple):
+class Packing(Packed):
     """How the counts of all row types are packed into one word.
 
     Parameters
@@ -42,7 +41,7 @@ class Packing(NamedTuple):
     tops: NDArray[np.int64]
 
 
-class FoundSets(NamedTuple):
+class FoundSets(Packed):
     """The sets that a better release may hold.
 
     Parameters
@@ -63,7 +62,7 @@ class FoundSets(NamedTuple):
     held: NDArray[np.int64]
 
 
-class CoverSearch(NamedTuple):
+class CoverSearch(Packed):
     """The partial cover of the search; the first index is the number of its sets.
 
     Parameters

@@ -6,7 +6,6 @@ Every array is made once, for the largest sub-problem; a call allocates nothing.
 from __future__ import annotations
 
 from math import comb
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from anonymip.exact.classes.small.exact_cover import (
 from anonymip.objectives.kernels.class_loss import ClassState, new_state
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
+from anonymip.runtime.packed import Packed
 
 #: Sets that are listed at most.
 _MOST_SETS = 1 << 17
@@ -28,7 +28,7 @@ _MOST_SETS = 1 << 17
 _MOST_ROW_SETS = 1 << 18
 
 
-class SmallRules(NamedTuple):
+class SmallRules(Packed):
     """What classes must keep and what counts.
 
     Parameters
@@ -46,7 +46,7 @@ class SmallRules(NamedTuple):
     diversity: DiversityRule
 
 
-class TypeRows(NamedTuple):
+class TypeRows(Packed):
     """The row types of a sub-problem, highest duals first, as the search reads them.
 
     Parameters
@@ -73,7 +73,7 @@ class TypeRows(NamedTuple):
     diversity: DiversityRule
 
 
-class SetSearch(NamedTuple):
+class SetSearch(Packed):
     """The partial set of the search and what may follow; the first index is the number of its rows.
 
     Parameters
@@ -116,7 +116,7 @@ class SetSearch(NamedTuple):
     counts: ValueCounts
 
 
-class RowSets(NamedTuple):
+class RowSets(Packed):
     """All sets of k rows, those together that differ in the last row only.
 
     Parameters
@@ -138,7 +138,7 @@ class RowSets(NamedTuple):
     held: NDArray[np.int64]
 
 
-class Simplex(NamedTuple):
+class Simplex(Packed):
     """A basis of the linear relaxation over the sets of k rows.
 
     Parameters
@@ -159,7 +159,7 @@ class Simplex(NamedTuple):
     column: NDArray[np.float64]
 
 
-class SmallWork(NamedTuple):
+class SmallWork(Packed):
     """Workspace for sub-problems of up to a number of rows, written over by every call.
 
     Parameters

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.problem import Problem
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: How an attribute is published.
 _RANGE, _SET, _NODE = 0, 1, 2
 _MODES = {"range": _RANGE, "set": _SET, "node": _NODE}
 
 
-class WindowCells(NamedTuple):
+class WindowCells(Packed):
     """The values of records by their places in the order, and how they are published.
 
     Parameters

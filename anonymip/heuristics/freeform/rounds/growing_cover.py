@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +9,10 @@ from anonymip.assignments import Cover
 from anonymip.heuristics.freeform.set_growth import SetStates, increase, rebuild, set_loss, take
 from anonymip.heuristics.freeform.set_terms import SetTerms
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class GrowingCover(NamedTuple):
+class GrowingCover(Packed):
     """The sets of n published records so far.
 
     Parameters
@@ -35,7 +34,7 @@ class GrowingCover(NamedTuple):
     wanted: NDArray[np.int64]
 
 
-class PairWeights(NamedTuple):
+class PairWeights(Packed):
     """Weights of all pairs of a published record and an original.
 
     Parameters
@@ -52,7 +51,7 @@ class PairWeights(NamedTuple):
     matrix: NDArray[np.float64]
 
 
-class PathSearch(NamedTuple):
+class PathSearch(Packed):
     """Workspace of the search for alternating paths.
 
     Parameters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,9 +26,10 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     replace,
 )
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class Turns(NamedTuple):
+class Turns(Packed):
     """Choosers in the order in which they choose, and what they chose in the present round.
 
     Parameters

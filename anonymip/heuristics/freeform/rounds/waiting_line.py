@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class WaitingLine(NamedTuple):
+class WaitingLine(Packed):
     """A binary heap; ties go to the match, then the record, that comes first in the order.
 
     Parameters

@@ -6,8 +6,6 @@ published record looks for the original that it takes in at the least weight.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,12 +18,13 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 from anonymip.heuristics.freeform.set_growth import SetStates, fill_table
 from anonymip.heuristics.freeform.set_terms import SetTerms
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Originals in a block.
 BLOCK = 32
 
 
-class OriginalBlocks(NamedTuple):
+class OriginalBlocks(Packed):
     """Originals that still look for a set, in order, cut into blocks.
 
     Parameters

@@ -7,8 +7,6 @@ its own, so rounding cannot reverse the two, and the answer is that of a scan.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +19,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 from anonymip.heuristics.freeform.set_growth import fill_table
 from anonymip.heuristics.freeform.set_terms import SetTerms
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Records in a block.
 _BLOCK = 64
@@ -28,7 +27,7 @@ _BLOCK = 64
 _MOST_VALUES = 8_192
 
 
-class PublishedBlocks(NamedTuple):
+class PublishedBlocks(Packed):
     """Published records with room, in order, cut into blocks of 64.
 
     Parameters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +14,7 @@ from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
 from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights
 from anonymip.heuristics.freeform.set_growth import fill_table
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 #: Originals on a first shortlist: bounds rule out fewer blocks the longer it is.
 _FIRST = 2
@@ -23,7 +22,7 @@ _FIRST = 2
 _LONGEST = 32
 
 
-class Shortlists(NamedTuple):
+class Shortlists(Packed):
     """The cheapest originals of each published record when it last searched.
 
     Originals that found all their sets since are passed over; none comes back within a round.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,9 +21,10 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 )
 from anonymip.heuristics.freeform.set_growth import increase, rebuild, set_loss, take
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
 
 
-class OpenRecords(NamedTuple):
+class OpenRecords(Packed):
     """Records that are to find partners in the present round.
 
     Parameters

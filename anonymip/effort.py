@@ -1,0 +1,30 @@
+"""How much work a computation may spend, where no clock ends it."""
+
+from __future__ import annotations
+
+from anonymip.errors import InputError
+
+#: From the least work to the most.
+EFFORTS = ("quick", "normal", "thorough")
+
+
+def check_effort(effort: str | None, *, limited: bool = False) -> str:
+    """Return the effort that is meant, one of `EFFORTS`.
+
+    Parameters
+    ----------
+    effort
+        As the user gave it; None for the default.
+    limited
+        Whether a time limit ends the work: then the default is ``thorough``, else ``normal``.
+
+    Raises
+    ------
+    InputError
+        If there is no such effort.
+    """
+    if effort is None:
+        return "thorough" if limited else "normal"
+    if effort not in EFFORTS:
+        raise InputError(f"unknown effort {effort!r}", remedy=f"Use {', '.join(EFFORTS)}")
+    return effort

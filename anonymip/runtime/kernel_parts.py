@@ -1,0 +1,122 @@
+"""Kernels that only kernels call: kept as code to link, and optimised in what Python calls.
+
+numba optimises and makes machine code of every function when it has linked in all that the function
+calls: what lies five calls deep is done five times over. Here a kernel that kernels call stays a
+*part*: its own instructions and those of the parts that it calls. A kernel that Python calls links
+its parts, and only then is the whole optimised, once, and made machine code of. That took more than
+half of what compilation took.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba._dynfunc import make_function
+from numba.core import codegen, compiler, environment, typed_passes
+from numba.core.compiler_machinery import register_pass
+
+# numba has no annotations for these.
+_library: Any = codegen.JITCodeLibrary
+_lowering: Any = typed_passes.NativeLowering
+_lowering_pass: Any = register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+_find_environment: Any = environment.lookup_environment
+_pipeline: Any = compiler.DefaultPassBuilder.define_nopython_pipeline
+
+
+class PartLibrary(_library):  # type: ignore[misc]
+    """The code of a part."""
+
+    def finalize(self) -> None:
+        """Link the parts that this one calls; nothing is optimised, nothing made to run."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._final_module.verify()
+        self._close()
+
+    def serialize_using_object_code(self) -> Any:
+        """Return what is kept on disk: code to link, since there is no other."""
+        return self.serialize_using_bitcode()
+
+    @classmethod
+    def read(cls, generator: Any, kept: Any) -> PartLibrary:
+        """Return the library that `serialize_using_object_code` has kept."""
+        name, _, bitcode = kept
+        library = cls(generator, name)
+        library._final_module = llvm.parse_bitcode(bitcode)
+        library._close()
+        return library
+
+    def _close(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+def part_entry(library: PartLibrary, description: Any, environment: Any) -> Any:
+    """Return what numba knows a part by; it cannot be called."""
+    module, name = description.lookup_module(), description.qualname
+    return make_function(module, name, "", 0, environment, (library,))
+
+
+@_lowering_pass
+class _PartLowering(_lowering):  # type: ignore[misc]
+    """From typed code to a part."""
+
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library, state.flags.no_compile = library, True
+        super().run_pass(state)
+        library.finalize()
+        lowered = state["cr"]
+        entry = part_entry(library, lowered.fndesc, lowered.env)
+        state.targetctx.insert_user_function(entry, lowered.fndesc, [library])
+        state.reload_init.extend(library._reload_init)
+        state["cr"] = lowered._replace(cfunc=entry)
+        return True
+
+
+@_lowering_pass
+class _EntryLowering(_lowering):  # type: ignore[misc]
+    """From typed code to machine code, that of its parts included."""
+
+    _name = "entry_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        super().run_pass(state)
+        # numba tells the code of each function where its environment lies when that function is
+        # made to run, which parts never are.
+        for variable in state.library._final_module.global_variables:
+            found = _find_environment(variable.name)
+            if found is not None:
+                state.library.codegen.set_env(variable.name, found)
+        return True
+
+
+class _KernelCompiler(compiler.CompilerBase):
+    """numba's compiler with another last step."""
+
+    lowering: Any
+
+    def define_pipelines(self) -> list[Any]:
+        manager = _pipeline(self.state)
+        manager.passes = [
+            (self.lowering if step is _lowering else step, text) for step, text in manager.passes
+        ]
+        manager.finalize()
+        return [manager]
+
+
+class PartCompiler(_KernelCompiler):
+    """Compiles a kernel for kernels that call it."""
+
+    lowering = _PartLowering
+
+
+class EntryCompiler(_KernelCompiler):
+    """Compiles a kernel for Python."""
+
+    lowering = _EntryLowering

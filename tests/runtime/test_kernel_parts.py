@@ -1,0 +1,42 @@
+"""Kernels that kernels call: linked into their callers, and never run by themselves."""
+
+import numpy as np
+import pytest
+
+from anonymip.runtime.kernels import kernel
+
+
+@kernel
+def _ordered(values):
+    return np.sort(values)
+
+
+@kernel
+def _middle(values):
+    if len(values) == 0:
+        raise ValueError("nothing is in the middle")
+    return _ordered(values)[len(values) // 2]
+
+
+@kernel
+def _spread(values):
+    return _ordered(values)[-1] - _ordered(values)[0]
+
+
+@kernel
+def _both(values):
+    return _middle(values) + _spread(values)
+
+
+def test_parts_of_parts_are_linked():
+    """A kernel called on two ways and from Python as well is the same everywhere."""
+    values = np.array([4.0, 1.0, 9.0])
+    assert (_both(values), _middle(values), _ordered(values).tolist()) == (12.0, 4.0, [1, 4, 9])
+
+
+def test_errors_of_parts_reach_python():
+    """What a kernel raises in a kernel leaves the one that Python called, each time."""
+    for _ in range(2):
+        with pytest.raises(ValueError, match="nothing is in the middle"):
+            _both(np.zeros(0))
+    assert _both(np.array([2.0])) == 2.0
