@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from typing import NoReturn
@@ -27,4 +28,6 @@ def main() -> None:
         # Importing takes a second or two, in which nothing else listens.
         sys.stderr.write("interrupted\n")
         code = 130
+    # Otherwise Python looks for garbage among all that was loaded before it ends, for a second.
+    gc.freeze()
     raise SystemExit(code)

@@ -173,3 +173,19 @@ def test_ctrl_c_keeps_the_best_solution(tmp_path: Path) -> None:
     assert record["status"] == "interrupted"
     assert len(record["groups"]) == 40
     assert record["bound"] < record["objective"]
+
+
+def test_the_process_ends_when_the_answer_is_written(tmp_path: Path) -> None:
+    """At the end Python is not left to look for garbage in all that was loaded, for a second."""
+    script = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print('left to look at:', len(gc.get_objects())))\n"
+        "sys.argv = ['anonymip', 'versions']\n"
+        "from anonymip.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, text=True, capture_output=True, check=True
+    )
+    assert "anonymip " in done.stdout
+    assert int(done.stdout.rpartition(":")[2]) < 1000
