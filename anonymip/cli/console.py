@@ -11,21 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from anonymip.cli.progress_line import ProgressLine
 from anonymip.errors import InputWarning, ReleaseWarning
 from anonymip.extensions import ExtensionWarning
 from anonymip.files import Outputs, writing
-from anonymip.runtime.budget import Progress as Message
+from anonymip.runtime.budget import Progress
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
@@ -107,45 +101,12 @@ def showing_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def showing_progress() -> Iterator[Callable[[Message], None] | None]:
+def showing_progress() -> Iterator[Callable[[Progress], None] | None]:
     """Show what a computation reports, if standard error is a terminal."""
     if not err.is_terminal:
         yield None
         return
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[found]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("starting", total=None, found="")
-
-        def show(message: Message) -> None:
-            bar.update(
-                task,
-                description=message.phase,
-                completed=message.done or 0,
-                total=message.total,
-                found=_found(message),
-            )
-
-        yield show
-
-
-def _found(message: Message) -> str:
-    parts = []
-    if message.incumbent is not None:
-        parts.append(f"loss {message.incumbent:.6g}")
-    if message.bound is not None:
-        parts.append(f"bound {message.bound:.6g}")
-    if message.incumbent and message.bound is not None:
-        gap = (message.incumbent - message.bound) / abs(message.incumbent)
-        parts.append(f"gap {100 * gap:.1f} %")
-    if message.remaining is not None:
-        parts.append(f"{message.remaining:.0f} s left")
-    return ", ".join(parts)
+    line = ProgressLine()
+    # A thread draws the line, so that its clock goes on while a kernel works and reports nothing.
+    with Live(line, console=err, refresh_per_second=10, transient=True):
+        yield line.hear

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -181,17 +182,17 @@ def compare(
     failures: list[tuple[int, str, str]] = []
     limit = settings.pop("time_limit", None)
     whole = Budget.of(None, progress)
+    runs = _budgets(whole, limit, len(problems) * (len(names) + 1))
     with whole.catching_interrupts():
         for asked in problems:
             found: list[Solution] = []
             for name in names:
                 if whole.is_interrupted:
                     break
-                run = whole.renewed(limit)
                 own = given.get(name)
                 try:
                     found.append(
-                        solve(asked, name, options=own, bound=False, budget=run, **settings)
+                        solve(asked, name, options=own, bound=False, budget=next(runs), **settings)
                     )
                 except NoSolution as nothing:
                     failures.append((asked.k, name, nothing.message))
@@ -203,7 +204,7 @@ def compare(
                     refusals.append(refusal)
                     failures.append((asked.k, name, refusal.message))
             if found:
-                bound = lower_bound_of(asked, budget=whole.renewed(limit))
+                bound = lower_bound_of(asked, budget=next(runs))
                 rows += _measured(found, bound)
     if failures and not rows:
         if len(refusals) == len(failures):
@@ -215,6 +216,20 @@ def compare(
         )
     complete = len(rows) + len(failures) == len(ks) * len(names)
     return Comparison(instance, tuple(rows), complete, tuple(failures))
+
+
+def _budgets(whole: Budget, limit: float | None, count: int) -> Iterator[Budget]:
+    """Yield the budgets of runs one after the other; they report what is left of all together."""
+    for later in reversed(range(count)):
+        run = whole.renewed(limit)
+        if limit is not None and whole.progress is not None:
+            run.progress = partial(_report, whole.progress, later * float(limit))
+        yield run
+
+
+def _report(listener: Callable[[Progress], None], beyond: float, message: Progress) -> None:
+    left = message.remaining
+    listener(message if left is None else replace(message, remaining=left + beyond))
 
 
 def _names(problem: Problem, ks: Sequence[int], methods: Sequence[str], exact: bool) -> list[str]:

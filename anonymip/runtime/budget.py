@@ -31,7 +31,7 @@ class Progress:
     incumbent, bound
         Best objective and best proven bound so far, in units of the objective; None if unknown.
     remaining
-        Seconds until the deadline; None without one.
+        Seconds until the deadline of the whole computation; None without one.
     """
 
     phase: str
@@ -73,6 +73,17 @@ class _CompilationClock:
                 if self.listener is not None:
                     self.listener(False)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a compilation is going on."""
+        return self._depth > 0
+
+    def until_now(self) -> float:
+        """Return the seconds so far, those of a compilation that is going on included."""
+        with self._lock:
+            running = time.perf_counter() - self._began if self._depth else 0.0
+            return self.seconds + running
+
 
 compilation_clock = _CompilationClock()
 
@@ -101,6 +112,8 @@ class Budget:
     progress: Callable[[Progress], None] | None = None
     _interrupted: threading.Event = field(default_factory=threading.Event, repr=False)
     _compiled: float = field(default_factory=compilation_seconds, repr=False)
+    # The limited budget that this is a part of.
+    _whole: Budget | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -130,14 +143,18 @@ class Budget:
     def renewed(self, time_limit: float | None) -> Budget:
         """Return a budget with its own time limit and the same listener and interrupt."""
         fresh = Budget.of(time_limit, self.progress)
-        fresh._interrupted = self._interrupted
-        return fresh
+        return self._with_part(fresh)
 
     def share(self, fraction: float) -> Budget:
         """Return a budget with a fraction of the time left, the same listener and interrupt."""
         left = self.remaining()
         part = Budget(None if left is None else time.monotonic() + fraction * left, self.progress)
+        return self._with_part(part)
+
+    def _with_part(self, part: Budget) -> Budget:
+        """Return a part of this budget that obeys its interrupt and reports its time left."""
         part._interrupted = self._interrupted
+        part._whole = self._whole or (None if self.deadline is None else self)
         return part
 
     @property
@@ -175,7 +192,8 @@ class Budget:
     ) -> None:
         """Send a message to the listener, if there is one."""
         if self.progress is not None:
-            self.progress(Progress(phase, done, total, incumbent, bound, self.remaining()))
+            left = (self._whole or self).remaining()
+            self.progress(Progress(phase, done, total, incumbent, bound, left))
 
     @contextmanager
     def catching_interrupts(self) -> Iterator[None]:

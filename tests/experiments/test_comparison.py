@@ -26,6 +26,7 @@ from anonymip import (
     MethodOption,
     Microdata,
     Problem,
+    Progress,
     Solution,
     UnsupportedObjective,
     census,
@@ -339,3 +340,14 @@ def test_an_exact_method_alone_that_takes_no_such_loss() -> None:
     problem = Problem(census(60, 3, 1), 3, Freeform(), SSE())
     with pytest.raises(UnsupportedObjective, match="looks at the members"):
         compare(problem, [3], ["freeform-mip"], exact=True)
+
+
+def test_the_time_left_of_a_comparison_is_that_of_all_its_runs() -> None:
+    """With a limit for each run the listener hears what all to come may take: it only falls."""
+    heard: list[Progress] = []
+    problem = Problem(census(300, 4, seed=0), 3)
+    compare(problem, [2, 3], ["mondrian", "k-member"], time_limit=100, progress=heard.append)
+    left = [message.remaining or 0.0 for message in heard]
+    assert 500 < left[0] <= 600
+    assert 0 < left[-1] <= 100
+    assert left == sorted(left, reverse=True)

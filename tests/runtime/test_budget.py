@@ -127,6 +127,21 @@ def test_reports_tell_the_time_left() -> None:
     assert told[1].remaining is None
 
 
+def test_parts_of_a_budget_report_the_time_of_the_whole() -> None:
+    """A listener does not hear the time left rise when one part ends and the next begins."""
+    told: list[Progress] = []
+    whole = Budget.of(100, told.append)
+    for part in (whole.share(0.25), whole.share(0.5).share(0.5), whole.renewed(3)):
+        assert (part.remaining() or 0.0) <= 26
+        part.report("working")
+    # Without a limit of the whole, the run's own is what is known.
+    Budget.of(None, told.append).renewed(3).report("working")
+    left = [message.remaining or 0.0 for message in told]
+    assert all(90 < seconds <= 100 for seconds in left[:3])
+    assert left[:3] == sorted(left[:3], reverse=True)
+    assert 2 < left[3] <= 3
+
+
 def test_compilation_is_on_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds of the compiler are added to the deadline of every budget that waits for them."""
     monkeypatch.setattr(compilation_clock, "seconds", 0.0)
@@ -150,5 +165,9 @@ def test_compilations_at_the_same_time_count_once() -> None:
     time.sleep(0.1)
     compilation_clock.end()
     assert compilation_seconds() == before
+    assert compilation_clock.is_running
+    assert compilation_clock.until_now() >= before + 0.1
     compilation_clock.end()
+    assert not compilation_clock.is_running
+    assert compilation_clock.until_now() == compilation_seconds()
     assert 0.1 <= compilation_seconds() - before < 0.2

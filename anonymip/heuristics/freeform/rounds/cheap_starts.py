@@ -51,6 +51,7 @@ class StartingBudget(Budget):
             budget.progress,
             budget._interrupted,
             budget._compiled,
+            budget._whole,
             find_start,
             moment,
         )
