@@ -25,7 +25,7 @@ def main() -> None:
 
         code = run()
     except KeyboardInterrupt:
-        # Importing takes a second or two, in which nothing else listens.
+        # While the application itself is imported nothing else listens.
         sys.stderr.write("interrupted\n")
         code = 130
     # Otherwise Python looks for garbage among all that was loaded before it ends, for a second.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,15 +20,10 @@ from anonymip.cli.console import (
 )
 from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
-from anonymip.experiments import bound_record, solution_record
-from anonymip.experiments import compare as compare_methods
-from anonymip.experiments.comparison import COLUMNS
-from anonymip.experiments.thermometer import refuse_format, save_figure, thermometer
 from anonymip.files import writing
-from anonymip.problem import Problem
-from anonymip.solution import bound_text, says_nothing
-from anonymip.solving import lower_bound
-from anonymip.solving import solve as solve_problem
+
+if TYPE_CHECKING:
+    from anonymip.problem import Problem
 
 
 @spread
@@ -52,6 +47,9 @@ def solve(
     show_values: given.ShowValues = False,
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
+    from anonymip.experiments.records import solution_record
+    from anonymip.solving import solve as solve_problem
+
     keeping = Keeping.of(method, checkpoint, resume, None)
     sources = table.sources(instance, asked.objective)
     refuse_targets(sources, json, log, *keeping.files)
@@ -101,10 +99,16 @@ def compare(
     show_values: given.ShowValues = False,
 ) -> None:
     """Compare methods with each other and with the optimum, or the best bound on it."""
+    from anonymip.experiments.comparison import COLUMNS
+    from anonymip.experiments.comparison import compare as compare_methods
+    from anonymip.experiments.records import solution_record
+
     ks = given.parse_ks(k)
     names = [name.strip() for name in methods.split(",") if name.strip()]
     refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, json)
     if plot is not None:
+        from anonymip.experiments.thermometer import refuse_format
+
         refuse_format(plot)
     problem = given.make_problem(instance, ks[0], table, allowed, asked, *names)
     with showing_progress() as progress:
@@ -121,6 +125,8 @@ def compare(
     records = [solution_record(row.solution, instance) for row in comparison.rows]
     with writing() as outputs:
         if plot is not None:
+            from anonymip.experiments.thermometer import save_figure, thermometer
+
             save_figure(thermometer(comparison), plot, outputs)
         if csv is not None:
             outputs.write_text(comparison.to_frame().to_csv(index=False), csv)
@@ -151,6 +157,10 @@ def bound(
     The bound of this version needs no solver: --gap, --solver, --threads and --seed change
     nothing.
     """
+    from anonymip.experiments.records import bound_record
+    from anonymip.solution import bound_text, says_nothing
+    from anonymip.solving import lower_bound
+
     refuse_targets(table.sources(instance, asked.objective), json)
     problem = given.make_problem(instance, k, table, allowed, asked)
     with showing_progress() as progress:

@@ -1,4 +1,8 @@
-"""The application: its commands, and what becomes of errors."""
+"""The application: its commands, and what becomes of errors.
+
+Commands import what they need when they run, so that help and errors of usage wait for none of it:
+the modules of the command line load neither NumPy nor what is built on it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,13 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from anonymip._version import __version__
 from anonymip.cli import answers, inventory, losses, modelling, tasks
-from anonymip.cli.console import err, showing_warnings
+from anonymip.cli.console import err, out, say, showing_warnings
 from anonymip.errors import AnonymipError, InputError, Interrupted
 
 # The root of Typer's errors of usage, wherever it keeps its click.
@@ -25,6 +30,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        say(out, f"anonymip {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
 app.command("demo")(tasks.demo)
 app.command("anonymize")(tasks.anonymize)
 app.command("solve")(answers.solve)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,10 +12,11 @@ from anonymip.cli.rules import Rules
 from anonymip.cli.stars import StarRules
 from anonymip.cli.tables import TableOptions
 from anonymip.errors import InputError
-from anonymip.methods import find_method
-from anonymip.objectives import GCP, MembersObjective, Objective, load_objective
-from anonymip.problem import Problem
-from anonymip.recodings import Recoding
+
+if TYPE_CHECKING:
+    from anonymip.objectives import MembersObjective, Objective
+    from anonymip.problem import Problem
+    from anonymip.recodings import Recoding
 
 Instance = Annotated[
     str, typer.Argument(metavar="INSTANCE", help="A named instance, or a CSV or Parquet file.")
@@ -66,6 +67,8 @@ class RecodingOptions:
             If there is none of that name, the methods solve several, or rules of stars do not
             fit.
         """
+        from anonymip.methods import find_method
+
         stars = StarRules() if stars is None else stars
         name = stars.recoding_name(self.recoding, methods)
         if name is None:
@@ -124,6 +127,8 @@ def make_problem(
     InputError
         If they contradict each other or the table.
     """
+    from anonymip.problem import Problem
+
     stars = asked.stars.beside(table.mask_section(instance))
     recoding = allowed.choose(*methods, stars=stars)
     rules = asked.rules
@@ -139,6 +144,8 @@ def make_problem(
 
 def find_objective(name: str) -> Objective | MembersObjective:
     """Return the objective of a name or file."""
+    from anonymip.objectives import GCP, load_objective
+
     return GCP() if name == "gcp" else load_objective(name)
 
 

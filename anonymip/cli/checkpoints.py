@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from anonymip.methods import find_method
-from anonymip.solution import Solution
 from anonymip.status import Stopped
+
+if TYPE_CHECKING:
+    from anonymip.solution import Solution
 
 #: No computation has more parts.
 _LAST_PART = 999_999
@@ -52,6 +53,8 @@ class Keeping:
         """
         if given is not None or output is None:
             return cls(given, given is not None, resume, _written(given))
+        from anonymip.methods import find_method
+
         keeps = resume or "checkpoint" in find_method(method).takes
         beside = output.parent / f"{output.name}.checkpoint"
         return cls(beside if keeps else None, False, resume, _written(beside))
@@ -81,6 +84,8 @@ class Keeping:
         str or None
             What to report to the user.
         """
+        from anonymip.methods import find_method
+
         used = "checkpoint" in find_method(solution.method).takes
         written = _written(self.path)
         # A method that auto picked may keep none; what lies there is then not ours to remove.

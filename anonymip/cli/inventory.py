@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from anonymip.cli.console import out, print_table, say
 from anonymip.errors import InputError
-from anonymip.instances import INSTANCES
-from anonymip.methods import METHODS
-from anonymip.publishing import versions as current_versions
-from anonymip.solvers import Availability, availability, solver_names
+
+if TYPE_CHECKING:
+    from anonymip.solvers import Availability
 
 
 def methods() -> None:
     """List the methods: recoding, role, what they need, source, options."""
+    from anonymip.methods import METHODS
+
     print_table(
         out,
         ("method", "recoding", "role", "needs", "source", "options"),
@@ -31,6 +34,8 @@ def methods() -> None:
 
 def solvers() -> None:
     """List the solvers: installed or not, what their licences allow, their versions."""
+    from anonymip.solvers import availability, solver_names
+
     rows = []
     for name in solver_names():
         found = availability(name)
@@ -54,6 +59,8 @@ def _licence(found: Availability) -> str:
 
 def instances() -> None:
     """List the named instances and whether their data are here."""
+    from anonymip.instances import INSTANCES
+
     rows = []
     for instance in INSTANCES.values():
         rows.append(
@@ -71,6 +78,8 @@ def instances() -> None:
 
 
 def _presence(name: str) -> str:
+    from anonymip.instances import INSTANCES
+
     instance = INSTANCES[name]
     if not instance.files:
         return "yes"
@@ -83,6 +92,9 @@ def _presence(name: str) -> str:
 
 def versions() -> None:
     """Print the versions of Python, the package and what its results depend on."""
+    from anonymip.publishing import versions as current_versions
+    from anonymip.solvers import availability, solver_names
+
     for name, version in current_versions().items():
         say(out, f"{name} {version}")
     for name in solver_names():

@@ -11,7 +11,6 @@ from anonymip.cli import arguments as given
 from anonymip.cli.console import human, print_table, say, write_json
 from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
-from anonymip.objectives.losses.discovery import attributes_read, small_table
 
 if TYPE_CHECKING:
     from anonymip.methods.acceptance import ObjectiveReport
@@ -35,7 +34,8 @@ def objective(
 
     Without INSTANCE it is traced on a small table made of the attributes that it reads.
     """
-    from anonymip.methods.acceptance import examine  # loads formulations and bounds
+    from anonymip.methods.acceptance import examine
+    from anonymip.objectives.losses.discovery import attributes_read, small_table
 
     sources = table.sources(instance or "", name)
     refuse_targets(sources, json)

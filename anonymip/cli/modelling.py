@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,9 +11,10 @@ from anonymip.cli import arguments as given
 from anonymip.cli.console import human, print_table, say, write_json
 from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
-from anonymip.experiments.records import model_record
 from anonymip.files import writing
-from anonymip.problem import Problem
+
+if TYPE_CHECKING:
+    from anonymip.problem import Problem
 
 
 @spread
@@ -35,7 +36,7 @@ def export(
     show_values: given.ShowValues = False,
 ) -> None:
     """Write the model that a method would solve, for solvers and tools of your own."""
-    # Listing what there is must not load what builds models.
+    from anonymip.experiments.records import model_record
     from anonymip.methods.modelling import model_of
     from anonymip.models.export import export_files, export_model
 

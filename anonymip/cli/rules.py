@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anonymip.errors import InputError
-from anonymip.recodings import Apart, Cap, Diversity, Limit
+
+if TYPE_CHECKING:
+    from anonymip.recodings import Apart, Cap, Diversity, Limit
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Rules:
         asked = (self.l_diversity, self.distinct_diversity, self.t_closeness)
         if all(one is None for one in asked) and not self.ordered_closeness:
             return None
+        from anonymip.recodings import Diversity
+
         return Diversity(
             l=1 if self.l_diversity is None else self.l_diversity,
             distinct=1 if self.distinct_diversity is None else self.distinct_diversity,
@@ -79,6 +83,8 @@ def _cap(text: str) -> Cap:
         number = None
     if not (equals and attribute) or number is None:
         raise InputError(f"cap {text!r} is not ATTRIBUTE=MOST", remedy="For example --cap age=10")
+    from anonymip.recodings import Cap
+
     return Cap(attribute, number)
 
 
@@ -94,4 +100,6 @@ def _apart(text: str) -> Apart:
             remedy="For example --apart job=clerk,farmer; quote commas: --apart 'job=\"a,b\",c'",
             value=text,
         )
+    from anonymip.recodings import Apart
+
     return Apart(attribute, *values)

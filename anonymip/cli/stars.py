@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anonymip.errors import InputError
-from anonymip.methods import find_method
-from anonymip.objectives import MembersObjective, Objective, Suppressions
-from anonymip.recodings import FullDomain, PatternLevels, Recoding
-from anonymip.recodings.masks.mask_sections import listed_columns, read_mask_section
-from anonymip.recodings.registry import find_recoding
+
+if TYPE_CHECKING:
+    from anonymip.objectives import MembersObjective, Objective, Suppressions
+    from anonymip.recodings import Recoding
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,8 @@ class StarRules:
         InputError
             If a text is no list of columns.
         """
+        from anonymip.recodings.masks.mask_sections import listed_columns
+
         rules: dict[str, Any] = {}
         if self.suppress_at_most is not None:
             rules["suppress_at_most"] = self.suppress_at_most
@@ -117,6 +118,8 @@ class StarRules:
             return named
         if not (rules or self.costs or self.section):
             return None
+        from anonymip.methods import find_method
+
         specs = [find_method(method) for method in methods]
         others = [s for s in specs if s.role != "selection" and not s.solves("pattern")]
         if not others:
@@ -133,6 +136,8 @@ class StarRules:
         self, named: str | None, methods: tuple[str, ...], rules: Mapping[str, Any]
     ) -> str:
         """Return the one recoding that takes a limit, which has to be asked for by name."""
+        from anonymip.methods import find_method
+
         if rules:
             raise InputError(
                 f"--most-suppressed is for the recoding full-domain, {_option(rules)} is not",
@@ -157,6 +162,10 @@ class StarRules:
         InputError
             If there is none of that name, or rules contradict each other.
         """
+        from anonymip.recodings import FullDomain, PatternLevels
+        from anonymip.recodings.masks.mask_sections import read_mask_section
+        from anonymip.recodings.registry import find_recoding
+
         if name == "full-domain" and self.most_suppressed is not None:
             return FullDomain(most_suppressed=_number_or_share(self.most_suppressed))
         rules = {**self.section, **self.given()}
@@ -202,6 +211,8 @@ class StarRules:
 
 
 def _priced(costs: Mapping[str, Any]) -> Suppressions:
+    from anonymip.recodings.masks.mask_sections import read_mask_section
+
     objective = read_mask_section({"costs": costs}).objective
     assert objective is not None
     return objective

@@ -6,19 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anonymip.errors import InputError
 from anonymip.files import refuse_outputs
-from anonymip.instances import (
-    INSTANCES,
-    Microdata,
-    Schema,
-    load_instance,
-    read_schema,
-)
+
+if TYPE_CHECKING:
+    from anonymip.instances import Microdata
 
 SchemaFile = Annotated[
     Path | None, typer.Option("--schema", help="TOML file with the roles of the columns.")
@@ -53,6 +49,8 @@ class TableOptions:
         InputError
             If they contradict each other or the table.
         """
+        from anonymip.instances import Schema, load_instance, read_schema
+
         roles = (
             self.quasi_identifier or [],
             self.sensitive or [],
@@ -71,6 +69,8 @@ class TableOptions:
 
     def mask_section(self, instance: str) -> Mapping[str, Any]:
         """Return the section ``[mask]`` of the schema of a table, empty without one."""
+        from anonymip.instances import read_schema
+
         file = self._schema_of(instance)
         return {} if file is None else read_schema(file).mask
 
@@ -99,6 +99,8 @@ def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) 
             f"instance {instance} has its own schema",
             remedy="Leave out --schema, -q, --sensitive, --keep, --drop and --missing",
         )
+    from anonymip.instances import load_instance
+
     return load_instance(instance)
 
 
@@ -110,6 +112,8 @@ def table_file(instance: str) -> Path | None:
 
 
 def _is_named(instance: str) -> bool:
+    from anonymip.instances import INSTANCES
+
     return instance in INSTANCES or instance.startswith("census:")
 
 

@@ -22,26 +22,7 @@ from anonymip.cli.console import (
 from anonymip.cli.options import spread
 from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
 from anonymip.errors import InputError
-from anonymip.experiments import compare, solution_record
-from anonymip.experiments.comparison import COLUMNS
-from anonymip.experiments.report import html_report
-from anonymip.experiments.thermometer import save_figure, thermometer
 from anonymip.files import Outputs, writing
-from anonymip.instances import load_instance
-from anonymip.privacy import joined_candidates
-from anonymip.privacy import verify as verify_release
-from anonymip.problem import Problem
-from anonymip.publishing import (
-    as_verified,
-    cut_off,
-    hierarchy_paths,
-    manifest_path,
-    publish,
-    refuse_ending,
-    refuse_layout,
-    what_is_gone,
-)
-from anonymip.solving import solve
 
 #: Methods that run in a moment where all kernels have to be compiled first.
 _DEMO_METHODS = (
@@ -94,6 +75,18 @@ def anonymize(
     show_values: given.ShowValues = False,
 ) -> None:
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
+    from anonymip.experiments.records import solution_record
+    from anonymip.publishing import (
+        as_verified,
+        cut_off,
+        manifest_path,
+        publish,
+        refuse_ending,
+        refuse_layout,
+        what_is_gone,
+    )
+    from anonymip.solving import solve
+
     manifest = manifest_path(output)
     sources = table.sources(instance, asked.objective)
     keeping = Keeping.of(method, checkpoint, resume, output)
@@ -126,6 +119,8 @@ def anonymize(
         release.stage(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:
+            from anonymip.experiments.report import html_report
+
             outputs.write_text(html_report(release, instance), report)
         write_json([solution_record(solution, instance)], json, outputs)
     remark = keeping.finish(solution)
@@ -168,6 +163,10 @@ def verify(
     show_values: given.ShowValues = False,
 ) -> None:
     """Check a release against its original by code that had no part in making it."""
+    from anonymip.privacy import joined_candidates
+    from anonymip.privacy import verify as verify_release
+    from anonymip.publishing import hierarchy_paths, manifest_path
+
     others = together_with or []
     sources = [Path(original), release, manifest or manifest_path(release)]
     sources += [path for other in others for path in (other, manifest_path(other))]
@@ -212,6 +211,12 @@ def demo(
 
 
 def _demo_release(folder: Path, outputs: Outputs) -> None:
+    from anonymip.experiments.report import html_report
+    from anonymip.instances import load_instance
+    from anonymip.problem import Problem
+    from anonymip.publishing import publish
+    from anonymip.solving import solve
+
     data = load_instance("health-records")
     say(out, "1. Seven health records, k = 3, solved to proven optimality by two solvers\n")
     problem = Problem(data, k=3)
@@ -231,6 +236,11 @@ def _demo_release(folder: Path, outputs: Outputs) -> None:
 
 
 def _demo_comparison(folder: Path, outputs: Outputs) -> None:
+    from anonymip.experiments.comparison import COLUMNS, compare
+    from anonymip.experiments.thermometer import save_figure, thermometer
+    from anonymip.instances import load_instance
+    from anonymip.problem import Problem
+
     say(out, "\n2. Heuristics against the optimum (7 records), and against a proven bound\n")
     small_problem = Problem(load_instance("health-records"), k=2)
     name = "census:1000,8,1"

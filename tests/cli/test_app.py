@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from anonymip import __version__
 from anonymip.errors import AnonymipError, NoSolution
 
 COMMON = (
@@ -86,7 +88,7 @@ def test_internal_errors_are_called_so(shell: Any, monkeypatch: pytest.MonkeyPat
     def fail(*arguments: Any, **settings: Any) -> None:
         raise RuntimeError("cannot handle 55107")
 
-    monkeypatch.setattr("anonymip.cli.answers.solve_problem", fail)
+    monkeypatch.setattr("anonymip.solving.solve", fail)
     outcome = shell("solve", "health-records", "-k", 3)
     assert outcome.code == 4
     assert "internal error: RuntimeError in test_app.py, line " in outcome.err
@@ -103,7 +105,7 @@ def test_the_traceback_is_shown_on_request(shell: Any, monkeypatch: pytest.Monke
     def fail(*arguments: Any, **settings: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("anonymip.cli.answers.solve_problem", fail)
+    monkeypatch.setattr("anonymip.solving.solve", fail)
     monkeypatch.setenv("ANONYMIP_TRACEBACK", "1")
     assert "Traceback" in shell("solve", "health-records", "-k", 3).err
 
@@ -117,7 +119,7 @@ def test_own_errors_have_their_exit_codes(
     def fail(*arguments: Any, **settings: Any) -> None:
         raise error("nothing works", remedy="Do [bold]this[/bold]")
 
-    monkeypatch.setattr("anonymip.cli.answers.solve_problem", fail)
+    monkeypatch.setattr("anonymip.solving.solve", fail)
     outcome = shell("solve", "health-records", "-k", 3)
     assert outcome.code == code
     assert outcome.err == "error: nothing works. Do [bold]this[/bold]\n"
@@ -173,6 +175,35 @@ def test_ctrl_c_keeps_the_best_solution(tmp_path: Path) -> None:
     assert record["status"] == "interrupted"
     assert len(record["groups"]) == 40
     assert record["bound"] < record["objective"]
+
+
+def test_the_version_is_told(shell: Any) -> None:
+    """The version is one line, without those of all that results depend on."""
+    outcome = shell("--version")
+    assert (outcome.code, outcome.out) == (0, f"anonymip {__version__}\n")
+
+
+def test_help_loads_nothing_that_computes(tmp_path: Path) -> None:
+    """Help, the version and errors of usage come at once: what takes long to import is not."""
+    calls = [["--help"], ["--version"], [], ["frobnicate"], ["solve", "census", "-k", "three"]]
+    calls += [[command, flag] for command in FLAGS for flag in ("--help", "--no-such-option")]
+    script = (
+        "import json, sys\n"
+        "from anonymip.cli.app import run\n"
+        "codes = [run(call) for call in json.loads(sys.argv[1])]\n"
+        "print(json.dumps([codes, [name for name in sys.modules if '.' not in name]]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, json.dumps(calls)],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    codes, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert codes == [0 if call and call[-1] in ("--help", "--version") else 2 for call in calls]
+    heavy = {"highspy", "llvmlite", "matplotlib", "numba", "numpy", "pandas", "pulp", "pyarrow"}
+    assert not {*heavy, "pyomo", "rustworkx", "scipy"} & set(loaded)
 
 
 def test_the_process_ends_when_the_answer_is_written(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from anonymip import INSTANCES, METHODS, __version__, solver_names
-from anonymip.cli import inventory
 from anonymip.publishing import versions
 from anonymip.solvers import Availability
 
@@ -73,7 +72,7 @@ def test_licences_are_told(
     shell: Any, monkeypatch: pytest.MonkeyPatch, found: Availability, text: str
 ) -> None:
     """A licence for small models is reported with its limits, and a missing one too."""
-    monkeypatch.setattr(inventory, "availability", lambda name: found)
+    monkeypatch.setattr("anonymip.solvers.availability", lambda name: found)
     lines = [" ".join(line.split()) for line in shell("solvers").out.splitlines()]
     assert [line for line in lines if line.startswith(f"gurobi {text} ")]
 
