@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.borrowing import MOST_ROWS, borrowing_step, new_borrowing_work
+from anonymip.heuristics.local_search.borrowing import borrowing_step, new_borrowing_work
+from anonymip.heuristics.local_search.listed_work import MOST_ROWS
 from anonymip.heuristics.local_search.move_work import new_move_work
 from anonymip.heuristics.local_search.moves import sweep_step
 from anonymip.heuristics.local_search.neighbours import centres_of, embedding, nearest_classes
@@ -28,6 +29,8 @@ _DONORS = 8
 _SWEEPS = 6
 #: Steps of the search for the classes of a window.
 _MAX_NODES = 20_000
+#: Sets of rows that a window with borrowed copies looks at.
+_MAX_SETS = 100_000
 #: A round that gains less than this share of the loss is idle.
 _IDLE = 1e-3
 
@@ -86,7 +89,7 @@ class _Rounds:
         numbers = len(self.state.pool.sizes)
         tables, rules = self.state.tables, self.state.rules
         self._work = new_move_work(tables, rules, problem.n, numbers)
-        self._borrowing = new_borrowing_work(tables, numbers) if rules.borrows else None
+        self._borrowing = new_borrowing_work(tables, rules, numbers) if rules.borrows else None
         regroups = rules.monotone and settings.window >= 2 * rules.k
         self._windows = (
             new_windows_work(tables, rules, settings.window, numbers) if regroups else None
@@ -216,7 +219,8 @@ class _Rounds:
                     window,
                     near,
                     donors,
-                    min(MOST_ROWS, 10 if first else 12),
+                    MOST_ROWS,
+                    _MAX_SETS,
                     cursor,
                     amount,
                 )
