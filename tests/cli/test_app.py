@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,27 +184,44 @@ def test_the_version_is_told(shell: Any) -> None:
     assert (outcome.code, outcome.out) == (0, f"anonymip {__version__}\n")
 
 
-def test_help_loads_nothing_that_computes(tmp_path: Path) -> None:
-    """Help, the version and errors of usage come at once: what takes long to import is not."""
-    calls = [["--help"], ["--version"], [], ["frobnicate"], ["solve", "census", "-k", "three"]]
-    calls += [[command, flag] for command in FLAGS for flag in ("--help", "--no-such-option")]
+def modules_loaded(folder: Path, *calls: Sequence[str]) -> tuple[list[int], set[str]]:
+    """Return the exit codes of some commands in a process of their own, and what it imports."""
     script = (
         "import json, sys\n"
         "from anonymip.cli.app import run\n"
         "codes = [run(call) for call in json.loads(sys.argv[1])]\n"
-        "print(json.dumps([codes, [name for name in sys.modules if '.' not in name]]))\n"
+        "print(json.dumps([codes, list(sys.modules)]))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, json.dumps(calls)],
-        cwd=tmp_path,
+        cwd=folder,
         text=True,
         capture_output=True,
         check=True,
     )
     codes, loaded = json.loads(done.stdout.splitlines()[-1])
+    return codes, set(loaded)
+
+
+def test_help_loads_nothing_that_computes(tmp_path: Path) -> None:
+    """Help, the version and errors of usage come at once: what takes long to import is not."""
+    calls = [["--help"], ["--version"], [], ["frobnicate"], ["solve", "census", "-k", "three"]]
+    calls += [[command, flag] for command in FLAGS for flag in ("--help", "--no-such-option")]
+    codes, loaded = modules_loaded(tmp_path, *calls)
     assert codes == [0 if call and call[-1] in ("--help", "--version") else 2 for call in calls]
     heavy = {"highspy", "llvmlite", "matplotlib", "numba", "numpy", "pandas", "pulp", "pyarrow"}
-    assert not {*heavy, "pyomo", "rustworkx", "scipy"} & set(loaded)
+    assert not {*heavy, "pyomo", "rustworkx", "scipy"} & loaded
+
+
+def test_heuristics_of_classes_load_no_models(tmp_path: Path) -> None:
+    """Comparing heuristics waits for no import of Pyomo, matplotlib or a solver."""
+    names = "local-search,split-carry,mondrian"
+    codes, loaded = modules_loaded(
+        tmp_path, ["compare", "health-records", "-k", "2", "--methods", names]
+    )
+    assert codes == [0]
+    assert "numba" in loaded
+    assert not {"highspy", "matplotlib", "pyomo", "scipy.optimize", "scipy.stats"} & loaded
 
 
 def test_the_process_ends_when_the_answer_is_written(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from anonymip.exact.split_carry.checkpoint import Checkpoint
 from anonymip.exact.split_carry.classes.chain_file import resumed
 from anonymip.exact.split_carry.classes.segments import Segment, SegmentRun, run_segments
 from anonymip.exact.split_carry.fingerprint import Fingerprint
-from anonymip.exact.split_carry.freeform.covers import chain_covers
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.reporting import remarks_on_links
 from anonymip.exact.split_carry.rest import MachineClock, links_budget
@@ -236,6 +235,9 @@ def run_chain(
         given = {"order": order, "seed": seed, **asdict(options)}
         file = Checkpoint(checkpoint, Fingerprint.of(problem, given), resume=resume)
     if not by_classes:
+        # Imported late: with it comes what builds models.
+        from anonymip.exact.split_carry.freeform.covers import chain_covers
+
         return ChainRun(
             *chain_covers(problem, options, file, order=order, budget=budget, seed=seed)
         )

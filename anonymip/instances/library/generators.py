@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import ndtri
 
 from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
@@ -77,6 +75,9 @@ class _Decay:
         distance = np.abs(values - self.centre)
         # The nearest value has exponent zero, so that a small scale leaves some mass.
         distance -= distance[~special].min()
+        # Imported late, here and below: nothing but generated tables needs it.
+        from scipy.optimize import brentq
+
         rest = 1.0 - masses.sum()
 
         def filled(log_scale: float) -> NDArray[np.float64]:
@@ -111,6 +112,8 @@ class _Column:
         self, factors: Mapping[str, NDArray[np.float64]], rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """Return one value per record, (n,)."""
+        from scipy.special import ndtri
+
         noise = rng.standard_normal(len(factors["age"]))
         own = 1.0 - sum(loading**2 for loading in self.loadings.values())
         score = math.sqrt(max(own, 0.0)) * noise
