@@ -9,6 +9,7 @@ from typing import Any
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.methods import METHODS
 from benchmarks.chains import boundaries, local_search, small_windows, split_carry
+from benchmarks.first_run import demo_from_a_clone, first_runs
 from benchmarks.formulations import formulations, write_table
 from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
@@ -157,6 +158,8 @@ BENCHMARKS = (
     Benchmark("scale", scale),
     Benchmark("generator", generator, ("census-1k",)),
     Benchmark("person20", person20, ("person20",)),
+    Benchmark("first-run", first_runs, ("adult",)),
+    Benchmark("demo", demo_from_a_clone),
     Benchmark("formulations", formulations, finish=write_table),
     Benchmark("hand-over", hand_over),
     Benchmark("freeform", freeform),
