@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.effort import check_effort
 from anonymip.errors import AnonymipError, InputError, InputWarning
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.objectives.weights import unread_weights
@@ -26,6 +27,7 @@ def solve(
     problem: Problem,
     method: str = "auto",
     *,
+    effort: str | None = None,
     time_limit: float | None = None,
     gap: float = 0.0,
     solver: str = "highs",
@@ -48,6 +50,11 @@ def solve(
         What is asked.
     method
         Name of a method; ``"auto"`` picks one and says which.
+    effort
+        How much work methods may spend that could go on for long: ``"quick"``, ``"normal"`` or
+        ``"thorough"``. It counts steps and not seconds, so that the same seed gives the same
+        solution on every machine. None: ``"thorough"`` where a time limit ends the work, else
+        ``"normal"``.
     time_limit
         Seconds; the best solution found until then is returned. For methods that prove nothing the
         bound is computed first, in a quarter of them at most; the search has all that it leaves.
@@ -97,6 +104,8 @@ def solve(
     spec = find_method(method)
     refuse_unfit(spec, problem)
     own = spec.parse_options(options or {})
+    budget = Budget.of(time_limit, progress) if budget is None else budget
+    effort = check_effort(effort, limited=budget.deadline is not None)
     settings: dict[str, Any] = {
         "solver": solver,
         "gap": gap,
@@ -105,20 +114,20 @@ def solve(
         "solver_options": solver_options,
         "checkpoint": checkpoint,
         "resume": resume,
+        "effort": effort,
     }
     taken = {name: value for name, value in settings.items() if name in spec.takes}
     _refuse_checkpoint(spec, checkpoint, resume)
     SolverOptions(relative_gap=gap, threads=threads, seed=seed)
     if solver not in solver_names():
         raise InputError(f"unknown solver {solver!r}", remedy=f"Use {', '.join(solver_names())}")
-    budget = Budget.of(time_limit, progress) if budget is None else budget
     report = budget.report
     with (
         budget.catching_interrupts(),
         announcing_compilation(lambda: report("compiling, first run only")),
     ):
         limited = bound and spec.role != "exact" and budget.deadline is not None
-        early, complete = _bound_in_advance(problem, budget) if limited else (None, False)
+        early, complete = _bound_in_advance(problem, effort, budget) if limited else (None, False)
         solution = _run(spec, problem, budget=budget, seed=seed, **taken, **own)
         _refuse_foreign(solution, problem, method)
         # A solver's bound may miss a loss of 0 by rounding, which has no relative gap.
@@ -127,19 +136,19 @@ def solve(
                 solution = solution.with_bound(early)
             # Without one in advance a bound is due even if no time is left: it costs little then.
             if not complete and (early is None or budget.stop_reason() is None):
-                late = lower_bound_of(problem, budget=budget)
+                late = lower_bound_of(problem, effort=effort, budget=budget)
                 solution = solution if late is None else solution.with_bound(late)
     return solution
 
 
-def _bound_in_advance(problem: Problem, budget: Budget) -> tuple[Bound | None, bool]:
+def _bound_in_advance(problem: Problem, effort: str, budget: Budget) -> tuple[Bound | None, bool]:
     """Return a bound and whether it was computed to the end, before the method starts.
 
     How long a bound takes is known when it is there: what it leaves of its share is the method's,
     which a share kept for it until the end would never be.
     """
     share = budget.share(_SHARE_OF_BOUND)
-    proven = lower_bound_of(problem, budget=share)
+    proven = lower_bound_of(problem, effort=effort, budget=share)
     return proven, share.stop_reason() is None
 
 
@@ -182,6 +191,7 @@ def _run(spec: MethodSpec, problem: Problem, **settings: Any) -> Solution:
 def lower_bound(
     problem: Problem,
     *,
+    effort: str | None = None,
     time_limit: float | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Bound | None:
@@ -191,6 +201,8 @@ def lower_bound(
     ----------
     problem
         What is asked.
+    effort
+        How much work, as :func:`solve` takes it: large tables of many columns need much.
     time_limit
         Seconds; records not looked at until then add nothing to the bound.
     progress
@@ -210,11 +222,12 @@ def lower_bound(
     """
     _warn_of_weights(problem)
     budget = Budget.of(time_limit, progress)
+    effort = check_effort(effort, limited=budget.deadline is not None)
     with (
         budget.catching_interrupts(),
         announcing_compilation(lambda: budget.report("compiling, first run only")),
     ):
-        return lower_bound_of(problem, budget=budget)
+        return lower_bound_of(problem, effort=effort, budget=budget)
 
 
 def _refuse_foreign(solution: object, problem: Problem, method: str) -> None:

@@ -220,6 +220,7 @@ def test_suppression_never_costs_more(health: Problem) -> None:
         ({"solver": "nonsense"}, "unknown solver 'nonsense'"),
         ({"time_limit": float("inf")}, "time_limit is inf"),
         ({"time_limit": "soon"}, "time_limit is 'soon'"),
+        ({"effort": "heroic"}, "unknown effort 'heroic'. Use quick, normal, thorough"),
     ],
 )
 @pytest.mark.parametrize("method", ["k-member", "equivalence-mip"])
@@ -230,6 +231,35 @@ def test_wrong_settings_are_refused_by_every_method(
     problem = Problem(load_instance("health-records"), 3)
     with pytest.raises(InputError, match=message):
         solve(problem, method, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "meant"),
+    [
+        ({}, "normal"),
+        ({"time_limit": 60}, "thorough"),
+        ({"budget": Budget.of(60)}, "thorough"),
+        ({"effort": "quick"}, "quick"),
+        ({"effort": "normal", "time_limit": 60}, "normal"),
+    ],
+)
+def test_effort_reaches_methods_that_take_it(
+    health: Problem, settings: dict[str, Any], meant: str
+) -> None:
+    """By default it is normal, and thorough where a limit ends the work; others ignore it."""
+    heard = []
+
+    @register_method("eager", source="test", takes=("effort",))
+    def eager(problem: Problem, *, budget: Budget, seed: int, effort: str) -> Solution:
+        heard.append(effort)
+        return Solution.of(problem, Classes(np.zeros(problem.n, int)), method="eager")
+
+    try:
+        solve(health, "eager", **settings)
+        solve(health, "mondrian", **settings)
+    finally:
+        registry._methods.pop("eager")
+    assert heard == [meant]
 
 
 class Hours:
@@ -256,7 +286,7 @@ class Hours:
             left -= 1.0
         return left <= 0
 
-    def bound(self, problem: Problem, *, budget: Budget) -> Bound:
+    def bound(self, problem: Problem, *, effort: str, budget: Budget) -> Bound:
         """Return a bound that is worth more where it has all its time."""
         return Bound(0.4 if self.work("bound", budget) else 0.1, "watched", "argument")
 

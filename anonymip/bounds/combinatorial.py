@@ -16,7 +16,9 @@ from anonymip.runtime.budget import Budget
 from anonymip.solution import Bound
 
 
-def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
+def lower_bound_of(
+    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
+) -> Bound | None:
     """Return a lower bound on the loss of any release, by whichever argument holds.
 
     Monotone record losses are bounded by nearest neighbours, or by what the weaker notions leave of
@@ -26,6 +28,8 @@ def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound |
     ----------
     problem
         What is asked.
+    effort
+        How much work; None for thorough within a time limit, else normal.
     budget
         When it ends, records not looked at count as if they were published exactly.
 
@@ -40,8 +44,10 @@ def lower_bound_of(problem: Problem, *, budget: Budget | None = None) -> Bound |
             return by_duals
     if isinstance(problem.objective, SSE):
         return squared_error_bound(problem, budget=budget)
-    found = nearest_neighbour_bound(problem, budget=budget)
-    return weaker_notion_bound(problem, budget=budget) if found is None else found
+    found = nearest_neighbour_bound(problem, effort=effort, budget=budget)
+    if found is not None:
+        return found
+    return weaker_notion_bound(problem, effort=effort, budget=budget)
 
 
 def record_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64] | None:

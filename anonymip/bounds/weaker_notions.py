@@ -17,7 +17,9 @@ from anonymip.solution import Bound
 from anonymip.tolerances import LOSS_RELATIVE
 
 
-def weaker_notion_bound(problem: Problem, *, budget: Budget | None = None) -> Bound | None:
+def weaker_notion_bound(
+    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
+) -> Bound | None:
     """Return a lower bound on the loss of any release.
 
     With (1,k)-anonymity a record may be published exactly, if others cover it: the bound is what
@@ -29,6 +31,8 @@ def weaker_notion_bound(problem: Problem, *, budget: Budget | None = None) -> Bo
     ----------
     problem
         With a monotone objective.
+    effort
+        As of the nearest-neighbour bound.
     budget
         When it ends, records not looked at count with the loss of being published exactly.
 
@@ -44,7 +48,7 @@ def weaker_notion_bound(problem: Problem, *, budget: Budget | None = None) -> Bo
     if isinstance(problem.recoding, KConcealment):
         # A bound without the diversity holds with it.
         pairs = problem.replace(k=2, recoding=KOne(), diversity=None)
-        found = nearest_neighbour_bound(pairs, budget=budget)
+        found = nearest_neighbour_bound(pairs, effort=effort, budget=budget)
         return None if found is None else replace(found, method=f"{found.method} of one other")
     if not isinstance(problem.recoding, OneK):
         return None

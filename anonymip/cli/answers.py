@@ -37,7 +37,7 @@ def solve(
     warm_start: Annotated[
         str | None, typer.Option("--warm-start", help="Heuristic that an exact method starts from.")
     ] = None,
-    effort: given.SolverOptions,
+    settings: given.SolverOptions,
     option: given.MethodOptions = None,
     checkpoint: given.CheckpointFile = None,
     resume: given.Resume = False,
@@ -61,7 +61,7 @@ def solve(
         solution = solve_problem(
             problem,
             method,
-            **asdict(effort),
+            **asdict(settings),
             log=log,
             options=options,
             progress=progress,
@@ -85,7 +85,7 @@ def compare(
     exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,
-    effort: given.SolverOptions,
+    settings: given.SolverOptions,
     option: given.MethodOptions = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
@@ -119,7 +119,7 @@ def compare(
             instance=instance,
             exact=exact,
             options=given.parse_options(option),
-            **asdict(effort),
+            **asdict(settings),
             progress=progress,
         )
     records = [solution_record(row.solution, instance) for row in comparison.rows]
@@ -147,7 +147,7 @@ def bound(
     *,
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,
-    effort: given.SolverOptions,
+    settings: given.SolverOptions,
     table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
@@ -164,7 +164,12 @@ def bound(
     refuse_targets(table.sources(instance, asked.objective), json)
     problem = given.make_problem(instance, k, table, allowed, asked)
     with showing_progress() as progress:
-        proven = lower_bound(problem, time_limit=effort.time_limit, progress=progress)
+        proven = lower_bound(
+            problem,
+            effort=settings.effort,
+            time_limit=settings.time_limit,
+            progress=progress,
+        )
     write_json([bound_record(problem, proven, instance)], json)
     if proven is None:
         say(human(json), f"no lower bound: {_why_no_bound(problem)}")

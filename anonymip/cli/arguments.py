@@ -103,6 +103,14 @@ class ProblemOptions:
 class SolverOptions:
     """The options that say how long and with what to solve, as :func:`anonymip.solve` has them."""
 
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            "--effort",
+            help="How much work, whatever the clock: quick, normal or thorough; default: normal, "
+            "and with a time limit thorough.",
+        ),
+    ] = None
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", help="Seconds; the best found so far is kept.")
     ] = None

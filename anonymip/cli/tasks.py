@@ -50,7 +50,7 @@ def anonymize(
         ),
     ] = False,
     asked: given.ProblemOptions,
-    effort: given.SolverOptions,
+    settings: given.SolverOptions,
     option: given.MethodOptions = None,
     checkpoint: given.CheckpointFile = None,
     resume: given.Resume = False,
@@ -103,7 +103,7 @@ def anonymize(
         solution = solve(
             problem,
             method,
-            **asdict(effort),
+            **asdict(settings),
             options=given.options_of(method, given.parse_options(option)),
             progress=progress,
             **keeping.settings,

@@ -180,7 +180,7 @@ def compare(
                 refuse_unfit(find_method(name), asked)
     rows: list[ComparisonRow] = []
     failures: list[tuple[int, str, str]] = []
-    limit = settings.pop("time_limit", None)
+    effort, limit = settings.get("effort"), settings.pop("time_limit", None)
     whole = Budget.of(None, progress)
     runs = _budgets(whole, limit, len(problems) * (len(names) + 1))
     with whole.catching_interrupts():
@@ -204,7 +204,7 @@ def compare(
                     refusals.append(refusal)
                     failures.append((asked.k, name, refusal.message))
             if found:
-                bound = lower_bound_of(asked, budget=next(runs))
+                bound = lower_bound_of(asked, effort=effort, budget=next(runs))
                 rows += _measured(found, bound)
     if failures and not rows:
         if len(refusals) == len(failures):

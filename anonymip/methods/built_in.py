@@ -38,7 +38,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "picks by size and says what it picked",
                 takes=(
                     *("solver", "gap", "threads", "log", "solver_options"),
-                    *("checkpoint", "resume"),
+                    *("checkpoint", "resume", "effort"),
                 ),
                 also=(
                     *("freeform", "one-k", "k-one", "k-k", "k-concealment"),
@@ -323,6 +323,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "heuristic",
                 "anonymip.heuristics.freeform.reassign:reassign",
                 f"improves a cover of {_DOKA} by assignments",
+                takes=("effort",),
                 options=(
                     MethodOption(
                         "from_method",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.effort import check_effort
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
 from anonymip.heuristics.local_search.local_search import repeats
@@ -41,10 +43,14 @@ _PAIRED_RECORDS = 1_000
 #: Records that differ and are improved: with exact windows, by moves alone, and by moves alone
 #: where a time limit ends it.
 _WINDOWS, _IMPROVED, _IN_TIME = 1_000, 100_000, 500_000
-#: Records up to which the freeform heuristics look at the whole table, the costlier first.
-_HUNGARIAN, _SORTED = 1_000, 10_000
-#: Beyond, parts of so many records, and beyond the second number rings.
-_PART, _IN_PARTS = 1_000, 100_000
+#: Records that the freeform heuristics look at together; more are cut into parts of so many.
+_PART = MappingProxyType({"quick": 1_000, "normal": 1_000, "thorough": 1_500})
+#: Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment, and
+#: of one round of assignments alone; beyond rings.
+_REASSIGNED = MappingProxyType({"quick": 5e7, "normal": 2.5e8, "thorough": 3e9})
+_ASSIGNED = MappingProxyType({"quick": 2.4e8, "normal": 1.2e9, "thorough": 1.2e10})
+#: Reciprocal sets have no parts: records up to which their matches are exchanged.
+_WHOLE = 10_000
 
 
 class _Choice(NamedTuple):
@@ -55,23 +61,32 @@ class _Choice(NamedTuple):
 
 
 def auto(
-    problem: Problem, *, budget: Budget | None = None, seed: int = 0, **settings: Any
+    problem: Problem,
+    *,
+    effort: str | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+    **settings: Any,
 ) -> Solution:
-    """Pick a method by recoding, size and objective, run it, and say what was picked and why.
+    """Pick a method by recoding, size, objective and effort, run it, and say what was picked.
 
     Parameters
     ----------
     problem
         What is asked.
+    effort
+        How much work it may take: a method that would take more is not picked.
     budget, seed, **settings
-        Handed on to the method picked.
+        Handed on to the method picked, as the effort is.
     """
+    effort = check_effort(effort, limited=budget is not None and budget.deadline is not None)
+    settings["effort"] = effort
     name = problem.recoding.name
     serves = name in _ONE_SIDED and problem.n > _FEW_CONCEALED
     # Rings are made to be published diverse, sets of one notion's own seldom can be.
     if serves or (name == "k-concealment" and problem.diversity is not None):
         return _auto_freeform(problem, budget, seed, settings)
-    choices, reason = _pick(problem, budget)
+    choices, reason = _pick(problem, effort)
     for choice in choices[:-1]:
         try:
             return _run(choice, reason, problem, budget, seed, settings)
@@ -110,7 +125,7 @@ def _auto_freeform(
         trace=(f"a freeform cover is a {problem.recoding.name} cover too", *found.trace),
         solver=found.solver,
     )
-    own = lower_bound_of(problem, budget=budget)
+    own = lower_bound_of(problem, effort=settings["effort"], budget=budget)
     return solution if own is None else solution.with_bound(own)
 
 
@@ -129,13 +144,13 @@ def _run(
     return replace(solution, trace=(f"auto picked {choice.name}: {reason}", *solution.trace))
 
 
-def _pick(problem: Problem, budget: Budget | None) -> tuple[tuple[_Choice, ...], str]:
+def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     """Return the methods to try, one after the other, and why."""
     name = problem.recoding.name
     if name == "classes":
-        return _pick_classes(problem, limited=budget is not None and budget.deadline is not None)
+        return _pick_classes(problem, limited=effort == "thorough")
     if name == "freeform":
-        return _pick_freeform(problem)
+        return _pick_freeform(problem, effort)
     if name == "pattern":
         return _pick_patterns(problem)
     if name in ("pattern-levels", "full-domain"):
@@ -172,7 +187,7 @@ def _pick_patterns(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
     return (_Choice("pattern-search"), exact), f"{pairs:,} pairs of a row and a pattern"
 
 
-def _pick_freeform(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
+def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     n, exact = problem.n, (_Choice("freeform-mip"),)
     degrees = getattr(problem.recoding, "degrees", None) or ()
     if len(set(degrees)) > 1:
@@ -188,12 +203,18 @@ def _pick_freeform(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
         return (_Choice("nh"), _Choice("ring"), *exact), "rings keep a diversity"
     if not problem.compiled.has_tables or problem.compiled.aggregate != "sum":
         return (_Choice("ring"), *exact), "rings take any objective"
-    if n <= _HUNGARIAN:
-        return (_Choice("reassign", {"from_method": "hungarian"}),), f"{n:,} records"
-    if n <= _SORTED:
-        return (_Choice("reassign"),), f"{n:,} records"
-    if n <= _IN_PARTS and problem.recoding == Freeform():
-        return (_Choice("hungarian", {"part": _PART}),), f"{n:,} records, in parts"
+    if n > _PART[effort] and problem.recoding != Freeform():
+        fits = n <= _WHOLE and n * n * problem.k <= 2 * _REASSIGNED[effort]
+        return (_Choice("reassign" if fits else "ring"),), f"{n:,} records"
+    # Parts shrink where k or the table is large, as long as each can hold two sets.
+    room = int(_ASSIGNED[effort] / (n * problem.k))
+    part = min(n, max(2 * problem.k, min(_PART[effort], room)))
+    work, cut = n * part * problem.k, {} if part == n else {"part": part}
+    reason = f"{n:,} records" + (", in parts" if cut else "")
+    if work <= _REASSIGNED[effort]:
+        return (_Choice("reassign", {"from_method": "hungarian", **cut}),), reason
+    if work <= _ASSIGNED[effort]:
+        return (_Choice("hungarian", cut),), reason
     return (_Choice("ring"),), f"{n:,} records"
 
 

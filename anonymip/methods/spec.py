@@ -86,7 +86,7 @@ class MethodSpec:
         ``"published"``, one of published records; ``"k=2"`` or ``"k=3"``, a problem with this k.
     takes
         Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
-        ``"solver_options"``, ``"checkpoint"`` and ``"resume"``.
+        ``"solver_options"``, ``"checkpoint"``, ``"resume"`` and ``"effort"``.
     options
         Its own options.
     also

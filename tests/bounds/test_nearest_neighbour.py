@@ -25,6 +25,7 @@ from anonymip import (
     objective,
     solve,
 )
+from anonymip.bounds import nearest_neighbour
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Cell, Column, gcp, nearest_neighbour_sum, record_loss, starred
@@ -76,6 +77,23 @@ def test_equals_the_definition_on_trees_with_many_leaves(seed: int, n: int, k: i
         naive = nearest_neighbour_sum(columns, k, LOSSES[name].naive)
         assert bound is not None
         assert bound.value == pytest.approx(naive, rel=1e-8, abs=1e-9)
+
+
+def test_effort_ends_the_work_and_not_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is spent before all records are looked at lowers the bound, the same in every run."""
+    problem = Problem(census(400, 6, seed=1), 4)
+    whole = nearest_neighbour_bound(problem, effort="thorough")
+    monkeypatch.setitem(nearest_neighbour._CELLS, "quick", 20_000)
+    quick = [
+        nearest_neighbour_bound(problem, effort="quick", budget=budget)
+        for budget in (None, Budget.of(600))
+    ]
+    assert whole is not None
+    assert all(bound is not None for bound in quick)
+    values = {bound.value for bound in quick if bound is not None}
+    assert len(values) == 1
+    assert 0 < values.pop() < whole.value
+    assert {bound.method for bound in quick if bound} == {"nearest-neighbour (cut short)"}
 
 
 def columns_of(microdata: Microdata) -> list[Column]:

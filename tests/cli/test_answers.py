@@ -161,6 +161,25 @@ def test_common_settings_are_taken(shell: Any) -> None:
     assert "HiGHS" in shell.read("solver.log")
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [((), "normal"), (("--effort", "quick"), "quick"), (("--time-limit", 600), "thorough")],
+)
+def test_effort_stands_in_the_record(shell: Any, given: tuple[Any, ...], meant: str) -> None:
+    """What the method that auto picks did with the effort is among its options."""
+    asked = ("census:150,4,1", "-k", 4, "--recoding", "freeform", "--json", "-")
+    (record,) = shell("solve", *asked, *given).records()
+    assert (record["method"], record["options"]["effort"]) == ("reassign", meant)
+
+
+@pytest.mark.parametrize("command", ["solve", "compare", "bound"])
+def test_unknown_efforts_are_refused(shell: Any, command: str) -> None:
+    """The message names those that there are."""
+    result = shell(command, "health-records", "-k", 2, "--effort", "heroic")
+    assert result.code == 2
+    assert "unknown effort 'heroic'. Use quick, normal, thorough" in result.err
+
+
 def test_no_solution_within_the_limits(shell: Any) -> None:
     """A limit too short for any solution ends with exit code 3 and writes nothing."""
     result = shell(

@@ -68,6 +68,15 @@ def test_json_and_report(shell: Any) -> None:
     )
 
 
+def test_effort_stands_in_the_manifest(shell: Any) -> None:
+    """Who reads a release learns with how much work it was made; unknown efforts write nothing."""
+    arguments = ("anonymize", "census:150,4,1", "-k", 4, "--recoding", "freeform", "-o", "free.csv")
+    assert shell(*arguments, "--effort", "heroic").code == 2
+    assert not (shell.folder / "free.csv").exists()
+    assert shell(*arguments, "--effort", "quick").code == 0
+    assert json.loads(shell.read("free.csv.manifest.json"))["options"]["effort"] == "quick"
+
+
 def test_layout_columns(shell: Any) -> None:
     """The ends of numeric ranges stand in columns of their own, and the release holds."""
     result = shell(

@@ -20,6 +20,7 @@ from anonymip import (
     publish,
     solve,
 )
+from anonymip.methods import selection
 from anonymip.methods.selection import auto
 from anonymip.models import model_size
 from anonymip.recodings import Recoding
@@ -82,6 +83,25 @@ def test_freeform_by_size(n: int, k: int, method: str) -> None:
     assert solution.method == method
     assert solution.is_optimal == (method == "freeform-mip")
     assert solution.trace[0].startswith(f"auto picked {method}: ")
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "effort", "method", "part"),
+    [
+        (900, 5, "normal", "reassign", None),
+        (3_000, 5, "normal", "reassign", 1_000),
+        (3_000, 5, "thorough", "reassign", 1_500),
+        (3_000, 30, "quick", "hungarian", 1_000),
+        (100_000, 5, "normal", "hungarian", 1_000),
+        (100_000, 5, "quick", "hungarian", 480),
+        (100_000, 100, "normal", "ring", None),
+    ],
+)
+def test_freeform_by_effort(n: int, k: int, effort: str, method: str, part: int | None) -> None:
+    """Parts are solved with as much work as the effort allows, rings take hardly any."""
+    problem = Problem(census(n, 3, seed=0), k, Freeform())
+    (choice,), _ = selection._pick(problem, effort)
+    assert (choice.name, choice.options.get("part")) == (method, part)
 
 
 def test_freeform_that_heuristics_refuse() -> None:

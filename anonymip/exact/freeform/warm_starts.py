@@ -86,7 +86,11 @@ def _lowered(problem: Problem, incumbent: Solution, seed: int, budget: Budget) -
     """Return what reassigning makes of a start, or the start where that cannot be done."""
     try:
         return reassign(
-            problem, start=incumbent.assignment, seed=seed, budget=budget.share(_IMPROVING)
+            problem,
+            effort="thorough",
+            start=incumbent.assignment,
+            seed=seed,
+            budget=budget.share(_IMPROVING),
         )
     except (NoSolution, InputError):
         return incumbent

@@ -92,11 +92,13 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     state = new_state(tables, 2)
     cursor = np.zeros(1, np.int64)
     losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
+    looked = np.zeros(1, np.int64)
 
     def step(amount: int) -> int:
         return int(
             _search_step(
-                tables, tree, state, counts, k, found, cursor, losses, stack, bounds, amount
+                *(tables, tree, state, counts, k, found, cursor, losses, stack, bounds, looked),
+                amount,
             )
         )
 
@@ -116,6 +118,7 @@ def _search_step(
     losses: NDArray[np.float64],
     stack: NDArray[np.int64],
     bounds: NDArray[np.float64],
+    looked: NDArray[np.int64],
     amount: int,
 ) -> int:
     """Find the neighbours of up to `amount` further types."""
@@ -123,7 +126,7 @@ def _search_step(
         open_class(found.rows, state, row)
         near = found.types[row]
         held = nearest_types(
-            tables, found.rows, tree, state, counts, k, row, near, losses, stack, bounds
+            tables, found.rows, tree, state, counts, k, row, near, losses, stack, bounds, looked
         )
         found.listed[row] = held
         found.farthest[row] = losses[held - 1] - losses[0]

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from anonymip.assignments import Assignment, Cover
+from anonymip.effort import check_effort
 from anonymip.errors import InputError
 from anonymip.graphs import degree_of
 from anonymip.heuristics.freeform.exchanges.match_swaps import swap_matches
@@ -32,6 +33,9 @@ STARTS = MappingProxyType(
         "nh": "anonymip.heuristics.freeform.nh:nh",
     }
 )
+#: A pass that gains less than this share of the loss counts as one without gain: most is gained in
+#: the first passes, and the share falls from one to the next.
+_WORTH = MappingProxyType({"quick": 1e-2, "normal": 1e-3, "thorough": 0.0})
 #: The start gets at most this part of the time.
 _SHARE = 0.5
 
@@ -42,6 +46,7 @@ def reassign(
     *,
     from_method: str = "sort-greedy",
     patience: int = 3,
+    effort: str | None = None,
     start: Assignment | None = None,
     budget: Budget | None = None,
     seed: int = 0,
@@ -67,6 +72,9 @@ def reassign(
         ``ring``, ``nh``.
     patience
         So many passes without gain in a row end the work.
+    effort
+        What counts as gain: of ``"quick"`` work 1 % of the loss, of ``"normal"`` 0.1 %, of
+        ``"thorough"`` anything; None: thorough within a time limit, else normal.
     start
         Cover to improve.
     budget
@@ -93,6 +101,7 @@ def reassign(
         If the method that makes the start finds none.
     """
     watch, budget = Stopwatch(), budget or Budget()
+    effort = check_effort(effort, limited=budget.deadline is not None)
     recoding = problem.recoding
     if not isinstance(recoding, Freeform):
         raise InputError(
@@ -109,8 +118,14 @@ def reassign(
             remedy="Give part=1000: it then improves parts of the table",
         )
     first = _start(problem, from_method, start, budget, seed)
-    options = {"from_method": from_method if start is None else "start", "patience": patience}
-    best, stopped, trace = _improve(problem, recoding, first, patience, budget, seed)
+    options = {
+        "from_method": from_method if start is None else "start",
+        "patience": patience,
+        "effort": effort,
+    }
+    best, stopped, trace = _improve(
+        problem, recoding, first, patience, _WORTH[effort], budget, seed
+    )
     return Solution.of(
         problem,
         best,
@@ -136,7 +151,13 @@ def _start(
 
 
 def _improve(
-    problem: Problem, recoding: Freeform, first: Solution, patience: int, budget: Budget, seed: int
+    problem: Problem,
+    recoding: Freeform,
+    first: Solution,
+    patience: int,
+    least_gain: float,
+    budget: Budget,
+    seed: int,
 ) -> tuple[Cover, Stopped | None, tuple[str, ...]]:
     """Return the best cover seen, why the work stopped early, and remarks."""
     cover = first.assignment
@@ -150,6 +171,7 @@ def _improve(
         return cover, None, ("under a diversity only whole matchings are exchanged: not improved",)
     best, least = cover, first.objective
     passes = idle = 0
+    gains: list[float] = []
     stopped = budget.stop_reason()
     while idle < patience and stopped is None:
         if exchange is not None:
@@ -157,10 +179,15 @@ def _improve(
         else:
             cover, gain, stopped = swap_matches(problem, cover, recoding.reciprocal, rng, budget)
         passes += 1
-        idle = 0 if gain > 0 else idle + 1
+        gains.append(gain)
         described = recoding.describe(problem, cover)
         total = problem.compiled.total(described, cover)
+        idle = 0 if gain > least_gain * abs(total) else idle + 1
         if total < least:
             best, least = cover, total
         budget.report("reassigning", done=passes, incumbent=least)
-    return best, stopped, (f"{passes} passes",)
+    last = max(gains[-patience:], default=0.0)
+    if idle < patience or last <= 0:
+        return best, stopped, (f"{passes} passes",)
+    share = f"{patience} in a row gained {100 * last / abs(total):.2g} % of the loss at most"
+    return best, stopped, (f"{passes} passes; {share}, and more effort may gain more",)

@@ -27,6 +27,7 @@ def nearest_types(
     losses: NDArray[np.float64],
     stack: NDArray[np.int64],
     bounds: NDArray[np.float64],
+    looked: NDArray[np.int64],
 ) -> int:
     """List the types nearest to the opened one and return how many are needed for k rows.
 
@@ -44,6 +45,8 @@ def nearest_types(
         (k + 1,) gets what a record loses that is published as the class of both.
     stack, bounds
         (DEEPEST,) scratch.
+    looked
+        (1,) to which the nodes and rows that are looked at are added.
     """
     losses[0] = record_loss(tables, state)
     near[0] = own
@@ -69,7 +72,9 @@ def nearest_types(
             stack[depth], bounds[depth] = second, second_bound
             stack[depth + 1], bounds[depth + 1] = first, first_bound
             depth += 2
+            looked[0] += 2
             continue
+        looked[0] += tree.end[node] - tree.begin[node]
         for at in range(tree.begin[node], tree.end[node]):
             row = tree.items[at]
             if row == own:

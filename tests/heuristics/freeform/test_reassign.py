@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from anonymip import (
     UnsupportedObjective,
     census,
 )
+from anonymip.effort import EFFORTS
 from anonymip.heuristics.freeform.exchanges import matching_exchange
 from anonymip.heuristics.freeform.exchanges.match_swaps import swap_matches
 from anonymip.heuristics.freeform.exchanges.matching_exchange import MatchingExchange
@@ -192,8 +194,35 @@ def test_every_start(from_method: str) -> None:
     solution = reassign(problem, from_method=from_method, seed=7)
     first = float(solution.trace[0].removeprefix("start: "))
     assert solution.objective < first
-    assert solution.options == {"from_method": from_method, "patience": 3}
+    options = {"from_method": from_method, "patience": 3, "effort": "normal"}
+    assert solution.options == options
     assert (solution.method, solution.seed) == ("reassign", 7)
+
+
+def test_more_effort_loses_no_more() -> None:
+    """Less effort makes the first passes of more effort, and says that more may gain more."""
+    problem = Problem(census(150, 6, seed=3), 4, Freeform())
+    found = {effort: reassign(problem, effort=effort) for effort in EFFORTS}
+    losses = [found[effort].objective for effort in EFFORTS]
+    assert losses[0] > losses[1] > losses[2]
+    passes = [int(found[effort].trace[1].split()[0]) for effort in EFFORTS]
+    assert passes == sorted(set(passes))
+    told = ["more effort may gain more" in found[effort].trace[1] for effort in EFFORTS]
+    assert told == [True, True, False]
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_effort_counts_passes_and_not_seconds(effort: str) -> None:
+    """With and without a deadline far away one seed gives one cover; parts are no exception."""
+    problem = Problem(census(150, 6, seed=3), 4, Freeform())
+    parts: tuple[dict[str, Any], ...] = ({}, {"part": 60, "jobs": 1})
+    for options in parts:
+        free = reassign(problem, effort=effort, seed=5, **options)
+        timed = reassign(problem, effort=effort, seed=5, budget=Budget.of(600), **options)
+        assert isinstance(free.assignment, Cover)
+        assert isinstance(timed.assignment, Cover)
+        assert (free.assignment.members == timed.assignment.members).all()
+        assert free.trace == timed.trace
 
 
 def test_determinism_and_budget() -> None:
