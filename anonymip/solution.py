@@ -20,6 +20,7 @@ from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.objectives.steadiness import refuse_unsteady
 from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem
+from anonymip.runtime.compilation import kept_at_hand
 from anonymip.status import Status, Stopped
 from anonymip.tolerances import OPTIMALITY_RELATIVE, SEARCH_ROUNDING, contradicts
 
@@ -143,11 +144,10 @@ class Solution:
         description = problem.recoding.describe(problem, assignment)
         losses = problem.compiled.losses_of(description, assignment)
         refuse_unsteady(problem.compiled, description, assignment, losses)
-        loss = problem.compiled.aggregated(losses)
         bare = cls(
             problem,
             assignment,
-            loss,
+            problem.compiled.aggregated(losses),
             None,
             _unproven(stopped, has_bound=False),
             method,
@@ -157,7 +157,7 @@ class Solution:
             trace,
             solver,
         )
-        return bare if bound is None else bare.with_bound(bound)
+        return kept_at_hand(problem, bare if bound is None else bare.with_bound(bound))
 
     def with_bound(self, bound: Bound) -> Solution:
         """Return the solution with the better of its bound and `bound`.

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.bounds.combinatorial import bound_in_time, lower_bound_of
 from anonymip.effort import check_effort
 from anonymip.errors import AnonymipError, InputError, InputWarning
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
+from anonymip.methods.at_hand import release_at_hand
 from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solver_names
@@ -89,6 +91,8 @@ def solve(
         If the solver is not installed.
     NoSolution
         If nothing was found within the limits.
+    Interrupted
+        If the user stopped it while kernels were compiled, before anything was found.
     AnonymipError
         If what the method returns is no solution, or not as good as it says.
 
@@ -121,14 +125,18 @@ def solve(
     SolverOptions(relative_gap=gap, threads=threads, seed=seed)
     if solver not in solver_names():
         raise InputError(f"unknown solver {solver!r}", remedy=f"Use {', '.join(solver_names())}")
-    report = budget.report
+    report, run = budget.report, RunInForce(budget, problem)
     with (
         budget.catching_interrupts(),
         announcing_compilation(lambda: report("compiling, first run only")),
+        in_force(run),
     ):
         limited = bound and spec.role != "exact" and budget.deadline is not None
         early, complete = _bound_in_advance(problem, effort, budget) if limited else (None, False)
-        solution = _run(spec, problem, budget=budget, seed=seed, **taken, **own)
+        try:
+            solution = _run(spec, problem, budget=budget, seed=seed, **taken, **own)
+        except CompilationStopped as stopped:
+            solution = release_at_hand(problem, run, stopped, method)
         _refuse_foreign(solution, problem, method)
         # A solver's bound may miss a loss of 0 by rounding, which has no relative gap.
         if bound and (not solution.is_optimal or solution.gap is None):
@@ -136,7 +144,7 @@ def solve(
                 solution = solution.with_bound(early)
             # Without one in advance a bound is due even if no time is left: it costs little then.
             if not complete and (early is None or budget.stop_reason() is None):
-                late = lower_bound_of(problem, effort=effort, budget=budget)
+                late = bound_in_time(problem, effort=effort, budget=budget)
                 solution = solution if late is None else solution.with_bound(late)
     return solution
 
@@ -148,7 +156,8 @@ def _bound_in_advance(problem: Problem, effort: str, budget: Budget) -> tuple[Bo
     which a share kept for it until the end would never be.
     """
     share = budget.share(_SHARE_OF_BOUND)
-    proven = lower_bound_of(problem, effort=effort, budget=share)
+    with in_force(RunInForce(share)):
+        proven = bound_in_time(problem, effort=effort, budget=share)
     return proven, share.stop_reason() is None
 
 
@@ -213,6 +222,11 @@ def lower_bound(
     Bound or None
         None if the objective is not proven monotone.
 
+    Raises
+    ------
+    NoSolution
+        If the time ended while kernels were compiled.
+
     Examples
     --------
     >>> import anonymip
@@ -226,8 +240,12 @@ def lower_bound(
     with (
         budget.catching_interrupts(),
         announcing_compilation(lambda: budget.report("compiling, first run only")),
+        in_force(RunInForce(budget)),
     ):
-        return lower_bound_of(problem, effort=effort, budget=budget)
+        try:
+            return lower_bound_of(problem, effort=effort, budget=budget)
+        except CompilationStopped as stopped:
+            raise stopped.nothing_found() from None
 
 
 def _refuse_foreign(solution: object, problem: Problem, method: str) -> None:

@@ -13,6 +13,7 @@ from anonymip.objectives import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import PatternGuided
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import CompilationStopped
 from anonymip.solution import Bound
 
 
@@ -48,6 +49,16 @@ def lower_bound_of(
     if found is not None:
         return found
     return weaker_notion_bound(problem, effort=effort, budget=budget)
+
+
+def bound_in_time(
+    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
+) -> Bound | None:
+    """Return :func:`lower_bound_of`, or None too if the run ends while its kernels are compiled."""
+    try:
+        return lower_bound_of(problem, effort=effort, budget=budget)
+    except CompilationStopped:
+        return None
 
 
 def record_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64] | None:

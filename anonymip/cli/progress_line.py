@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from anonymip.runtime.budget import Progress, compilation_clock
+from anonymip.runtime.budget import Progress
 
 #: Characters of the bar.
 _BAR = 12
@@ -23,7 +23,7 @@ class ProgressLine:
 
     The time since the start belongs to the command, not to a phase of it. The time left is what
     its limit leaves, and only falls; without a limit nobody knows what phases are to come, so that
-    none is given. Compilation is on no limit: while it goes on the time left stands still.
+    none is given.
 
     Parameters
     ----------
@@ -40,9 +40,8 @@ class ProgressLine:
 
     def hear(self, message: Progress) -> None:
         """Take in what the computation reports."""
-        # While kernels compile, a budget does not know yet what of the time is not its own.
-        if message.remaining is not None and not compilation_clock.is_running:
-            self._end = min(self._end, self._counted() + message.remaining)
+        if message.remaining is not None:
+            self._end = min(self._end, self._clock() + message.remaining)
         self._message = message
 
     @property
@@ -53,11 +52,7 @@ class ProgressLine:
     @property
     def left(self) -> float | None:
         """Seconds until the limit; None without one."""
-        return None if self._end == math.inf else max(0.0, self._end - self._counted())
-
-    def _counted(self) -> float:
-        """Return the clock without the seconds of compilation."""
-        return self._clock() - compilation_clock.until_now()
+        return None if self._end == math.inf else max(0.0, self._end - self._clock())
 
     def __rich__(self) -> Table:
         """Return the line as it is now; what was found gives way where the terminal is narrow."""

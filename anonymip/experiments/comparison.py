@@ -9,11 +9,18 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.errors import InputError, NoSolution, SolverUnavailable, UnsupportedObjective
+from anonymip.bounds.combinatorial import bound_in_time
+from anonymip.errors import (
+    InputError,
+    Interrupted,
+    NoSolution,
+    SolverUnavailable,
+    UnsupportedObjective,
+)
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.compilation import RunInForce, in_force
 from anonymip.solution import Bound, Solution, says_nothing
 from anonymip.solving import solve
 
@@ -194,6 +201,8 @@ def compare(
                     found.append(
                         solve(asked, name, options=own, bound=False, budget=next(runs), **settings)
                     )
+                except Interrupted:
+                    break
                 except NoSolution as nothing:
                     failures.append((asked.k, name, nothing.message))
                 except SolverUnavailable:
@@ -204,7 +213,9 @@ def compare(
                     refusals.append(refusal)
                     failures.append((asked.k, name, refusal.message))
             if found:
-                bound = lower_bound_of(asked, effort=effort, budget=next(runs))
+                run = next(runs)
+                with in_force(RunInForce(run)):
+                    bound = bound_in_time(asked, effort=effort, budget=run)
                 rows += _measured(found, bound)
     if failures and not rows:
         if len(refusals) == len(failures):

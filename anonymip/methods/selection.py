@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
@@ -125,7 +125,7 @@ def _auto_freeform(
         trace=(f"a freeform cover is a {problem.recoding.name} cover too", *found.trace),
         solver=found.solver,
     )
-    own = lower_bound_of(problem, effort=settings["effort"], budget=budget)
+    own = bound_in_time(problem, effort=settings["effort"], budget=budget)
     return solution if own is None else solution.with_bound(own)
 
 

@@ -73,17 +73,6 @@ class _CompilationClock:
                 if self.listener is not None:
                     self.listener(False)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a compilation is going on."""
-        return self._depth > 0
-
-    def until_now(self) -> float:
-        """Return the seconds so far, those of a compilation that is going on included."""
-        with self._lock:
-            running = time.perf_counter() - self._began if self._depth else 0.0
-            return self.seconds + running
-
 
 compilation_clock = _CompilationClock()
 
@@ -97,7 +86,7 @@ def compilation_seconds() -> float:
 class Budget:
     """What a method may spend, and who hears of its progress.
 
-    Time spent in compiling kernels, which happens once on a machine, does not count.
+    Seconds in which kernels are compiled count like all others.
 
     Parameters
     ----------
@@ -111,7 +100,6 @@ class Budget:
     deadline: float | None = None
     progress: Callable[[Progress], None] | None = None
     _interrupted: threading.Event = field(default_factory=threading.Event, repr=False)
-    _compiled: float = field(default_factory=compilation_seconds, repr=False)
     # The limited budget that this is a part of.
     _whole: Budget | None = field(default=None, repr=False)
 
@@ -170,8 +158,7 @@ class Budget:
         """Return the seconds left, at least 0, or None without a limit."""
         if self.deadline is None:
             return None
-        compiled = compilation_seconds() - self._compiled
-        return max(0.0, self.deadline + compiled - time.monotonic())
+        return max(0.0, self.deadline - time.monotonic())
 
     def stop_reason(self) -> Stopped | None:
         """Return why to stop now, or None to go on."""

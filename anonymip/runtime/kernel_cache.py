@@ -10,10 +10,12 @@ folder.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import os
 import pickle
 import sys
+import sysconfig
 import tempfile
 import time
 import types
@@ -31,7 +33,9 @@ from anonymip.runtime.kernel_parts import PartLibrary, part_entry
 from anonymip.runtime.packed_type import PackedType
 
 #: Raised when entries of before must not be read any more.
-_FORMAT = "4"
+_FORMAT = "5"
+#: The interpreter as far as compiled code depends on it: its byte code and its structures.
+_PYTHON = f"{sys.version_info[:2]} {sysconfig.get_config_var('SOABI')}"
 #: Days after which an entry that nobody has loaded is removed.
 _KEPT_DAYS = 60
 _DAY = 86400.0
@@ -134,14 +138,17 @@ class KernelCache(caching._Cache):
         place = folder()
         if place is None or not self._enabled:
             return None
+        return place / f"{self._code_name(codegen)}{_hash(_type_parts(sig))}"
+
+    def _code_name(self, codegen: Any) -> str:
+        """Return how the names of all entries of this code begin, whatever their signature."""
         parts = (
             *(_digest(self._function), self._called_from),
-            *_type_parts(sig),
             *map(str, codegen.magic_tuple()),
-            *(_FORMAT, sys.version, numba.__version__, llvmlite.__version__, np.__version__),
+            *(_FORMAT, _PYTHON, numba.__version__, llvmlite.__version__, np.__version__),
             *(str(numba.config.OPT), str(numba.config.BOUNDSCHECK)),  # type: ignore[attr-defined]
         )
-        return place / f"{self._function.__name__}-{_hash(parts)}"
+        return f"{self._function.__name__}-{_hash(parts)}-"
 
 
 def _rebuilt_part(context: Any, code: Any, description: Any, environment: Any, *rest: Any) -> Any:
@@ -172,7 +179,7 @@ def _hash(parts: Any) -> str:
     for part in parts:
         text = part.encode()
         digest.update(b"%d:" % len(text) + text)
-    return digest.hexdigest()[:40]
+    return digest.hexdigest()[:32]
 
 
 def _type_parts(kind: Any) -> Iterator[str]:
@@ -227,11 +234,17 @@ def _code_parts(code: types.CodeType) -> Iterator[str]:
     yield code.co_code.hex()
     for names in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars):
         yield ",".join(names)
-    for constant in code.co_consts:
+    for at, constant in enumerate(code.co_consts):
         if isinstance(constant, types.CodeType):
             yield from _code_parts(constant)
-        else:
+        elif at or _reads_first_constant(code):
             yield f"{type(constant).__name__} {constant!r}"
+
+
+def _reads_first_constant(code: types.CodeType) -> bool:
+    """Return whether the first constant is more than a docstring, which nothing depends on."""
+    steps = zip(code.co_code[::2], code.co_code[1::2], strict=True)
+    return any(operation in dis.hasconst and not argument for operation, argument in steps)
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

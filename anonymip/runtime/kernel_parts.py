@@ -16,6 +16,8 @@ from numba._dynfunc import make_function
 from numba.core import codegen, compiler, environment, typed_passes
 from numba.core.compiler_machinery import register_pass
 
+from anonymip.runtime.compilation import stop_compilation_in_time
+
 # numba has no annotations for these.
 _library: Any = codegen.JITCodeLibrary
 _lowering: Any = typed_passes.NativeLowering
@@ -79,6 +81,14 @@ class _PartLowering(_lowering):  # type: ignore[misc]
         return True
 
 
+class _EntryLibrary(_library):  # type: ignore[misc]
+    """The code of an entry: where that is long, a run is asked in between whether to go on."""
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        stop_compilation_in_time()
+
+
 @_lowering_pass
 class _EntryLowering(_lowering):  # type: ignore[misc]
     """From typed code to machine code, that of its parts included."""
@@ -86,6 +96,8 @@ class _EntryLowering(_lowering):  # type: ignore[misc]
     _name = "entry_lowering"
 
     def run_pass(self, state: Any) -> bool:
+        state.library = _EntryLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
         super().run_pass(state)
         # numba tells the code of each function where its environment lies when that function is
         # made to run, which parts never are.

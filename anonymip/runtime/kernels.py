@@ -15,6 +15,7 @@ import numba
 from numba.core import event
 
 from anonymip.runtime.budget import compilation_clock, compilation_seconds
+from anonymip.runtime.compilation import stop_compilation_in_time
 from anonymip.runtime.kernel_cache import KernelCache
 from anonymip.runtime.kernel_parts import EntryCompiler, PartCompiler
 
@@ -79,15 +80,29 @@ class _Compilations(event.Listener):
         self.listener: Callable[[], None] | None = None
 
     def on_start(self, event: Any) -> None:
-        if compilation_clock.begin() and self.listener is not None:
+        # Begun first: numba says the end also of what is stopped here.
+        outermost = compilation_clock.begin()
+        stop_compilation_in_time(begins=outermost)
+        if outermost and self.listener is not None:
             self.listener()
 
     def on_end(self, event: Any) -> None:
         compilation_clock.end()
 
 
+class _Passes(event.Listener):
+    """Stops numba between two steps of a kernel, which may take seconds."""
+
+    def on_start(self, event: Any) -> None:
+        stop_compilation_in_time()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
 _compilations = _Compilations()
 event.register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
+event.register("numba:run_pass", _Passes())  # type: ignore[no-untyped-call]
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from anonymip.status import Stopped
+
 _LENGTH = struct.Struct("<Q")
 
 
@@ -71,10 +73,18 @@ class Report:
 
 @dataclass(frozen=True)
 class Compiling:
-    """The task begins to compile kernels, or has ended it: that time is on no budget."""
+    """The task begins to compile kernels, or has ended it: no reported seconds include that."""
 
     number: int
     begins: bool
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """The task's budget ended while it compiled kernels, with nothing to return."""
+
+    number: int
+    reason: Stopped
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from anonymip.errors import AnonymipError, InputError
 from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.compilation import in_force, run_in_force
 from anonymip.runtime.worker_pool import Killed, can_isolate, run_isolated
 from anonymip.status import Stopped
 
@@ -91,6 +92,7 @@ def run_side_by_side(
     reports: list[Progress | None] = [None] * len(tasks)
     budgets: list[Budget] = []
     unwanted = threading.Event()
+    governing = run_in_force()
 
     def run(number: int, task: Task[T]) -> T:
         # Those that wait need their time too.
@@ -103,7 +105,8 @@ def run_side_by_side(
         if budget.is_interrupted:
             own.interrupt()
         content = contents[number] if in_processes else None
-        return task(own) if content is None else _in_process(task, content, own, unwanted)
+        with in_force(governing):
+            return task(own) if content is None else _in_process(task, content, own, unwanted)
 
     with ThreadPoolExecutor(workers) as threads:
         futures = [threads.submit(run, number, task) for number, task in enumerate(tasks)]

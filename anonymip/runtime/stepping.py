@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import CompilationStopped
 from anonymip.status import Stopped
 
 _SECONDS_A_STEP = 0.1
@@ -19,7 +20,8 @@ def run_in_steps(
     Parameters
     ----------
     step
-        Does up to the given amount of work and returns all the work done so far.
+        Does up to the given amount of work and returns all the work done so far. If the budget
+        ends while its kernel is compiled, none is done.
     total
         The work in all.
     budget
@@ -40,7 +42,15 @@ def run_in_steps(
         if reason is not None:
             return reason
         start = time.perf_counter()
-        before, done = done, step(amount)
+        before = done
+        try:
+            done = step(amount)
+        except CompilationStopped:
+            reason = budget.stop_reason()
+            # Whoever gave this budget more time than there is does not expect a stop.
+            if reason is None:
+                raise
+            return reason
         seconds = max(time.perf_counter() - start, 1e-6)
         rate = max(done - before, 1) / seconds
         amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))

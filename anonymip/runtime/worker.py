@@ -23,8 +23,10 @@ from typing import BinaryIO
 
 from anonymip.errors import AnonymipError
 from anonymip.runtime.budget import Budget, Progress, compilation_clock
+from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.messages import (
     Compiling,
+    GivenUp,
     Interrupt,
     Raised,
     Ready,
@@ -114,11 +116,14 @@ def _settle(request: Request) -> None:
             os.chdir(request.folder)
 
 
-def _answer(request: Request, budget: Budget) -> Returned | Raised:
+def _answer(request: Request, budget: Budget) -> Returned | Raised | GivenUp:
     """Return what the task of a request gave, in a form that certainly can be sent."""
     try:
-        value = pickle.loads(request.task)(budget)
+        with in_force(RunInForce(budget)):
+            value = pickle.loads(request.task)(budget)
         pickle.dumps(value)
+    except CompilationStopped as stopped:
+        return GivenUp(request.number, stopped.reason)
     except AnonymipError as error:
         return Raised(request.number, error if _can_be_read(error) else None, str(error))
     except Exception as error:  # noqa: BLE001 - handed to the parent, which raises it

@@ -23,7 +23,15 @@ from typing import TypeVar, cast
 
 from anonymip.errors import AnonymipError, SolverError
 from anonymip.runtime.budget import GRACE, Budget, compilation_clock
-from anonymip.runtime.messages import Compiling, Interrupt, Raised, Report, Request, Returned
+from anonymip.runtime.messages import (
+    Compiling,
+    GivenUp,
+    Interrupt,
+    Raised,
+    Report,
+    Request,
+    Returned,
+)
 from anonymip.runtime.worker_process import Ended, WorkerProcess
 from anonymip.status import Stopped
 
@@ -39,7 +47,7 @@ _MOST_IDLE = 2
 
 @dataclass(frozen=True)
 class Killed:
-    """A task that had to be killed.
+    """A task that had to be killed, or stopped where it could return nothing.
 
     Parameters
     ----------
@@ -144,8 +152,7 @@ def run_isolated(
         Called with a budget whose listener and interrupt are those of `budget`; or its pickle.
         It must come from a module that the worker can import.
     time_limit
-        Seconds that the task has, beside those in which it compiles kernels; `GRACE` seconds later
-        it is killed. None for no limit.
+        Seconds that the task has; `GRACE` seconds later it is killed. None for no limit.
     budget
         An interrupt is passed on, and the task is killed if it does not end `GRACE` seconds
         later. The listener is called in the caller's thread.
@@ -178,7 +185,7 @@ def run_isolated(
                     outcome = watch.run(content, scratch)
                 finally:
                     watch.compiles(False)
-                clean = not isinstance(outcome, Killed)
+                clean = not watch.must_be_killed
             except _TaskFailed as raised:
                 clean = True
                 raise raised.error from None
@@ -209,10 +216,11 @@ class _Watch:
     failure: Failure
     interrupted: float | None = None
     bound: float | None = None
-    compiling_since: float | None = None
+    compiling: bool = False
+    must_be_killed: bool = False
 
     def run(self, content: bytes, scratch: str) -> object:
-        """Send the task and return what came of it, or a `Killed` if it must be killed."""
+        """Send the task and return what came of it; a `Killed` if nothing came in time."""
         sent = False
         while True:
             # Sent when the worker is ready, so that its start counts as time spent.
@@ -222,6 +230,8 @@ class _Watch:
             message = self.worker.receive(_POLL)
             if isinstance(message, Returned) and message.number == self.number:
                 return message.value
+            if isinstance(message, GivenUp) and message.number == self.number:
+                return Killed(message.reason, self.bound)
             self._take_in(message)
             reason = self._given_up()
             if reason is not None:
@@ -264,16 +274,12 @@ class _Watch:
             )
 
     def compiles(self, begins: bool) -> None:
-        """Stop the clock while the task compiles, as the task's own budget does."""
-        now = time.monotonic()
+        """Count the seconds in which the task compiles like those in which this process does."""
         if begins:
             compilation_clock.begin()
-            self.compiling_since = now
-        elif self.compiling_since is not None:
+        elif self.compiling:
             compilation_clock.end()
-            if self.deadline is not None:
-                self.deadline += now - self.compiling_since
-            self.compiling_since = None
+        self.compiling = begins
 
     def _given_up(self) -> Stopped | None:
         """Pass an interrupt on; return why the task must be killed now, or None."""
@@ -283,8 +289,7 @@ class _Watch:
             self.worker.send(Interrupt(self.number))
         if self.interrupted is not None and now >= self.interrupted + GRACE:
             return Stopped.INTERRUPT
-        late = self.deadline is not None and now >= self.deadline + GRACE
-        if late and self.compiling_since is None:
+        if self.deadline is not None and now >= self.deadline + GRACE:
             return Stopped.TIME
         return None
 
@@ -297,4 +302,5 @@ class _Watch:
                 self._take_in(message)
             if isinstance(message, Report) and message.bound is not None:
                 self.bound = message.bound
+        self.must_be_killed = True
         return Killed(reason, self.bound)

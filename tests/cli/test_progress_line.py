@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 
 from anonymip.cli.progress_line import ProgressLine
-from anonymip.runtime.budget import Progress, compilation_clock
+from anonymip.runtime.budget import Progress
 
 
 class Clock:
@@ -90,27 +90,6 @@ def test_the_time_left_is_that_of_the_limit_and_only_falls(clock: Clock) -> None
         shown.append(line.left)
     assert shown == [None, 120.0, 119.0, 119.0, 109.0, 109.0, 108.0, 30.0, 0.0, 0.0]
     assert "0:00:00 left" in drawn(line)
-
-
-def test_the_time_left_stands_still_during_compilation(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A limit does not count the compiler's seconds: they neither lower it nor are given back."""
-    compiled = 0.0
-    monkeypatch.setattr(compilation_clock, "until_now", lambda: compiled)
-    line = ProgressLine(clock)
-    line.hear(Progress("cutting", remaining=100.0))
-    monkeypatch.setattr(compilation_clock, "_depth", 1)
-    for _ in range(25):
-        clock.now, compiled = clock.now + 1, compiled + 1
-        # The budget does not know of these seconds before the compilation ends.
-        line.hear(Progress("compiling", remaining=100.0 - compiled))
-        assert line.left == 100.0
-    monkeypatch.setattr(compilation_clock, "_depth", 0)
-    clock.now += 3
-    line.hear(Progress("cutting", remaining=97.0))
-    assert line.left == 97.0
-    assert "0:00:28, 0:01:37 left" in drawn(line)
 
 
 @pytest.mark.parametrize("width", [70, 120])

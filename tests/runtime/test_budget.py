@@ -142,19 +142,12 @@ def test_parts_of_a_budget_report_the_time_of_the_whole() -> None:
     assert 2 < left[3] <= 3
 
 
-def test_compilation_is_on_no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seconds of the compiler are added to the deadline of every budget that waits for them."""
-    monkeypatch.setattr(compilation_clock, "seconds", 0.0)
+def test_compilation_counts_like_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit is what a user's clock shows: seconds of the compiler prolong none."""
     early, expired = Budget.of(100.0), Budget(deadline=time.monotonic() - 1.0)
+    monkeypatch.setattr(compilation_clock, "seconds", compilation_clock.seconds + 50.0)
+    assert (early.remaining() or 0.0) <= 100.0
     assert expired.stop_reason() is Stopped.TIME
-    monkeypatch.setattr(compilation_clock, "seconds", 50.0)
-    left = early.remaining()
-    assert left is not None
-    assert 140.0 < left <= 150.0
-    assert expired.stop_reason() is None
-    fresh = Budget.of(100.0).remaining()
-    assert fresh is not None
-    assert fresh <= 100.0
 
 
 def test_compilations_at_the_same_time_count_once() -> None:
@@ -165,9 +158,5 @@ def test_compilations_at_the_same_time_count_once() -> None:
     time.sleep(0.1)
     compilation_clock.end()
     assert compilation_seconds() == before
-    assert compilation_clock.is_running
-    assert compilation_clock.until_now() >= before + 0.1
     compilation_clock.end()
-    assert not compilation_clock.is_running
-    assert compilation_clock.until_now() == compilation_seconds()
     assert 0.1 <= compilation_seconds() - before < 0.2

@@ -23,6 +23,7 @@ FACTOR = {factor}
 
 @kernel
 def scaled(x):
+{docstring}
     return FACTOR * x
 """
 CALLER = """
@@ -43,10 +44,12 @@ if __name__ == "__main__":
 """
 
 
-def write(place: Path, factor: float = 2.0, before: str = "") -> None:
+def write(place: Path, factor: float = 2.0, before: str = "", docstring: str = "") -> None:
     """Write a kernel that calls one of another file."""
     place.mkdir(exist_ok=True)
-    (place / "helper.py").write_text(HELPER.format(factor=factor, before=before))
+    (place / "helper.py").write_text(
+        HELPER.format(factor=factor, before=before, docstring=docstring)
+    )
     (place / "caller.py").write_text(CALLER)
 
 
@@ -73,6 +76,30 @@ def test_kernels_are_found_again_and_never_stale(tmp_path: Path) -> None:
     write(tmp_path / "one", factor=3.0)
     assert run(tmp_path / "one", tmp_path / "cache") == ["9.0", "1"]
     assert run(tmp_path / "other", tmp_path / "cache") == ["6.0", "0"]
+
+
+def test_words_about_a_kernel_do_not_count(tmp_path: Path) -> None:
+    """Another docstring, comment or line number compiles nothing again."""
+    write(tmp_path / "one", docstring='    """Return a multiple."""')
+    write(tmp_path / "other", before="# words", docstring='    """Return FACTOR times x."""')
+    assert run(tmp_path / "one", tmp_path / "cache") == ["6.0", "1"]
+    assert run(tmp_path / "other", tmp_path / "cache") == ["6.0", "0"]
+
+
+def test_a_constant_in_the_place_of_a_docstring_counts(own_cache: Path) -> None:
+    """What the code reads is more than a docstring, also where both are one constant."""
+
+    def first() -> str:
+        """a"""  # noqa: D400, D401, D403
+        return "a"
+
+    def second() -> str:
+        """b"""  # noqa: D400, D403
+        return "b"
+
+    for function, answer in ((first, "a"), (second, "b")):
+        function.__name__ = function.__qualname__ = "one_name"
+        assert compiled(function) == (answer, True)
 
 
 @pytest.fixture

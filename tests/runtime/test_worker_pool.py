@@ -16,8 +16,9 @@ import pytest
 from anonymip import errors
 from anonymip.errors import InvalidAssignment, SolverError
 from anonymip.runtime import worker_pool
-from anonymip.runtime.budget import GRACE, Budget, Progress, compilation_seconds
+from anonymip.runtime.budget import Budget, Progress, compilation_seconds
 from anonymip.runtime.worker_pool import Killed, run_isolated
+from anonymip.status import Stopped
 from tests.runtime import tasks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -133,19 +134,25 @@ def test_limit_reaches_the_task() -> None:
     assert run_isolated(tasks.remaining, None, Budget()) is None
 
 
-def test_compilation_in_a_worker_is_on_no_budget() -> None:
-    """A worker that compiles beyond its limit is not killed, and its time counts nowhere."""
-    before, budget = compilation_seconds(), Budget.of(10.0)
-    outcome = run_isolated(tasks.compile_for_long, 0.9, budget)
-    assert not isinstance(outcome, Killed), "killed while it compiled"
+def test_compilation_in_a_worker_counts_as_here() -> None:
+    """A worker's seconds of compilation are on its limit, and on the clock of this process."""
+    before = compilation_seconds()
+    outcome = run_isolated(tasks.compile_for_a_while, 30.0, Budget())
+    assert not isinstance(outcome, Killed)
     left, number = outcome
     assert number != os.getpid()
     assert left is not None
-    assert left > 0
-    assert compilation_seconds() - before >= 0.9 + GRACE
-    remaining = budget.remaining()
-    assert remaining is not None
-    assert remaining > 8.0
+    assert left <= 29.5
+    assert compilation_seconds() - before >= 0.5
+
+
+def test_a_worker_that_stops_compiling_is_kept() -> None:
+    """It ends in time by itself, says why, and does the next task."""
+    number = run_isolated(tasks.process_number, None, Budget())
+    assert run_isolated(tasks.compile_to_the_end_of_time, 0.3, Budget()) == Killed(
+        Stopped.TIME, None
+    )
+    assert run_isolated(tasks.process_number, None, Budget()) == number
 
 
 def test_temporary_files_are_removed_by_the_parent() -> None:

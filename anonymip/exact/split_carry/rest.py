@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem
 from anonymip.problem_rules import is_plain
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import CompilationStopped
 
 #: Seconds that cutting, checking and describing a cell take at most, for a class of k rows.
 _SECONDS_A_CELL = 2.5e-7
@@ -60,22 +62,24 @@ def links_budget(problem: Problem, budget: Budget, clock: MachineClock) -> Budge
 def cut_rest(problem: Problem, chain: Chain) -> int:
     """Give classes to all records that are not fixed, and return how many these are.
 
-    The best consecutive classes where the kernels can cut them, else sets of k: both without
-    asking for the time.
+    The best consecutive classes where the kernels can cut them and are compiled in time, else sets
+    of k: both without asking for the time.
     """
     carried, read = int(chain.cursor[CARRIED]), int(chain.cursor[READ])
     places = np.concatenate([chain.carried[:carried], np.arange(read, chain.n)])
     if not len(places):
         return 0
     first = int(chain.cursor[NEXT_LABEL])
+    order = np.arange(len(places))
     labels = np.full(len(places), -1, np.int64)
     if is_plain(problem):
         tables = problem.compiled.tables
         rows = kernel_rows(problem.microdata, tables, chain.records[places])
         sums = problem.compiled.aggregate == "sum"
-        labels, _ = cut_rows(tables, rows, np.arange(len(places)), problem.k, sums, Budget())
-    else:
-        cut_in_order(labels, np.arange(len(places)), problem.k, 0)
+        with suppress(CompilationStopped):
+            labels, _ = cut_rows(tables, rows, order, problem.k, sums, Budget())
+    if labels[0] < 0:
+        cut_in_order(labels, order, problem.k, 0)
     chain.labels[places] = first + labels
     chain.cursor[NEXT_LABEL] = first + int(labels.max()) + 1
     chain.cursor[CARRIED], chain.cursor[READ] = 0, chain.n

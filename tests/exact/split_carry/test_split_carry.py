@@ -31,6 +31,7 @@ from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.exact.split_carry.state import Link, add_link, links_of, new_chain
 from anonymip.orders.orders import find_order
+from anonymip.runtime.compilation import CompilationStopped
 from tests.random_problems import PRODUCT, SWINGING, Case, cases, ruled_cases
 
 
@@ -364,3 +365,17 @@ def test_the_solution_tells_its_options() -> None:
     assert solution.options["boundary"] == 6
     assert "accept" not in solution.options
     assert solution.method == "split-carry"
+
+
+def test_a_rest_whose_kernel_is_not_compiled_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain that is stopped gives a release even if its last kernel is not there yet."""
+
+    def stopped(*given: Any) -> Any:
+        raise CompilationStopped(Stopped.INTERRUPT)
+
+    monkeypatch.setattr("anonymip.exact.split_carry.rest.cut_rows", stopped)
+    budget = Budget()
+    budget.interrupt()
+    solution = split_carry(census(50, 3), budget=budget)
+    assert solution.status.stopped is Stopped.INTERRUPT
+    assert 3 <= solution.sizes.min() <= solution.sizes.max() <= 5

@@ -50,7 +50,6 @@ class StartingBudget(Budget):
             budget.deadline,
             budget.progress,
             budget._interrupted,
-            budget._compiled,
             budget._whole,
             find_start,
             moment,
