@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import Budget, compilation_seconds
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.status import Stopped
 
 _SECONDS_A_STEP = 0.1
+#: What a step may take if its units cost as much as the costliest so far, of which a little is
+#: forgotten at every step.
+_LONGEST, _REMEMBERED = 0.5, 0.99
 
 
 def run_in_steps(
@@ -29,19 +32,20 @@ def run_in_steps(
     phase
         What is being done, for people.
     first
-        Work of the first step; later ones are sized to take about 0.1 s.
+        Work of the first step; later ones are sized to take about 0.1 s, and half a second where
+        units become as costly again as they were before.
 
     Returns
     -------
     Stopped or None
         None if the work is done.
     """
-    amount, done = first, 0
+    amount, done, costliest = first, 0, 0.0
     while done < total:
         reason = budget.stop_reason()
         if reason is not None:
             return reason
-        start = time.perf_counter()
+        start, compiled = time.perf_counter(), compilation_seconds()
         before = done
         try:
             done = step(amount)
@@ -51,8 +55,10 @@ def run_in_steps(
             if reason is None:
                 raise
             return reason
-        seconds = max(time.perf_counter() - start, 1e-6)
-        rate = max(done - before, 1) / seconds
-        amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))
+        seconds = time.perf_counter() - start - (compilation_seconds() - compiled)
+        cost = max(seconds, 1e-6) / max(done - before, 1)
+        costliest = max(cost, _REMEMBERED * costliest)
+        affordable = min(_SECONDS_A_STEP / cost, _LONGEST / costliest)
+        amount = max(1, min(int(affordable), 4 * amount))
         budget.report(phase, done=done, total=total)
     return None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
 
 from anonymip import Budget, Progress, Stopped
+from anonymip.runtime.budget import compilation_clock
 from anonymip.runtime.stepping import run_in_steps
 
 
@@ -100,3 +102,53 @@ def test_every_step_is_reported() -> None:
     done = [report.done or 0 for report in heard]
     assert done == sorted(done)
     assert done[-1] == 50
+
+
+class Hours:
+    """A clock that only work moves; every unit costs what it costs."""
+
+    def __init__(self, costs: Sequence[float]) -> None:
+        self.now, self.costs, self.done = 0.0, costs, 0
+        self.steps: list[float] = []
+
+    def perf_counter(self) -> float:
+        """Return the seconds of the clock."""
+        return self.now
+
+    def work(self, amount: int) -> int:
+        """Do up to `amount` units; return all that are done."""
+        some = self.costs[self.done : self.done + amount]
+        self.now += sum(some)
+        self.steps.append(sum(some))
+        self.done += len(some)
+        return self.done
+
+
+def test_steps_stay_short_where_units_are_now_cheap_now_costly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cheap units do not make the next step over costly ones last for many seconds."""
+    costly, cheap = [0.05] * 100, [1e-6] * 500
+    clock = Hours((costly + cheap) * 8)
+    monkeypatch.setattr("anonymip.runtime.stepping.time", clock)
+    assert run_in_steps(clock.work, len(clock.costs), Budget.of(), "cutting") is None
+    assert clock.done == len(clock.costs)
+    assert max(clock.steps) <= 1.0
+    # And the cheap ones are not done one by one.
+    assert len(clock.steps) < len(clock.costs) / 5
+
+
+def test_compilation_does_not_make_steps_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step of a run often waits for the compiler; its units are as cheap as others."""
+    clock = Hours([1e-4] * 1_000)
+    monkeypatch.setattr("anonymip.runtime.stepping.time", clock)
+    monkeypatch.setattr(compilation_clock, "seconds", 0.0)
+
+    def compiled(amount: int) -> int:
+        if not clock.steps:
+            clock.now += 20.0
+            monkeypatch.setattr(compilation_clock, "seconds", 20.0)
+        return clock.work(amount)
+
+    assert run_in_steps(compiled, 1_000, Budget.of(), "cutting") is None
+    assert len(clock.steps) < 10
