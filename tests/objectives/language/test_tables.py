@@ -170,7 +170,7 @@ def test_joining_and_having_joined_lose_the_same_bits() -> None:
 def test_tables_are_frozen() -> None:
     """No kernel can change the losses."""
     tables = objective(lambda r: r.width["age"] ** 2 + r.distinct["job"]).compile(DATA).tables
-    assert all(not array.flags.writeable for array in tables[1:])
+    assert all(not array.flags.writeable for array in list(tables)[1:])
 
 
 def test_linear_losses_have_one_coefficient_an_end() -> None:
