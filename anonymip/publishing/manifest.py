@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -39,12 +40,14 @@ def manifest_path(table: Path) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, the package and what its results depend on."""
+    return {"python": platform.python_version(), "anonymip": __version__, **_dependencies()}
+
+
+@cache
+def _dependencies() -> dict[str, str]:
+    """Return the versions of what is installed: a comparison asks for them with every row."""
     names = ("pyomo", "highspy", "pulp", "numpy", "pandas", "scipy", "numba")
-    return {
-        "python": platform.python_version(),
-        "anonymip": __version__,
-        **{name: metadata.version(name) for name in names},
-    }
+    return {name: metadata.version(name) for name in names}
 
 
 def describe_attribute(attribute: Attribute) -> dict[str, Any]:

@@ -325,6 +325,19 @@ def test_versions_are_those_installed() -> None:
     assert result["highspy"] == metadata.version("highspy")
 
 
+def test_versions_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison asks with every row; whoever changes the answer changes no other."""
+    first = versions()
+
+    def again(name: str) -> str:
+        raise AssertionError(f"the version of {name} is looked up again")
+
+    monkeypatch.setattr("anonymip.publishing.manifest.metadata.version", again)
+    known = dict(first)
+    first.clear()
+    assert versions() == known
+
+
 def test_only_a_verified_release_says_so(tmp_path: Path) -> None:
     """`publish` alone promises no verification; what is written or anonymized has had it."""
     solution = solve(Problem(load_instance("health-records"), 3))
