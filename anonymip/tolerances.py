@@ -16,7 +16,7 @@ OPTIMALITY_RELATIVE = 1e-6
 #: Searches and sums of losses are sure up to this share of the loss.
 SEARCH_ROUNDING = 4e-12
 #: ... and up to this share of all dual values that they use, which may be large and cancel.
-PRICE_ROUNDING = 3e-14
+DUAL_ROUNDING = 3e-14
 #: A search proves nothing where what it does not look for is a larger share of the loss.
 VISIBLE_SLACK = 1e-7
 

@@ -1,4 +1,7 @@
-"""Random small tables and objectives, each with its naive counterpart in `tests.brute_force`."""
+"""Random small tables and objectives, each with its naive counterpart in `tests.brute_force`.
+
+One file, since all that is drawn fits together: tables, objectives on them, and their counterparts.
+"""
 
 from __future__ import annotations
 

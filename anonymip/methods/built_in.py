@@ -89,7 +89,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                     MethodOption(
                         "fixed", 0, "records of every link; 0: S k and those carried over"
                     ),
-                    MethodOption("accept", 0, "classes that a link of fixed size keeps"),
+                    MethodOption("accept", 0, "classes fixed of a link of `fixed` records"),
                     MethodOption("prefer", "oldest", "which these are: oldest, or of least loss"),
                     MethodOption("pass_time", True, "links use what others left of their time"),
                     MethodOption("link_time", 0.0, "seconds of a link at most, 0 for no limit"),

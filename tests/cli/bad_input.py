@@ -1,4 +1,7 @@
-"""Cases of bad input: what is given, and what the message must say."""
+"""Cases of bad input: what is given, and what the message must say.
+
+One file, since it is one table of cases.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests of the way from a solution to a release: cells, rows, manifest, what is not revealed."""
+"""Tests of the way from a solution to a release: cells, rows, manifest, what is not revealed.
+
+One file, since the same releases are looked at from all sides.
+"""
 
 from __future__ import annotations
 

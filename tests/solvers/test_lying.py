@@ -78,7 +78,7 @@ def test_false_optimum_is_caught_in_both_senses(bound: float, sense: int) -> Non
 
 
 def test_optimal_without_bound_is_not_called_optimal() -> None:
-    """Optimality is never the solver's word alone; the better start is the point."""
+    """A solver's status alone proves nothing optimal; the better start is the point."""
     result = solve_model(two_items(GOOD), Liar(replace(FALSE, bound=None)), start=True)
     assert result.stopped is Stopped.ERROR
     assert (result.objective, result.bound) == (3, None)

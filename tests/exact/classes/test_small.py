@@ -182,7 +182,7 @@ def test_windows_equal_set_partitioning(part: int) -> None:
         # The start only spares the solver classes that no better release can hold.
         start = Classes(result.labels)
         solution = equivalence_mip(problem, formulation="set-partition", start=start)
-        # The solver's word may be too coarse for a proof, but it must have come to its end.
+        # What the solver reports may be too coarse for a proof, but it must have come to its end.
         assert solution.status.stopped in (Stopped.OPTIMAL, Stopped.GAP)
         assert result.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
 

@@ -1,4 +1,7 @@
-"""The freeform heuristics of Doka et al. against plain-Python versions and the optimum."""
+"""The freeform heuristics of Doka et al. against plain-Python versions and the optimum.
+
+One file, since the heuristics are held to the same plain-Python versions and problems.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program
-from anonymip.tolerances import LOSS_RELATIVE, PRICE_ROUNDING, VISIBLE_SLACK
+from anonymip.tolerances import LOSS_RELATIVE, DUAL_ROUNDING, VISIBLE_SLACK
 
 #: Rounds of column generation at most; thirty types take about twenty.
 _ROUNDS = 300
@@ -66,7 +66,7 @@ class ColumnGeneration:
         loss, dual_sum = float(self.work.result[0]), float(duals @ self.counts)
         dual_sum -= LOSS_RELATIVE * float(np.abs(duals) @ self.counts)
         slack = LOSS_RELATIVE * 1e-3 * (abs(loss) + abs(dual_sum))
-        slack += PRICE_ROUNDING * float(np.abs(duals) @ self.counts)
+        slack += DUAL_ROUNDING * float(np.abs(duals) @ self.counts)
         self.work.result[1] = max(self.work.result[1], min(dual_sum, loss))
         if slack > VISIBLE_SLACK * abs(loss):
             return False

@@ -27,7 +27,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
-from anonymip.tolerances import LOSS_RELATIVE, PRICE_ROUNDING, VISIBLE_SLACK
+from anonymip.tolerances import LOSS_RELATIVE, DUAL_ROUNDING, VISIBLE_SLACK
 
 #: Releases that are better by less than this share of the loss are not looked for.
 _ROUNDING = 1e-3 * LOSS_RELATIVE
@@ -78,7 +78,7 @@ def solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: int
     summed, types = problem.compiled.aggregate == "sum", columns.sets.rows.types
     gap = np.inf if upper is None else upper - packed.dual_sum
     slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(packed.dual_sum))
-    slack += PRICE_ROUNDING * packed.dual_size
+    slack += DUAL_ROUNDING * packed.dual_size
     cover, looked = new_cover(problem.n), np.zeros(1, np.int64)
     sets, complete = cheapest_cover(
         summed, packed.packing, packed.found, cover, types, gap, slack, looked, max_nodes

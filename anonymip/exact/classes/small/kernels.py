@@ -24,7 +24,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.diversity_counts import diversity_rule
 from anonymip.runtime.kernels import kernel
-from anonymip.tolerances import PRICE_ROUNDING, VISIBLE_SLACK
+from anonymip.tolerances import DUAL_ROUNDING, VISIBLE_SLACK
 
 __all__ = [
     "CAPPED",
@@ -168,7 +168,7 @@ def _search(
     total = 0.0
     for t in range(count):
         total += packing.counts[t] * abs(work.duals[work.types.rank[t]])
-    slack = _ROUNDING * abs(loss) + PRICE_ROUNDING * total
+    slack = _ROUNDING * abs(loss) + DUAL_ROUNDING * total
     work.result[1] = max(work.result[1], min(dual_bound - slack, loss))
     if slack > VISIBLE_SLACK * abs(loss):
         return CAPPED
