@@ -20,7 +20,7 @@ from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program
-from anonymip.tolerances import LOSS_RELATIVE, DUAL_ROUNDING, VISIBLE_SLACK
+from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, VISIBLE_SLACK
 
 #: Rounds of column generation at most; thirty types take about twenty.
 _ROUNDS = 300

@@ -27,7 +27,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
-from anonymip.tolerances import LOSS_RELATIVE, DUAL_ROUNDING, VISIBLE_SLACK
+from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, VISIBLE_SLACK
 
 #: Releases that are better by less than this share of the loss are not looked for.
 _ROUNDING = 1e-3 * LOSS_RELATIVE
