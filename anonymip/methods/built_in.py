@@ -104,6 +104,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "heuristic",
                 "anonymip.heuristics.local_search.local_search:local_search",
                 "improves classes by moves, swaps and small windows solved again",
+                takes=("effort",),
                 options=(
                     MethodOption(
                         "from_method",

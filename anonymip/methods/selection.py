@@ -40,9 +40,8 @@ _WITHOUT_SOLVER: Mapping[str, tuple[str, ...]] = {
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 #: Pairs of records are an assignment problem, which is solved up to so many records.
 _PAIRED_RECORDS = 1_000
-#: Records that differ and are improved: with exact windows, by moves alone, and by moves alone
-#: where a time limit ends it.
-_WINDOWS, _IMPROVED, _IN_TIME = 1_000, 100_000, 500_000
+#: Records that differ and are improved, and where a time limit ends it.
+_IMPROVED, _IN_TIME = 100_000, 500_000
 #: Records that the freeform heuristics look at together; more are cut into parts of so many.
 _PART = MappingProxyType({"quick": 1_000, "normal": 1_000, "thorough": 1_500})
 #: Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment, and
@@ -171,8 +170,7 @@ def _pick_classes(problem: Problem, *, limited: bool) -> tuple[tuple[_Choice, ..
             cut = {"from_method": "ordered-cut", "order": "snake+2opt"}
             return (_Choice("local-search", cut),), f"{reason}, and rows repeat"
         if problem.n <= _IMPROVED or (limited and problem.n <= _IN_TIME):
-            window = -1 if limited or problem.n <= _WINDOWS else 0
-            return (_Choice("local-search", {"window": window}),), reason
+            return (_Choice("local-search"),), reason
     # Under limits a heuristic may find nothing where another does.
     others = ("ordered-cut", "mondrian") if problem.limits else ()
     return tuple(map(_Choice, ("greedy-search", *others))), reason

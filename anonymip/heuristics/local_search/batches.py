@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.heuristics.local_search.work_limits import most_steps
 from anonymip.problem import Problem
 from anonymip.problem_rules import are_diverse, losses_within_limits
 from anonymip.runtime.budget import Budget
@@ -17,12 +18,15 @@ _NEIGHBOURS = 6
 #: Gains below this share of the losses that they are differences of are rounding.
 _ROUNDING = 1e-10
 
+#: Steps of the kernels that take as long as a batch does before it evaluates anything.
+_STEPS_A_BATCH = 100_000
+
 #: What becomes of two classes: the records of both.
 _Pair = tuple[list[int], list[int]]
 
 
 def improve_in_batches(
-    problem: Problem, labels: NDArray[np.integer], budget: Budget
+    problem: Problem, labels: NDArray[np.integer], effort: str, budget: Budget
 ) -> tuple[NDArray[np.int64], Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
@@ -32,36 +36,59 @@ def improve_in_batches(
     batches of NumPy. Suppressed records stay what they are.
     """
     given = np.asarray(labels, np.int64)
+    left = most_steps(effort, problem.n)
     groups = [group.tolist() for group in Classes(given).groups()]  # type: ignore[arg-type]
     rounds, improved = 0, True
     stopped = budget.stop_reason()
-    while improved and stopped is None:
-        improved, stopped = _run_round(problem, groups, budget)
+    while improved and stopped is None and left > 0:
+        improved, stopped, left = _run_round(problem, groups, left, budget)
         groups = [group for group in groups if group]
         rounds += 1
     found = np.full(problem.n, SUPPRESSED, np.int64)
     for label, group in enumerate(groups):
         found[group] = label
-    return found, stopped, f"{rounds} rounds in batches"
+    return found, stopped, _remark(rounds, stopped, effort, left)
+
+
+def _remark(rounds: int, stopped: Stopped | None, effort: str, left: int) -> str:
+    done = f"{rounds} rounds in batches"
+    if stopped is not None:
+        return f"{done}, then {stopped.value}"
+    if left > 0:
+        return f"{done}: nothing more gained"
+    return f"{done}, stopped by effort {effort}" + (
+        "" if effort == "thorough" else "; thorough may gain more"
+    )
 
 
 def _run_round(
-    problem: Problem, groups: list[list[int]], budget: Budget
-) -> tuple[bool, Stopped | None]:
-    """Compare every class with its neighbours; return whether anything was gained."""
+    problem: Problem, groups: list[list[int]], left: int, budget: Budget
+) -> tuple[bool, Stopped | None, int]:
+    """Compare every class with its neighbours; return whether it gained, and the steps left."""
     improved = False
     near = _neighbours(problem, groups)
     total = len(groups)
     for one in range(total):
         stopped = budget.stop_reason()
         if stopped is not None:
-            return improved, stopped
+            return improved, stopped, left
+        if left <= 0:
+            return improved, None, left
         budget.report("improving classes", done=one, total=total)
         improved |= _split(problem, groups, one)
         for other in near[one]:
-            while groups[one] and groups[other] and _improve_two(problem, groups, one, other):
+            while groups[one] and groups[other] and left > 0:
+                left -= _steps(problem, len(groups[one]), len(groups[other]))
+                if not _improve_two(problem, groups, one, other):
+                    break
                 improved = True
-    return improved, None
+    return improved, None, left
+
+
+def _steps(problem: Problem, size: int, other: int) -> int:
+    """Return the steps of the kernels that take as long as comparing two classes here."""
+    candidates = size * other + size + other
+    return _STEPS_A_BATCH + 2 * candidates * problem.k * problem.m
 
 
 def _neighbours(problem: Problem, groups: list[list[int]]) -> list[list[int]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes
+from anonymip.effort import check_effort
 from anonymip.errors import InputError
 from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
@@ -50,6 +51,7 @@ def local_search(
     window: int = -1,
     patience: int = 3,
     start: Assignment | None = None,
+    effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> Solution:
@@ -73,10 +75,15 @@ def local_search(
         Most rows of the neighbouring classes that are made again together, up to 60; 0 for none, -1
         for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more than 60.
     patience
-        So many rounds in a row that gain less than 0.1 % of the loss end the work; after the first
-        such round the windows are of neighbours drawn at random.
+        So many rounds in a row that gain less than 0.1 % of the loss, or 0.02 % with the effort
+        ``thorough``, end the work; after the first round with windows that gains less than 0.1 %
+        the windows are of neighbours drawn at random.
     start
         Classes to improve.
+    effort
+        Work spent: ``quick``, ``normal`` or ``thorough``; None for ``normal``, and ``thorough``
+        where the budget has a time limit. It is counted in steps, so that the same seed gives the
+        same classes on every machine. A higher effort goes on where a lower one stops.
     budget
         When it ends, what is reached is the result.
     seed
@@ -88,9 +95,9 @@ def local_search(
     classes that change never rises, so that the losses sorted from the largest down fall with every
     step. Complexity of a round: O(n k m) for the moves, and a search that is exponential in its
     rows for each window: a class with one and with two of its nearest 6 classes, or 3 in tables of
-    more than 1,000 records; these windows take most of the time. Losses without tables and limits
-    are evaluated in batches of NumPy, where there are no windows: for tables of some thousand
-    records.
+    more than 1,000 records; these windows take most of the time, and they come when moves alone
+    gain little. Losses without tables and limits are evaluated in batches of NumPy, where there are
+    no windows: for tables of some thousand records.
 
     Suppressed records join a class where that is cheaper, and records that cost their class
     more than a row of stars are suppressed, where the recoding allows it and losses are summed.
@@ -110,7 +117,7 @@ def local_search(
             f"local-search improves classes, the problem asks for {problem.recoding.name}",
             remedy="Use EquivalenceClasses() as the recoding",
         )
-    settings = _settings(problem, window, patience)
+    settings = _settings(problem, window, patience, _effort(effort, budget))
     first = _start(problem, from_method, order, start, budget, seed)
     assert isinstance(first.assignment, Classes)
     labels, stopped, remark = _improved(problem, first.assignment.labels, settings, budget, seed)
@@ -119,6 +126,7 @@ def local_search(
         "order": order,
         "window": settings.window,
         "patience": patience,
+        "effort": settings.effort,
     }
     solution = finish(
         problem,
@@ -158,6 +166,7 @@ def improve(
     problem: Problem,
     labels: NDArray[np.integer],
     *,
+    effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> NDArray[np.int64]:
@@ -169,6 +178,8 @@ def improve(
         With equivalence classes.
     labels
         (n,) classes that the problem allows; -1 for suppressed records.
+    effort
+        As of :func:`local_search`.
     budget
         When it ends, what is reached is returned.
     seed
@@ -178,8 +189,9 @@ def improve(
     -----
     No solution is made: the caller checks what it gets.
     """
-    settings = _settings(problem, -1, 1)
-    return _improved(problem, labels, settings, budget or Budget(), seed)[0]
+    budget = budget or Budget()
+    settings = _settings(problem, -1, 1, _effort(effort, budget))
+    return _improved(problem, labels, settings, budget, seed)[0]
 
 
 def _improved(
@@ -191,10 +203,14 @@ def _improved(
 ) -> tuple[NDArray[np.int64], Stopped | None, str]:
     if problem.compiled.has_tables and not problem.limits:
         return improve_pool(problem, labels, settings, budget, seed)
-    return improve_in_batches(problem, labels, budget)
+    return improve_in_batches(problem, labels, settings.effort, budget)
 
 
-def _settings(problem: Problem, window: int, patience: int) -> Settings:
+def _effort(effort: str | None, budget: Budget) -> str:
+    return check_effort(effort, limited=budget.deadline is not None)
+
+
+def _settings(problem: Problem, window: int, patience: int, effort: str) -> Settings:
     if patience < 1:
         raise InputError(f"patience is {patience}", remedy="Give at least 1")
     if not -1 <= window <= MOST_ROWS:
@@ -206,7 +222,7 @@ def _settings(problem: Problem, window: int, patience: int) -> Settings:
         window = 3 * problem.k + 1 if problem.k <= _SMALL_K else 2 * problem.k + 2
         # Where not even two classes fit there are no windows.
         window = window if window <= MOST_ROWS else 0
-    return Settings(window, _NEAR if problem.n <= _MANY else _NEAREST, patience)
+    return Settings(window, _NEAR if problem.n <= _MANY else _NEAREST, patience, effort)
 
 
 def _start(

@@ -31,6 +31,8 @@ class MoveWork(Packed):
         (classes,) clock at which a class was last compared with its neighbours.
     gain
         (1,) gained so far.
+    steps
+        (2,) losses of an attribute worked out so far, and how many may be.
     """
 
     one: ClassView
@@ -41,6 +43,7 @@ class MoveWork(Packed):
     ends: NDArray[np.float64]
     checked: NDArray[np.int64]
     gain: NDArray[np.float64]
+    steps: NDArray[np.int64]
 
 
 def new_move_work(tables: LossTables, rules: PoolRules, entries: int, classes: int) -> MoveWork:
@@ -54,7 +57,15 @@ def new_move_work(tables: LossTables, rules: PoolRules, entries: int, classes: i
         np.zeros(entries + 1),
         np.full(classes, -1, np.int64),
         np.zeros(1),
+        np.array([0, np.iinfo(np.int64).max]),
     )
+
+
+@kernel
+def count_steps(work: MoveWork, losses: int) -> None:
+    """Count losses of whole classes that were worked out."""
+    view = work.one
+    work.steps[0] += losses * (len(view.low) + len(view.distinct) + len(view.pair_low))
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.move_work import MoveWork, gain_of
+from anonymip.heuristics.local_search.move_work import MoveWork, count_steps, gain_of
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
@@ -177,6 +177,7 @@ def best_move(
     # Swaps keep both sizes. One is skipped if the reliefs of the two copies together are no more
     # than the best gain: whoever joins only makes the classes lose more.
     prune = rules.monotone and rules.summed
+    swaps = 0
     for at in range(one.totals[0]):
         row_type = one.types[at]
         if prune and work.relief[0, at] + most <= best:
@@ -187,6 +188,7 @@ def best_move(
                 prune and work.relief[0, at] + work.relief[1, place] <= best
             ):
                 continue
+            swaps += 1
             new = part_of(rules, size, changed_loss(tables, rows, one, row_type, partner))
             # The first class is known exactly here, the second by its relief.
             if prune and old - new + work.relief[1, place] <= best:
@@ -201,6 +203,7 @@ def best_move(
                 and stays_diverse(asked, other.counts, other_size, partner, row_type)
             ):
                 best, what, first, second = gain, SWAP, row_type, partner
+    count_steps(work, 2 * (swaps + one.totals[0] + other.totals[0]))
     # A monotone loss is never less in one class than in two.
     if not rules.monotone:
         gain = _merge_gain(tables, rows, rules, work, old, other_old)
@@ -248,7 +251,7 @@ def sweep_step(
 ) -> int:
     """Improve the next `amount` classes; return how many have been looked at."""
     last = min(cursor[0] + amount, pool.cursor[CLASSES])
-    while cursor[0] < last:
+    while cursor[0] < last and work.steps[0] < work.steps[1]:
         label = cursor[0]
         cursor[0] += 1
         if pool.sizes[label] > 0:

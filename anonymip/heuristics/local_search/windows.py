@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.move_work import ROUNDING, MoveWork
+from anonymip.heuristics.local_search.move_work import ROUNDING, MoveWork, count_steps
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
@@ -170,6 +170,8 @@ def _solve_window(
             entry = pool.following[entry]
     cutoff = old - ROUNDING * slack
     new = regroup(tables, rows, rules, windows.regroup, count, cutoff, max_nodes)
+    # At each node about half of the rows have to be placed, and each looks at the class changed.
+    count_steps(work, count * (count + windows.regroup.nodes[0] // 2))
     if new >= cutoff:
         return False
     _rebuild(tables, rows, rules, pool, work, windows, neighbours, classes, count)
@@ -302,10 +304,14 @@ def windows_step(
 ) -> int:
     """Solve the windows around the next `amount` classes of several types; return how many."""
     last = min(cursor[0] + amount, pool.cursor[CLASSES])
-    while cursor[0] < last:
+    while cursor[0] < last and work.steps[0] < work.steps[1]:
         label = cursor[0]
         cursor[0] += 1
-        while pool.sizes[label] > 0 and pool.following[pool.head[label]] >= 0:
+        while (
+            work.steps[0] < work.steps[1]
+            and pool.sizes[label] > 0
+            and pool.following[pool.head[label]] >= 0
+        ):
             if not _improve_around(
                 tables, rows, rules, pool, work, windows, neighbours, label, width, max_nodes
             ):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.heuristics.local_search.listed_work import (
+from anonymip.heuristics.local_search.borrowing.listed_work import (
     MOST_PARTS,
     ListedWork,
     find_bounds,
@@ -116,7 +116,7 @@ def _list_parts(
             subset |= np.int64(1) << following
             put_row(tables, work, depth, following)
     work.begin[count] = listed
-    work.nodes[0] += nodes
+    work.nodes[0] = nodes
 
 
 @kernel

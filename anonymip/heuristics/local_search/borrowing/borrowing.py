@@ -12,14 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.listed_work import (
+from anonymip.heuristics.local_search.borrowing.listed_work import (
     MOST_DONORS,
     MOST_ROWS,
     ListedWork,
     members_of,
     new_listed_work,
 )
-from anonymip.heuristics.local_search.move_work import MoveWork, gain_of
+from anonymip.heuristics.local_search.borrowing.window_classes import best_classes
+from anonymip.heuristics.local_search.move_work import MoveWork, count_steps, gain_of
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
@@ -33,7 +34,6 @@ from anonymip.heuristics.local_search.pool import (
     show_class,
     update_class,
 )
-from anonymip.heuristics.local_search.window_classes import best_classes
 from anonymip.heuristics.local_search.windows import (
     MOST_CLASSES,
     any_changed,
@@ -55,12 +55,15 @@ class BorrowingWork(Packed):
         (classes,) classes of the window.
     checked
         (classes of the table,) clock at which the window around a class was last solved.
+    known
+        (classes of the table,) which window that was.
     listed
         Its rows, donors, and the best classes of them.
     """
 
     labels: NDArray[np.int64]
     checked: NDArray[np.int64]
+    known: NDArray[np.int64]
     listed: ListedWork
 
 
@@ -69,6 +72,7 @@ def new_borrowing_work(tables: LossTables, rules: PoolRules, classes: int) -> Bo
     return BorrowingWork(
         np.zeros(MOST_CLASSES, np.int64),
         np.full(classes, -1, np.int64),
+        np.zeros(classes, np.int64),
         new_listed_work(tables, rules.k),
     )
 
@@ -148,6 +152,16 @@ def _donors_suffice(rules: PoolRules, window: BorrowingWork) -> bool:
 
 
 @kernel
+def _window_sum(labels: NDArray[np.int64], classes: int) -> int:
+    """Return a number that hardly any other window around the same class has."""
+    total = np.int64(0)
+    for at in range(1, classes):
+        # In any order: a product would wrap around, as it may.
+        total += (labels[at] + 1) * (labels[at] + 0x9E3779B1)
+    return int(total)
+
+
+@kernel
 def solve_window(
     tables: LossTables,
     rows: KernelRows,
@@ -167,11 +181,12 @@ def solve_window(
     -----
     Complexity: that of :func:`best_classes`.
     """
-    since = window.checked[label]
-    window.checked[label] = pool.cursor[CLOCK]
+    since, known = window.checked[label], window.known[label]
     classes = gather_window(pool, window.labels, neighbours, label, most_rows, True)
-    # None of the classes changed since the window was last solved.
-    if not any_changed(pool, window.labels, classes, since):
+    window.checked[label] = pool.cursor[CLOCK]
+    window.known[label] = _window_sum(window.labels, classes)
+    # The window was solved before, and none of its classes changed since.
+    if known == window.known[label] and not any_changed(pool, window.labels, classes, since):
         return False
     count = _list_rows(pool, window, classes)
     if count < 1:
@@ -194,6 +209,7 @@ def solve_window(
     _list_donors(pool, window, classes, donors, count, rules.k)
     wanted = old - returned if rules.summed else old
     new = best_classes(tables, rows, rules, window.listed, wanted, max_nodes)
+    count_steps(work, window.listed.nodes[0])
     if rules.summed:
         new += returned
     gain = (
@@ -276,7 +292,7 @@ def borrowing_step(
 ) -> int:
     """Solve the windows around the next `amount` classes of several types; return how many."""
     last = min(cursor[0] + amount, pool.cursor[CLASSES])
-    while cursor[0] < last:
+    while cursor[0] < last and work.steps[0] < work.steps[1]:
         label = cursor[0]
         cursor[0] += 1
         if pool.sizes[label] == 0 or pool.following[pool.head[label]] < 0:

@@ -46,7 +46,7 @@ class ListedWork(Packed):
     size, found
         (2,) numbers of rows and donors; (1,) parts listed.
     nodes
-        (1,) sets looked at so far, in all windows.
+        (1,) sets looked at.
     """
 
     row_types: NDArray[np.int64]

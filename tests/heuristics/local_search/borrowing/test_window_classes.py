@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip.heuristics.local_search.listed_work import new_listed_work
+from anonymip.heuristics.local_search.borrowing.listed_work import new_listed_work
+from anonymip.heuristics.local_search.borrowing.window_classes import best_classes
 from anonymip.heuristics.local_search.state import PooledClasses
-from anonymip.heuristics.local_search.window_classes import best_classes
 from tests.brute_force import partitions
 from tests.random_problems import Case, cases, ruled_cases
 

@@ -1,0 +1,1 @@
+"""Windows of classes whose rows may borrow copies from elsewhere."""

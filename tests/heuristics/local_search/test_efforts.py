@@ -1,0 +1,97 @@
+"""Efforts are counted in steps: no clock changes the classes, and none ends above a lower one."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from anonymip import Budget, InputError, Problem, Solution, census
+from anonymip.heuristics.local_search import work_limits
+from anonymip.heuristics.local_search.local_search import improve, local_search
+from anonymip.runtime import stepping
+from tests.random_problems import PRODUCT
+
+EFFORTS = ("quick", "normal", "thorough")
+
+
+@pytest.fixture(params=["census", "repeated rows", "no tables"])
+def problem(request: pytest.FixtureRequest) -> Problem:
+    """Return tables with windows of both sorts, and one that is improved in batches."""
+    if request.param == "census":
+        return Problem(census(400, 5, seed=3), 4)
+    if request.param == "no tables":
+        return Problem(census(150, 4, seed=3), 3, objective=PRODUCT.objective)
+    return Problem(census(900, 2, seed=1), 4)
+
+
+@pytest.fixture
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let efforts end in the middle of a round of tables as small as these."""
+    monkeypatch.setattr(work_limits, "_STEPS", 1_000_000)
+    monkeypatch.setattr(work_limits, "_STEPS_A_RECORD", 1_000)
+
+
+def labels_of(solution: Solution) -> list[int]:
+    """Return what the solution publishes together."""
+    return solution.assignment.labels.tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.usefixtures("few_steps")
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_no_clock_changes_the_classes(
+    problem: Problem, effort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With tiny and long steps, slow listeners and a time limit far off: the same classes."""
+    found = local_search(problem, effort=effort, seed=1)
+    monkeypatch.setattr(stepping, "_SECONDS_A_STEP", 1e-9)
+    slow = Budget(progress=lambda _: time.sleep(1e-4))
+    assert labels_of(local_search(problem, effort=effort, seed=1, budget=slow)) == labels_of(found)
+    monkeypatch.setattr(stepping, "_SECONDS_A_STEP", 1e3)
+    far = Budget.of(1e6)
+    again = local_search(problem, effort=effort, seed=1, budget=far)
+    assert labels_of(again) == labels_of(found)
+    assert again.trace == found.trace
+    assert again.options["effort"] == effort
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_no_effort_ends_above_a_lower_one(problem: Problem) -> None:
+    """Each goes on where the one before stopped."""
+    quick, normal, thorough = (local_search(problem, effort=effort).objective for effort in EFFORTS)
+    assert quick >= normal >= thorough
+    assert quick > thorough
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_the_trace_says_what_stopped_it(problem: Problem) -> None:
+    """The effort, and what more may gain; or that nothing more is gained."""
+    ended = local_search(problem, effort="quick").trace[-1]
+    assert "stopped by effort quick" in ended
+    assert "thorough may gain more" in ended
+    assert "thorough may" not in local_search(problem, effort="thorough").trace[-1]
+
+
+def test_the_trace_says_that_nothing_more_is_gained(problem: Problem) -> None:
+    """Where the steps suffice, what was gained last is named."""
+    ended = local_search(problem, effort="thorough").trace[-1]
+    assert "gained less than 0.02%" in ended or "nothing more gained" in ended
+
+
+def test_the_default_is_thorough_only_within_a_time_limit() -> None:
+    """A limit ends it then; `improve` knows the same efforts, and nobody any others."""
+    problem = Problem(census(60, 3, seed=1), 3)
+    assert local_search(problem).options["effort"] == "normal"
+    assert local_search(problem, budget=Budget.of(60)).options["effort"] == "thorough"
+    start = local_search(problem, effort="quick")
+    assert len(improve(problem, start.assignment.labels, effort="normal")) == 60  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="effort"):
+        local_search(problem, effort="lazy")
+
+
+def test_steps_grow_slower_beyond_many_records() -> None:
+    """Twice the records, twice the steps; a million get less than four times those of 100,000."""
+    few, more, most = (work_limits.most_steps("normal", n) for n in (50_000, 100_000, 1_000_000))
+    assert few < more < 2 * few
+    assert more < most < 4 * more
+    assert 4 * work_limits.most_steps("quick", 1000) < work_limits.most_steps("normal", 1000)
