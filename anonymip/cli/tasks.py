@@ -23,6 +23,7 @@ from anonymip.cli.options import spread
 from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
 from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
+from anonymip.runtime.budget import Budget
 
 #: Methods that run in a moment where all kernels have to be compiled first.
 _DEMO_METHODS = (
@@ -99,24 +100,28 @@ def anonymize(
     data = problem.microdata
     refuse_layout(data, layout)
     refuse_ending(output, data)
-    with showing_progress() as progress:
-        solution = solve(
-            problem,
-            method,
-            **asdict(settings),
-            options=given.options_of(method, given.parse_options(option)),
-            progress=progress,
-            **keeping.settings,
-        )
-    release = publish(
-        solution,
-        layout=layout,
-        keep_order=keep_order,
-        escape_formulas=escape_formulas,
-        suppressed=suppressed,
-    )
     with writing() as outputs:
-        release.stage(output, outputs, original=table_file(instance))
+        with showing_progress() as progress:
+            solution = solve(
+                problem,
+                method,
+                **asdict(settings),
+                options=given.options_of(method, given.parse_options(option)),
+                progress=progress,
+                **keeping.settings,
+            )
+            # What follows is on no limit.
+            unlimited = Budget(progress=progress)
+            unlimited.report("publishing")
+            release = publish(
+                solution,
+                layout=layout,
+                keep_order=keep_order,
+                escape_formulas=escape_formulas,
+                suppressed=suppressed,
+            )
+            unlimited.report("writing and verifying")
+            release.stage(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:
             from anonymip.experiments.report import html_report

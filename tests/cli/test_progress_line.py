@@ -92,6 +92,18 @@ def test_the_time_left_is_that_of_the_limit_and_only_falls(clock: Clock) -> None
     assert "0:00:00 left" in drawn(line)
 
 
+def test_what_is_on_no_limit_has_no_time_left(clock: Clock) -> None:
+    """While a release is verified nobody is told that no second is left for it."""
+    line = ProgressLine(clock)
+    line.hear(Progress("solving", remaining=5.0))
+    clock.now += 5
+    assert "0:00:05, 0:00:00 left" in drawn(line)
+    line.hear(Progress("publishing"))
+    clock.now += 2
+    assert "0:00:07" in drawn(line)
+    assert "left" not in drawn(line)
+
+
 @pytest.mark.parametrize("width", [70, 120])
 def test_a_narrow_terminal_keeps_the_times(clock: Clock, width: int) -> None:
     """One line it is; what was found is cut before the phase and the times are."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any
 
 import pandas as pd
 import pytest
+
+from anonymip import Progress
 
 
 def read(shell: Any, name: str) -> pd.DataFrame:
@@ -295,3 +298,21 @@ def test_formulas_are_told_and_escaped(shell: Any) -> None:
     lines = (shell.folder / "release.csv").read_text().splitlines()
     assert sorted(line.rpartition(",")[2] for line in lines[1:]) == ["'=1+1", "'=1+1", "-5", "-5"]
     assert shell("verify", "sums.csv", "release.csv").code == 0
+
+
+def test_progress_goes_on_until_the_release_is_verified(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publishing and verifying a large table take long too; they are on no time limit."""
+    heard: list[Progress] = []
+    monkeypatch.setattr(
+        "anonymip.cli.tasks.showing_progress", lambda: contextlib.nullcontext(heard.append)
+    )
+    result = shell(
+        *("anonymize", "people.csv", *shell.roles, "-k", 3, "-o", "release.csv"),
+        *("--method", "mondrian", "--time-limit", 60),
+    )
+    assert result.code == 0
+    assert [message.phase for message in heard[-2:]] == ["publishing", "writing and verifying"]
+    assert [message.remaining for message in heard[-2:]] == [None, None]
+    assert heard[0].remaining is not None
