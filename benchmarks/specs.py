@@ -14,6 +14,7 @@ from benchmarks.formulations import formulations, write_table
 from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.registry import Benchmark
+from benchmarks.shapes import shapes
 from benchmarks.solving import hand_over, time_limits
 
 _HEURISTICS = tuple(
@@ -168,6 +169,7 @@ BENCHMARKS = (
     Benchmark("doka-census", doka_census, ("census-10k",)),
     Benchmark("doka-rounds", doka_rounds, ("census-10k",)),
     Benchmark("time-limits", time_limits),
+    Benchmark("shapes", shapes),
     Benchmark("split-carry", split_carry, ("census-100k",)),
     Benchmark("small-windows", small_windows, ("census-100k",)),
     Benchmark("boundaries", boundaries, ("census-100k",)),

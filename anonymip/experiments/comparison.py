@@ -149,7 +149,7 @@ def compare(
     options
         Options by method name.
     progress, **settings
-        See :func:`anonymip.solve`; a time limit holds for each run.
+        See :func:`anonymip.solve`; an effort or a time limit holds for each run.
 
     Raises
     ------

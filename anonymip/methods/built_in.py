@@ -139,6 +139,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "heuristic",
                 "anonymip.heuristics.classes.greedy_search:greedy_search",
                 f"{_LIANG}, Algorithm 2",
+                takes=("effort",),
                 options=(_ORDER, _SEARCH),
             ),
             MethodSpec(
@@ -147,6 +148,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "heuristic",
                 "anonymip.heuristics.classes.k_member:k_member",
                 "Byun et al. 2007",
+                takes=("effort",),
                 options=(_SEARCH,),
             ),
             MethodSpec(
@@ -360,7 +362,11 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 needs=("levels",),
                 takes=("solver", "gap", "threads", "log", "solver_options"),
                 options=(
-                    MethodOption("formulation", "auto", "auto, pattern, pattern-strong, parts"),
+                    MethodOption(
+                        "formulation",
+                        "auto",
+                        "auto, pattern, pattern-strong, parts; search: no proof",
+                    ),
                     MethodOption("warm_start", "greedy", "greedy, search, none"),
                 ),
             ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import bound_in_time
@@ -28,6 +27,9 @@ _FEW_RECORDS = 200
 FEW_CLASSES = 100_000
 #: Records up to which the models of the weaker notions are proven within seconds.
 _FEW_CONCEALED = 12
+#: Most work of the heuristic for k-concealment, pairs of records times k and columns: 4e9 took it
+#: 21 s. Beyond, a freeform cover is made.
+_CONCEALED = {"quick": 2e9, "normal": 1e10, "thorough": 1e12}
 #: Row types times patterns up to which the program of patterns is proven within seconds or minutes.
 _FEW_PAIRS = 100_000
 #: Methods that take the place of one whose solver failed and left nothing.
@@ -36,6 +38,12 @@ _WITHOUT_SOLVER: Mapping[str, tuple[str, ...]] = {
     "freeform": ("nh", "ring"),
     "pattern": ("pattern-search", "pattern-greedy"),
 }
+#: Pairs of a row type and an output row that k records or more can share, up to which the program
+#: ends: of tables without any structure, 800 took 6 s with k = 4, and 3,300 took 5 s with k = 2.
+_PROVEN_PAIRS = {"quick": 250, "normal": 1_000}
+#: For k of 2 and 3 there are duals of triples: so many times as many. Parts that share output rows
+#: by other rules are no parts: so many times fewer.
+_TRIPLED, _WHOLE_PROGRAM = 4, 4
 #: Every freeform cover is one of these, and gives k effective matches as well.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 #: Pairs of records are an assignment problem, which is solved up to so many records.
@@ -43,11 +51,11 @@ _PAIRED_RECORDS = 1_000
 #: Records that differ and are improved, and where a time limit ends it.
 _IMPROVED, _IN_TIME = 100_000, 500_000
 #: Records that the freeform heuristics look at together; more are cut into parts of so many.
-_PART = MappingProxyType({"quick": 1_000, "normal": 1_000, "thorough": 1_500})
+_PART = {"quick": 1_000, "normal": 1_000, "thorough": 1_500}
 #: Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment, and
 #: of one round of assignments alone; beyond rings.
-_REASSIGNED = MappingProxyType({"quick": 5e7, "normal": 2.5e8, "thorough": 3e9})
-_ASSIGNED = MappingProxyType({"quick": 2.4e8, "normal": 1.2e9, "thorough": 1.2e10})
+_REASSIGNED = {"quick": 5e7, "normal": 2.5e8, "thorough": 3e9}
+_ASSIGNED = {"quick": 2.4e8, "normal": 1.2e9, "thorough": 1.2e10}
 #: Reciprocal sets have no parts: records up to which their matches are exchanged.
 _WHOLE = 10_000
 
@@ -82,8 +90,11 @@ def auto(
     settings["effort"] = effort
     name = problem.recoding.name
     serves = name in _ONE_SIDED and problem.n > _FEW_CONCEALED
-    # Rings are made to be published diverse, sets of one notion's own seldom can be.
-    if serves or (name == "k-concealment" and problem.diversity is not None):
+    if name == "k-concealment":
+        # Rings are made to be published diverse, sets of one notion's own seldom can be.
+        work = float(problem.n) ** 2 * problem.k * problem.m
+        serves = problem.diversity is not None or work > _CONCEALED[effort]
+    if serves:
         return _auto_freeform(problem, budget, seed, settings)
     choices, reason = _pick(problem, effort)
     for choice in choices[:-1]:
@@ -151,8 +162,10 @@ def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     if name == "freeform":
         return _pick_freeform(problem, effort)
     if name == "pattern":
-        return _pick_patterns(problem)
-    if name in ("pattern-levels", "full-domain"):
+        return _pick_patterns(problem, effort)
+    if name == "pattern-levels":
+        return _pick_levels(problem, effort)
+    if name == "full-domain":
         return (_Choice(name),), f"the method for {name}"
     if name == "k-concealment" and problem.n > _FEW_CONCEALED:
         return (_Choice("k-concealment"),), f"more than {_FEW_CONCEALED} records"
@@ -176,13 +189,46 @@ def _pick_classes(problem: Problem, *, limited: bool) -> tuple[tuple[_Choice, ..
     return tuple(map(_Choice, ("greedy-search", *others))), reason
 
 
-def _pick_patterns(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
+def _pick_patterns(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     exact = _Choice("pattern-ilp")
-    patterns = len(recoding_of(problem).stars(problem))
-    pairs = len(problem.microdata.row_types().first) * patterns
-    if pairs <= _FEW_PAIRS:
-        return (exact,), f"{pairs:,} pairs of a row and a pattern: provable"
-    return (_Choice("pattern-search"), exact), f"{pairs:,} pairs of a row and a pattern"
+    few, reason = _count_pairs(problem, effort)
+    return (exact,) if few else (_Choice("pattern-search"), exact), reason
+
+
+def _pick_levels(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+    # Imported late, as below: other choices need no models of patterns, which import Pyomo.
+    from anonymip.exact.patterns.pattern_levels import spread_levels
+
+    exact = _Choice("pattern-levels")
+    few, reason = _count_pairs(spread_levels(problem), effort)
+    if few:
+        return (exact,), reason
+    return (_Choice("pattern-levels", {"formulation": "search"}), exact), reason
+
+
+def _count_pairs(problem: Problem, effort: str) -> tuple[bool, str]:
+    """Return whether a program of patterns is proven with an effort, and why."""
+    recoding = recoding_of(problem)
+    pairs = len(problem.microdata.row_types().first) * len(recoding.stars(problem))
+    counted = f"{pairs:,} pairs of a row and a pattern"
+    if pairs <= _FEW_PAIRS and effort == "thorough":
+        return True, f"{counted}: provable"
+    if pairs > _FEW_PAIRS:
+        return False, counted
+    from anonymip.models.patterns.pattern import strong_columns
+
+    most = float(_PROVEN_PAIRS[effort])
+    if recoding.single_use or problem.diversity is not None:
+        most /= _WHOLE_PROGRAM
+    elif problem.k <= 3:
+        most *= _TRIPLED
+    shared = len(strong_columns(problem).rows)
+    if shared <= most:
+        return True, f"{counted}: provable"
+    return (
+        False,
+        f"{counted}, {shared:,} of them shared by k: a proof needs more than {effort} effort",
+    )
 
 
 def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:

@@ -73,7 +73,8 @@ def anonymize(
     layout, keep_order, escape_formulas, suppressed
         See :func:`publish`.
     progress, **settings
-        See :func:`solve`: ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``, ``options``.
+        See :func:`solve`: ``effort``, ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``,
+        ``options``.
 
     Raises
     ------

@@ -13,7 +13,9 @@ from anonymip import (
     Mask,
     Microdata,
     PatternGuided,
+    PatternLevels,
     Problem,
+    Suppressions,
     solve,
 )
 from anonymip.methods import selection
@@ -52,6 +54,23 @@ def test_many_pairs_get_the_search(
     assert solution.method == "pattern-search"
     assert solution.trace[0].startswith("auto picked pattern-search: ")
     assert solution.bound is not None
+
+
+def test_proofs_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs more than normal effort is searched, and proven with thorough effort."""
+    monkeypatch.setitem(selection._PROVEN_PAIRS, "normal", 10)
+    for recoding, searched, proven in (
+        (PatternGuided(), "pattern-search", "pattern-ilp"),
+        (PatternLevels(), "pattern-levels", "pattern-levels"),
+    ):
+        problem = Problem(table(40), 4, recoding, Suppressions())
+        normal, thorough = solve(problem), solve(problem, effort="thorough")
+        assert (normal.method, thorough.method) == (searched, proven)
+        assert "a proof needs more than normal effort" in normal.trace[0]
+        assert thorough.is_optimal
+        assert normal.bound is not None
+        assert normal.bound.value <= thorough.objective <= normal.objective
+        assert normal.trace != thorough.trace
 
 
 def test_a_diversity_is_kept() -> None:

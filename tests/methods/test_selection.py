@@ -104,6 +104,16 @@ def test_freeform_by_effort(n: int, k: int, effort: str, method: str, part: int 
     assert (choice.name, choice.options.get("part")) == (method, part)
 
 
+def test_concealment_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its own heuristic needs more than the effort allows a freeform cover is made."""
+    problem = Problem(census(150, 3, seed=1), 3, KConcealment())
+    assert solve(problem).method == "k-concealment"
+    monkeypatch.setitem(selection._CONCEALED, "quick", 150.0**2)
+    quick = solve(problem, effort="quick")
+    assert quick.trace[0] == "a freeform cover is a k-concealment cover too"
+    assert quick.options["effort"] == "quick"
+
+
 def test_freeform_that_heuristics_refuse() -> None:
     """Rings keep a diversity, and take losses of any tier."""
     data = load_instance("census:60,3,1")

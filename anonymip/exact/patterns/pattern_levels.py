@@ -11,8 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.assignments import Patterns
+from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
 from anonymip.errors import InputError
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
+from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.level_costs import level_costs
@@ -26,6 +28,9 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.tolerances import same_loss
+
+#: Share of the time that local search may take; the rest is for its bound.
+_SEARCH = 0.7
 
 
 def pattern_levels(
@@ -47,8 +52,11 @@ def pattern_levels(
     ----------
     problem
         With patterns of levels as its recoding.
-    formulation, warm_start, solver, gap, threads, log, solver_options, budget, seed
-        As in :func:`~anonymip.exact.patterns.pattern_ilp.pattern_ilp`.
+    formulation
+        As in :func:`~anonymip.exact.patterns.pattern_ilp.pattern_ilp`; or ``"search"``: the local
+        search of patterns and its bound, for tables too large for a proof.
+    warm_start, solver, gap, threads, log, solver_options, budget, seed
+        As there.
 
     Notes
     -----
@@ -66,18 +74,21 @@ def pattern_levels(
     """
     watch = Stopwatch()
     spread = spread_levels(problem)
-    found = pattern_ilp(
-        spread,
-        formulation=formulation,
-        warm_start=warm_start,
-        solver=solver,
-        gap=gap,
-        threads=threads,
-        log=log,
-        solver_options=solver_options,
-        budget=budget,
-        seed=seed,
-    )
+    if formulation == "search":
+        found = _searched(spread, budget or Budget(), seed)
+    else:
+        found = pattern_ilp(
+            spread,
+            formulation=formulation,
+            warm_start=warm_start,
+            solver=solver,
+            gap=gap,
+            threads=threads,
+            log=log,
+            solver_options=solver_options,
+            budget=budget,
+            seed=seed,
+        )
     assert isinstance(found.assignment, Patterns)
     assert isinstance(spread.recoding, PatternGuided)
     solution = Solution.of(
@@ -98,6 +109,13 @@ def pattern_levels(
     if bound.value > solution.objective and same_loss(bound.value, solution.objective):
         bound = replace(bound, value=solution.objective)
     return solution.with_bound(bound)
+
+
+def _searched(spread: Problem, budget: Budget, seed: int) -> Solution:
+    """Return what local search finds, with the bound of duals."""
+    found = pattern_search(spread, budget=budget.share(_SEARCH), seed=seed)
+    bound = pattern_bound(spread, budget=budget)
+    return found if bound is None else found.with_bound(bound)
 
 
 def spread_levels(problem: Problem) -> Problem:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from anonymip.effort import check_effort
 from anonymip.heuristics.growing.batch_growth import (
     engine_remarks,
     grow_classes_in_batches,
+    most_candidates,
     uses_batches,
 )
 from anonymip.heuristics.growing.finish import finish
@@ -22,6 +24,7 @@ def greedy_search(
     *,
     order: str = "variance",
     search: str = "auto",
+    effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> Solution:
@@ -41,6 +44,8 @@ def greedy_search(
     search
         How the cheapest record is found: ``scan`` looks at all, ``tree`` at few of them through a
         k-d tree (monotone objectives), ``auto`` picks. The result is the same.
+    effort
+        How much work where batches are evaluated: with less, large tables have fewer candidates.
     budget
         When it ends, the records left are cut into sets of k in order.
     seed
@@ -66,10 +71,18 @@ def greedy_search(
         If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
+    effort = check_effort(effort, limited=budget.deadline is not None)
     records = find_order(problem, order, budget)
+    told = {"effort": effort} if uses_batches(problem) else {}
     if uses_batches(problem):
         labels, stopped = grow_classes_in_batches(
-            problem, records, budget, search=search, drawn=None, by_increase=False
+            problem,
+            records,
+            budget,
+            search=search,
+            drawn=None,
+            by_increase=False,
+            candidates=most_candidates(problem, effort),
         )
     else:
         labels, stopped = grow_classes(
@@ -87,6 +100,6 @@ def greedy_search(
         watch,
         budget=budget,
         stopped=stopped,
-        options={"order": order, "search": search},
-        trace=engine_remarks(problem),
+        options={"order": order, "search": search, **told},
+        trace=engine_remarks(problem, effort),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonymip.effort import check_effort
 from anonymip.heuristics.growing.batch_growth import (
     engine_remarks,
     grow_classes_in_batches,
+    most_candidates,
     uses_batches,
 )
 from anonymip.heuristics.growing.finish import finish
@@ -20,7 +22,12 @@ from anonymip.solution import Solution
 
 
 def k_member(
-    problem: Problem, *, search: str = "auto", budget: Budget | None = None, seed: int = 0
+    problem: Problem,
+    *,
+    search: str = "auto",
+    effort: str | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
 ) -> Solution:
     """Grow each class from the record farthest from the last one placed [1]_.
 
@@ -35,6 +42,8 @@ def k_member(
     search
         How the cheapest record is found: ``scan``, ``tree`` (monotone objectives) or ``auto``.
         The result is the same.
+    effort
+        How much work where batches are evaluated: with less, large tables have fewer candidates.
     budget
         When it ends, the records left are cut into sets of k in the variance order.
     seed
@@ -58,10 +67,18 @@ def k_member(
         If no classes are found that keep the limits.
     """
     watch, budget = Stopwatch(), budget or Budget()
+    effort = check_effort(effort, limited=budget.deadline is not None)
     records, drawn = find_order(problem, "variance", budget), np.random.default_rng(seed)
+    told = {"effort": effort} if uses_batches(problem) else {}
     if uses_batches(problem):
         labels, stopped = grow_classes_in_batches(
-            problem, records, budget, search=search, drawn=drawn, by_increase=True
+            problem,
+            records,
+            budget,
+            search=search,
+            drawn=drawn,
+            by_increase=True,
+            candidates=most_candidates(problem, effort),
         )
     else:
         arranged = arrange(problem, records)
@@ -80,7 +97,7 @@ def k_member(
         watch,
         budget=budget,
         stopped=stopped,
-        options={"search": search},
+        options={"search": search, **told},
         seed=seed,
-        trace=engine_remarks(problem),
+        trace=engine_remarks(problem, effort),
     )

@@ -21,6 +21,10 @@ from anonymip.status import Stopped
 
 #: So many candidates are looked at for each record placed: those nearest to the seed in the order.
 CANDIDATES = 2_000
+#: Of large tables fewer, so that no more cells of candidates are looked at: about 40 million a
+#: second. But a class always has so many to choose from.
+_CELLS = {"quick": 2e8, "normal": 1e9, "thorough": np.inf}
+_LEAST_CANDIDATES = 50
 #: Problems with tables and more records than this are left to the kernels and the repair.
 LARGEST_BATCH = 20_000
 
@@ -32,16 +36,23 @@ def uses_batches(problem: Problem) -> bool:
     return not problem.compiled.has_tables or problem.n <= LARGEST_BATCH
 
 
-def engine_remarks(problem: Problem) -> tuple[str, ...]:
+def most_candidates(problem: Problem, effort: str) -> int:
+    """Return how many candidates are looked at for each record placed."""
+    affordable = _CELLS[effort] / (problem.n * problem.k * problem.m)
+    return int(max(_LEAST_CANDIDATES, min(CANDIDATES, affordable)))
+
+
+def engine_remarks(problem: Problem, effort: str) -> tuple[str, ...]:
     """Return what a solution should tell about the engine."""
     if is_plain(problem):
         return ()
     if not uses_batches(problem):
         remark = f"more than {LARGEST_BATCH} records: classes were grown without the rules, "
         return (remark + "and those that broke one were repaired",)
-    if problem.n > CANDIDATES:
-        remark = f"more than {CANDIDATES} records: each class took its members from the "
-        return (remark + f"{CANDIDATES} that were nearest to its first one in the order",)
+    candidates = most_candidates(problem, effort)
+    if problem.n > candidates:
+        remark = f"more than {candidates} records: each class took its members from the "
+        return (remark + f"{candidates} that were nearest to its first one in the order",)
     return ()
 
 
@@ -53,6 +64,7 @@ def grow_classes_in_batches(
     search: str,
     drawn: np.random.Generator | None,
     by_increase: bool,
+    candidates: int = CANDIDATES,
 ) -> tuple[NDArray[np.int64], Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did; -1 where no class was found.
 
@@ -72,10 +84,12 @@ def grow_classes_in_batches(
     by_increase
         Whether leftovers join the class whose loss rises least, or the one whose new loss is
         least.
+    candidates
+        So many records are looked at for each one placed, those nearest to the seed in the order.
 
     Notes
     -----
-    Complexity: O(n min(n, 2000) k m) time.
+    Complexity: O(n min(n, candidates) k m) time.
     """
     if search not in ("auto", "scan"):
         raise InputError(
@@ -87,7 +101,7 @@ def grow_classes_in_batches(
     if drawn is not None:
         starts = np.flatnonzero(np.diff(types, prepend=-1))
         first = int(starts[drawn.integers(len(starts))])
-    growth = _BatchGrowth(problem, records, types)
+    growth = _BatchGrowth(problem, records, types, candidates)
     stopped = growth.run(budget, farthest_from=first)
     labels = np.full(problem.n, -1, np.int64)
     if stopped is not None:
@@ -154,9 +168,14 @@ class _BatchGrowth:
     """Where the growing stands: places in the order that are without a class."""
 
     def __init__(
-        self, problem: Problem, records: NDArray[np.int64], types: NDArray[np.int64]
+        self,
+        problem: Problem,
+        records: NDArray[np.int64],
+        types: NDArray[np.int64],
+        candidates: int = CANDIDATES,
     ) -> None:
         self._problem = problem
+        self._most = candidates
         self._records = records
         self._types = types
         self._alive = np.ones(len(records), np.bool_)
@@ -197,16 +216,16 @@ class _BatchGrowth:
         alive = np.flatnonzero(self._alive)
         types = self._types[alive]
         alive = alive[np.diff(types, prepend=-1) != 0]
-        if len(alive) > CANDIDATES:
+        if len(alive) > self._most:
             middle = int(np.searchsorted(alive, seed))
-            begin = min(max(0, middle - CANDIDATES // 2), len(alive) - CANDIDATES)
-            alive = alive[begin : begin + CANDIDATES]
+            begin = min(max(0, middle - self._most // 2), len(alive) - self._most)
+            alive = alive[begin : begin + self._most]
         return alive
 
     def _farthest(self, last: int) -> int:
         alive = np.flatnonzero(self._alive)
-        if len(alive) > CANDIDATES:
-            alive = alive[np.linspace(0, len(alive) - 1, CANDIDATES).astype(np.int64)]
+        if len(alive) > self._most:
+            alive = alive[np.linspace(0, len(alive) - 1, self._most).astype(np.int64)]
         pairs = np.stack([np.full(len(alive), self._records[last]), self._records[alive]], axis=1)
         return int(alive[self._problem.compiled.class_losses(pairs).argmax()])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,11 +91,25 @@ def test_capped_classes_leave_out_what_is_too_far() -> None:
 def test_window_of_candidates(heuristic: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """With fewer candidates than records the classes are still valid, and the solution says so."""
     monkeypatch.setattr(module, "CANDIDATES", 15)
+    monkeypatch.setattr(module, "_LEAST_CANDIDATES", 1)
     data = census(90, 4, seed=2)
     problem = Problem(data, 4, objective=PRODUCT.objective)
     solution = heuristic(problem)  # type: ignore[operator]
     assert solution.assignment.sizes.min() >= 4
     assert "the 15 that were nearest" in solution.trace[0]
+
+
+@pytest.mark.parametrize("heuristic", [greedy_search, k_member])
+def test_candidates_by_effort(heuristic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less effort has fewer candidates, told among options and remarks, whatever the clock."""
+    monkeypatch.setitem(module._CELLS, "quick", 60 * 120 * 4 * 4)
+    problem = Problem(census(120, 4, seed=2), 4, objective=PRODUCT.objective)
+    quick = heuristic(problem, effort="quick")
+    timed = heuristic(problem, effort="quick", budget=Budget.of(600))
+    assert (quick.assignment.labels == timed.assignment.labels).all()
+    assert "the 60 that were nearest" in quick.trace[0]
+    assert quick.options["effort"] == "quick"
+    assert heuristic(problem).trace == ()
 
 
 def test_large_tables_with_rules_are_left_to_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +122,7 @@ def test_large_tables_with_rules_are_left_to_the_kernels(monkeypatch: pytest.Mon
     assert not uses_batches(problem)
     solution = greedy_search(problem)
     assert "repaired" in solution.trace[0]
-    assert engine_remarks(problem) == solution.trace
+    assert engine_remarks(problem, "normal") == solution.trace
     assert uses_batches(problem.replace(objective=PRODUCT.objective))
 
 
