@@ -19,6 +19,7 @@ demo: $(INSTALLED)  ## anonymize a built-in table, compare with the optimum; fil
 	$(BIN)/anonymip demo
 
 test: $(INSTALLED)  ## run the tests; more options by PYTEST_ARGS="-k bounds"
+	$(BIN)/anonymip warm-up
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 lint: $(INSTALLED)  ## ruff and mypy

@@ -12,8 +12,10 @@ from anonymip.effort import check_effort
 from anonymip.errors import AnonymipError, InputError, InputWarning
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.at_hand import release_at_hand
+from anonymip.methods.selection import picked_method
 from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
+from anonymip.runtime.announcing.needed_kernels import kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import announcing_compilation
@@ -125,10 +127,10 @@ def solve(
     SolverOptions(relative_gap=gap, threads=threads, seed=seed)
     if solver not in solver_names():
         raise InputError(f"unknown solver {solver!r}", remedy=f"Use {', '.join(solver_names())}")
-    report, run = budget.report, RunInForce(budget, problem)
+    run = RunInForce(budget, problem)
     with (
         budget.catching_interrupts(),
-        announcing_compilation(lambda: report("compiling, first run only")),
+        announcing_compilation(lambda: kernels_left(_runs(spec, problem, effort)), budget.report),
         in_force(run),
     ):
         limited = bound and spec.role != "exact" and budget.deadline is not None
@@ -159,6 +161,11 @@ def _bound_in_advance(problem: Problem, effort: str, budget: Budget) -> tuple[Bo
     with in_force(RunInForce(share)):
         proven = bound_in_time(problem, effort=effort, budget=share)
     return proven, share.stop_reason() is None
+
+
+def _runs(spec: MethodSpec, problem: Problem, effort: str) -> list[str]:
+    """Return the names that the kernels of a run are known by."""
+    return [spec.name] if spec.role != "selection" else [picked_method(problem, effort)]
 
 
 def _warn_of_weights(problem: Problem) -> None:
@@ -239,7 +246,7 @@ def lower_bound(
     effort = check_effort(effort, limited=budget.deadline is not None)
     with (
         budget.catching_interrupts(),
-        announcing_compilation(lambda: budget.report("compiling, first run only")),
+        announcing_compilation(lambda: kernels_left(["bound"]), budget.report),
         in_force(RunInForce(budget)),
     ):
         try:

@@ -66,6 +66,7 @@ ROOMS = (
     ("solving",),
     ("publishing",),
     ("experiments",),
+    ("warm_up",),
     ("cli",),
     ("__main__",),
 )

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import typer
 
 from anonymip._version import __version__
-from anonymip.cli import answers, inventory, losses, modelling, tasks
-from anonymip.cli.console import err, out, say, showing_warnings
+from anonymip.cli import answers, inventory, losses, modelling, preparing, tasks
+from anonymip.cli.console import err, out, say, showing_records, showing_warnings
 from anonymip.errors import AnonymipError, InputError, Interrupted
 
 # The root of Typer's errors of usage, wherever it keeps its click.
@@ -58,6 +58,7 @@ app.command("bound")(answers.bound)
 app.command("export")(modelling.export)
 app.command("objective")(losses.objective)
 app.command("verify")(tasks.verify)
+app.command("warm-up")(preparing.warm_up)
 app.command("methods")(inventory.methods)
 app.command("solvers")(inventory.solvers)
 app.command("instances")(inventory.instances)
@@ -72,7 +73,7 @@ def run(arguments: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        with showing_warnings():
+        with showing_warnings(), showing_records():
             code = app(arguments, standalone_mode=False)
     except _UsageProblem as error:
         error.show()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -100,6 +101,31 @@ def showing_warnings() -> Iterator[None]:
         yield
 
 
+class _Records(logging.Handler):
+    """Prints what is logged for people in one line each; what the progress line says, it leaves."""
+
+    has_line = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record."""
+        if not self.has_line:
+            say(err, record.getMessage())
+
+
+_records = _Records()
+
+
+@contextmanager
+def showing_records() -> Iterator[None]:
+    """Print what the package logs."""
+    log = logging.getLogger("anonymip")
+    log.addHandler(_records)
+    try:
+        yield
+    finally:
+        log.removeHandler(_records)
+
+
 @contextmanager
 def showing_progress() -> Iterator[Callable[[Progress], None] | None]:
     """Show what a computation reports, if standard error is a terminal."""
@@ -109,4 +135,8 @@ def showing_progress() -> Iterator[Callable[[Progress], None] | None]:
     line = ProgressLine()
     # A thread draws the line, so that its clock goes on while a kernel works and reports nothing.
     with Live(line, console=err, refresh_per_second=10, transient=True):
-        yield line.hear
+        _records.has_line = True
+        try:
+            yield line.hear
+        finally:
+            _records.has_line = False

@@ -154,6 +154,11 @@ def _run(
     return replace(solution, trace=(f"auto picked {choice.name}: {reason}", *solution.trace))
 
 
+def picked_method(problem: Problem, effort: str) -> str:
+    """Return the name of the method that `auto` tries first."""
+    return _pick(problem, effort)[0][0].name
+
+
 def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     """Return the methods to try, one after the other, and why."""
     name = problem.recoding.name

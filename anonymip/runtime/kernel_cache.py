@@ -43,6 +43,10 @@ _DAY = 86400.0
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
 
 
+#: The kernels that Python has called in this process, once for each signature, in that order.
+asked: list[str] = []
+
+
 def folder() -> Path | None:
     """Return where kernels are kept: NUMBA_CACHE_DIR, else the user's cache; None for nowhere."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
@@ -82,6 +86,11 @@ class KernelCache(caching._Cache):
         place = folder()
         return None if place is None else str(place)
 
+    @property
+    def is_called_by_python(self) -> bool:
+        """Whether it is of what Python calls, which parts are linked into."""
+        return self._called_from == "python"
+
     def enable(self) -> None:
         """Use the cache."""
         self._enabled = True
@@ -95,6 +104,8 @@ class KernelCache(caching._Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature, or None."""
+        if self.is_called_by_python:
+            asked.append(f"{self._function.__module__}:{self._function.__qualname__}")
         file = self._file(sig, target_context.codegen())
         if file is None:
             return None
@@ -138,9 +149,9 @@ class KernelCache(caching._Cache):
         place = folder()
         if place is None or not self._enabled:
             return None
-        return place / f"{self._code_name(codegen)}{_hash(_type_parts(sig))}"
+        return place / f"{self.code_name(codegen)}{_hash(_type_parts(sig))}"
 
-    def _code_name(self, codegen: Any) -> str:
+    def code_name(self, codegen: Any) -> str:
         """Return how the names of all entries of this code begin, whatever their signature."""
         parts = (
             *(_digest(self._function), self._called_from),

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
+from anonymip.runtime.announcing.announcement import Announcement
+from anonymip.runtime.announcing.needed_kernels import Left
 from anonymip.runtime.budget import compilation_clock, compilation_seconds
 from anonymip.runtime.compilation import stop_compilation_in_time
 from anonymip.runtime.kernel_cache import KernelCache
@@ -74,17 +76,22 @@ def _never_for_one_value(compiled: Any) -> None:
 
 
 class _Compilations(event.Listener):
-    """Has the clock count while numba compiles."""
+    """Has the clock count while numba compiles, counts the kernels, and tells who listens."""
 
     def __init__(self) -> None:
-        self.listener: Callable[[], None] | None = None
+        self.announcement: Announcement | None = None
+        #: Kernels that Python calls, compiled in this process.
+        self.count = 0
 
     def on_start(self, event: Any) -> None:
         # Begun first: numba says the end also of what is stopped here.
         outermost = compilation_clock.begin()
         stop_compilation_in_time(begins=outermost)
-        if outermost and self.listener is not None:
-            self.listener()
+        kept = event.data["dispatcher"]._cache
+        if outermost and isinstance(kept, KernelCache) and kept.is_called_by_python:
+            self.count += 1
+            if self.announcement is not None:
+                self.announcement.kernel_begins()
 
     def on_end(self, event: Any) -> None:
         compilation_clock.end()
@@ -95,6 +102,8 @@ class _Passes(event.Listener):
 
     def on_start(self, event: Any) -> None:
         stop_compilation_in_time()
+        if _compilations.announcement is not None:
+            _compilations.announcement.goes_on()
 
     def on_end(self, event: Any) -> None:
         pass
@@ -105,15 +114,33 @@ event.register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
 event.register("numba:run_pass", _Passes())  # type: ignore[no-untyped-call]
 
 
+def compiled_kernels() -> int:
+    """Return how many kernels that Python calls were compiled in this process, or are begun."""
+    return _compilations.count
+
+
 @contextmanager
-def announcing_compilation(announce: Callable[[], None]) -> Iterator[None]:
-    """Call `announce` whenever a compilation starts within the block."""
-    before = _compilations.listener
-    _compilations.listener = announce
+def announcing_compilation(
+    left: Callable[[], Left | None], report: Callable[..., None] | None = None
+) -> Iterator[None]:
+    """Say within the block what is compiled; within such a block, the outer one says it all.
+
+    Parameters
+    ----------
+    left
+        Called when the first compilation begins: what is to be compiled; None if nobody knows.
+    report
+        As :meth:`anonymip.Budget.report`: hears of each kernel.
+    """
+    if _compilations.announcement is not None:
+        yield
+        return
+    _compilations.announcement = Announcement(left, report)
     try:
         yield
     finally:
-        _compilations.listener = before
+        _compilations.announcement.ends()
+        _compilations.announcement = None
 
 
 class Stopwatch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -11,7 +12,12 @@ import numpy as np
 import pytest
 
 from anonymip.runtime.budget import compilation_seconds
-from anonymip.runtime.kernels import Stopwatch, announcing_compilation, kernel
+from anonymip.runtime.kernels import (
+    Stopwatch,
+    announcing_compilation,
+    compiled_kernels,
+    kernel,
+)
 
 _SERIAL = itertools.count()
 
@@ -72,16 +78,38 @@ def test_the_stopwatch_leaves_compilation_out(monkeypatch: pytest.MonkeyPatch) -
     assert watch.seconds == 0.0
 
 
-def test_compilation_is_announced_within_the_block_only() -> None:
-    """The listener hears of each compilation, is silent afterwards, and blocks may nest."""
+def test_compilation_is_announced_within_the_block_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels that Python calls are told, in the outer one of two blocks, and none afterwards."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     heard: list[str] = []
-    with announcing_compilation(lambda: heard.append("outer")):
-        fresh()(1.0)
-        with announcing_compilation(lambda: heard.append("inner")):
-            fresh()(1.0)
-        fresh()(1.0)
-    fresh()(1.0)
-    assert heard == ["outer", "inner", "outer"]
+
+    def hear(name: str) -> Any:
+        return announcing_compilation(
+            lambda: None, lambda phase, **_: heard.append(f"{name}: {phase}")
+        )
+
+    def compiles() -> None:
+        @kernel
+        def part(x: Any) -> Any:
+            return x + constant
+
+        @kernel
+        def whole(x: Any) -> Any:
+            return part(x)
+
+        constant = float(next(_SERIAL))
+        whole(1.0)
+
+    before = compiled_kernels()
+    with hear("outer"):
+        compiles()
+        with hear("inner"):
+            compiles()
+    compiles()
+    assert heard == [f"outer: compiling kernel {number}, first run only" for number in (1, 2)]
+    assert compiled_kernels() == before + 3
 
 
 def test_a_block_that_fails_ends_the_announcements() -> None:
@@ -89,10 +117,10 @@ def test_a_block_that_fails_ends_the_announcements() -> None:
     heard: list[str] = []
     with (
         pytest.raises(ValueError, match="stop"),
-        announcing_compilation(lambda: heard.append("outer")),
+        announcing_compilation(lambda: None, heard.append),
     ):
         raise ValueError("stop")
-    fresh()(1.0)
+    kernel(lambda x: x + float(1))(1)
     assert heard == []
 
 

@@ -1,0 +1,1 @@
+"""What a user hears of the compilation of kernels."""

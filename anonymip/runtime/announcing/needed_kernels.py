@@ -1,0 +1,87 @@
+"""Which kernels a run needs, and how many of them it will have to compile.
+
+The table beside this file names, by run, the kernels that Python calls in it; what these call is
+compiled with them. ``python -m benchmarks.needed_kernels`` measures it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numba.core.registry import cpu_target
+
+from anonymip.runtime.kernel_cache import folder
+
+TABLE = Path(__file__).with_name("needed_kernels.json")
+
+
+class Left(NamedTuple):
+    """What is to be compiled.
+
+    Parameters
+    ----------
+    kernels
+        About so many.
+    seconds
+        About so long, as on the machine of the table.
+    """
+
+    kernels: int
+    seconds: float
+
+
+@cache
+def needed_kernels() -> dict[str, dict[str, int]]:
+    """Return by run how many signatures of which kernels it needs."""
+    found: dict[str, dict[str, int]] = json.loads(TABLE.read_text(encoding="utf-8"))["runs"]
+    return found
+
+
+@cache
+def kernel_seconds() -> dict[str, float]:
+    """Return about how long the compilation of each kernel takes, of one signature."""
+    found: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))["seconds"]
+    return found
+
+
+def kernels_left(runs: Iterable[str]) -> Left | None:
+    """Return what of the kernels of some runs is not on disk; None if a run is not known.
+
+    Kernels are looked for by their code: what a new version has changed is left.
+    """
+    table = needed_kernels()
+    needed: dict[str, int] = {}
+    for run in runs:
+        if run not in table:
+            return None
+        for kernel, signatures in table[run].items():
+            needed[kernel] = max(signatures, needed.get(kernel, 0))
+    place, generator = folder(), cpu_target.target_context.codegen()
+    try:
+        names = [] if place is None else [file.name for file in place.iterdir()]
+    except OSError:
+        names = []
+    kept = Counter(name.rpartition("-")[0] for name in names)
+    count, seconds = 0, 0.0
+    for kernel, signatures in needed.items():
+        cached = _cache_of(kernel)
+        if cached is not None:
+            missing = max(0, signatures - kept[cached.code_name(generator).rstrip("-")])
+            count += missing
+            seconds += missing * kernel_seconds().get(kernel, 1.0)
+    return Left(count, seconds)
+
+
+def _cache_of(kernel: str) -> Any:
+    """Return the cache of a kernel; None if this version has no such kernel."""
+    module, _, name = kernel.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)._cache
+    except (ImportError, AttributeError):
+        return None

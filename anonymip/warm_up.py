@@ -1,0 +1,194 @@
+"""Compile beforehand what the usual commands need, by running them on small tables."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
+
+from anonymip.errors import AnonymipError, InputError, Interrupted
+from anonymip.instances import census
+from anonymip.methods import METHODS, find_method, is_built_in
+from anonymip.problem import Problem
+from anonymip.publishing import publish
+from anonymip.recodings import EquivalenceClasses, Freeform, FullDomain, PatternGuided
+from anonymip.runtime.announcing.needed_kernels import kernel_seconds, kernels_left, needed_kernels
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.kernel_cache import folder
+from anonymip.runtime.kernels import compiled_kernels
+from anonymip.runtime.side_by_side import run_side_by_side
+from anonymip.solving import lower_bound, solve
+
+#: The name of the run that only proves a bound.
+BOUND = "bound"
+#: What `auto` picks for other recodings than classes.
+_PICKED = ("reassign", "freeform-mip", "pattern-search", "pattern-ilp", "full-domain")
+_RECODINGS: dict[str, Callable[[], Any]] = {
+    "classes": EquivalenceClasses,
+    "freeform": Freeform,
+    "pattern": PatternGuided,
+    "full-domain": FullDomain,
+}
+#: Records of the small tables; models stay small with the smaller one.
+_RECORDS, _FEW_RECORDS = 120, 24
+
+
+class WarmUp(NamedTuple):
+    """What came of it.
+
+    Parameters
+    ----------
+    kernels
+        Kernels that are ready, compiled before or now.
+    compiled
+        Those that were compiled now.
+    seconds
+        Seconds that it took.
+    """
+
+    kernels: int
+    compiled: int
+    seconds: float
+
+
+def usual_runs() -> tuple[str, ...]:
+    """Return what commands run where nobody names a method: the bound, comparisons, `auto`."""
+    compared = (
+        spec.name
+        for spec in METHODS.values()
+        if is_built_in(spec)
+        and spec.recoding == "classes"
+        and spec.role in ("heuristic", "exact")
+        and "diversity" not in spec.needs
+    )
+    return (BOUND, *compared, *_PICKED)
+
+
+def run_for_kernels(name: str, budget: Budget) -> None:
+    """Do once on small tables what needs the kernels of a run.
+
+    Raises
+    ------
+    InputError
+        If there is no such method.
+    """
+    if name == BOUND:
+        lower_bound(Problem(census(_RECORDS, 4, seed=1), 3), progress=budget.progress)
+        return
+    spec = find_method(name)
+    k = 2 if "k=2" in spec.needs else 3
+    sizes = (_FEW_RECORDS,) if spec.role == "exact" else (_RECORDS,)
+    # With two columns rows repeat, which some methods make use of.
+    tables = [census(n, m, seed=1) for n in sizes for m in (4, 2)]
+    for table in tables:
+        problem = Problem(table, k, _RECODINGS[spec.recoding]())
+        publish(solve(problem, name, effort="quick", budget=budget.renewed(None)))
+
+
+def warm_up(
+    runs: Sequence[str] = (),
+    *,
+    jobs: int = 2,
+    progress: Callable[[Progress], None] | None = None,
+) -> WarmUp:
+    """Compile the kernels of some runs, in processes that compile different ones.
+
+    Parameters
+    ----------
+    runs
+        Names of methods, and ``"bound"``; none means the usual ones.
+    jobs
+        Processes.
+    progress
+        Hears how many kernels are compiled.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, the number of processes is not positive, or there is no place
+        to keep kernels.
+    Interrupted
+        If the user stopped it; what is compiled stays.
+    """
+    names = tuple(runs) or usual_runs()
+    for name in names:
+        if name != BOUND:
+            find_method(name)
+    if jobs < 1:
+        raise InputError(f"jobs is {jobs}", remedy="Give at least 1")
+    _refuse_no_place()
+    started, watch = time.monotonic(), Budget.of(None, progress)
+    left = kernels_left(names)
+    compiled = 0
+    if left is None or left.kernels:
+        tasks = [partial(_run_all, part) for part in _parts(names, jobs)]
+        with watch.catching_interrupts():
+            compiled = sum(
+                run_side_by_side(tasks, watch, jobs=jobs, in_processes=True, phase="compiling")
+            )
+        if watch.is_interrupted:
+            raise Interrupted("interrupted: what was compiled is kept")
+    needed = Counter[str]()
+    for name in names:
+        needed |= Counter(needed_kernels().get(name, {}))
+    return WarmUp(max(compiled, needed.total()), compiled, time.monotonic() - started)
+
+
+def _run_all(names: tuple[str, ...], budget: Budget) -> int:
+    """Do some runs and return how many kernels were compiled for them."""
+    left, before = kernels_left(names), compiled_kernels()
+    total = None if left is None else left.kernels
+
+    def tell(message: Progress) -> None:
+        done = compiled_kernels() - before
+        budget.report("compiling", done=done, total=max(done, total or 0))
+
+    own = budget.renewed(None)
+    own.progress = tell
+    for name in names:
+        if budget.stop_reason() is not None:
+            break
+        # What a small table or this installation does not let run is no fault of the warm-up.
+        with suppress(AnonymipError):
+            run_for_kernels(name, own)
+    return compiled_kernels() - before
+
+
+def _parts(names: Sequence[str], jobs: int) -> list[tuple[str, ...]]:
+    """Divide runs among processes, so that these end at the same time and share few kernels."""
+    table, seconds = needed_kernels(), kernel_seconds()
+
+    def cost(kernels: set[str]) -> float:
+        return sum(seconds.get(kernel, 1.0) for kernel in kernels)
+
+    needed = {name: set(table.get(name, {})) for name in names}
+    parts: list[list[str]] = [[] for _ in range(min(jobs, len(names)))]
+    held: list[set[str]] = [set() for _ in parts]
+    for name in sorted(names, key=lambda name: -cost(needed[name])):
+        loads = [cost(kernels) for kernels in held]
+        after = [cost(kernels | needed[name]) for kernels in held]
+        longest = [max([*loads[:at], after[at], *loads[at + 1 :]]) for at in range(len(parts))]
+        at = min(range(len(parts)), key=lambda at: (longest[at], after[at] - loads[at]))
+        parts[at].append(name)
+        held[at] |= needed[name]
+    return [tuple(part) for part in parts]
+
+
+def _refuse_no_place() -> None:
+    place = folder()
+    try:
+        if place is not None:
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryFile(dir=place):
+                return
+    except OSError:
+        pass
+    where = "" if place is None else f" in {place}"
+    raise InputError(
+        f"kernels cannot be kept{where}",
+        remedy="Set NUMBA_CACHE_DIR to a folder that can be written to",
+    )

@@ -1,0 +1,47 @@
+"""The answer does not depend on what is in the cache of kernels: empty, full or damaged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SOLVING = """
+import anonymip
+from anonymip.runtime.kernels import compiled_kernels
+problem = anonymip.Problem(anonymip.census(90, 3, seed=0), 3)
+for method in ("ordered-cut", "greedy-search"):
+    for effort in ("quick", "thorough"):
+        solution = anonymip.solve(problem, method, seed=5, effort=effort)
+        print(solution.assignment.labels.tolist(), solution.objective.hex(), solution.trace)
+        print(solution.bound.value.hex())
+print(compiled_kernels())
+"""
+
+
+def solved(cache: Path) -> tuple[list[str], int]:
+    """Return what a process with a cache of its own finds, and how many kernels it compiled."""
+    done = subprocess.run(
+        [sys.executable, "-c", SOLVING],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    *found, compiled = done.stdout.splitlines()
+    return found, int(compiled)
+
+
+def test_the_answer_does_not_depend_on_the_cache(tmp_path: Path) -> None:
+    """Same seed, same classes, loss and bound; damaged entries are compiled again."""
+    cold, compiled = solved(tmp_path)
+    assert compiled > 0
+    assert solved(tmp_path) == (cold, 0)
+    entries = sorted(tmp_path.iterdir())
+    for number, entry in enumerate(entries):
+        content = entry.read_bytes()
+        middle = len(content) // 2
+        damaged = (b"", content[:middle], content[:middle] + b"?" + content[middle + 1 :])
+        entry.write_bytes(damaged[number % 3])
+    assert solved(tmp_path) == (cold, compiled)

@@ -1,0 +1,93 @@
+"""Tests of compiling beforehand: what runs, who compiles what, and what cannot be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from anonymip import Budget, InputError, warm_up
+from anonymip.errors import Interrupted
+from anonymip.methods import METHODS
+from anonymip.runtime.announcing.needed_kernels import Left
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Return what is run, where nothing is compiled."""
+    done: list[str] = []
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(warm_up, "run_for_kernels", lambda name, budget: done.append(name))
+    return done
+
+
+def test_all_usual_runs_are_made_once(runs: list[str]) -> None:
+    """The bound, the methods of a comparison, and what `auto` picks elsewhere."""
+    warm_up.warm_up(jobs=1)
+    assert sorted(runs) == sorted(warm_up.usual_runs())
+    assert {"bound", "local-search", "equivalence-mip", "full-domain"} <= set(runs)
+    assert set(runs) - {"bound"} <= set(METHODS)
+
+
+def test_what_is_ready_is_not_run_again(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing left there is nothing to do; the kernels are counted all the same."""
+    monkeypatch.setattr(warm_up, "kernels_left", lambda names: Left(0, 0.0))
+    done = warm_up.warm_up()
+    assert runs == []
+    assert done.compiled == 0
+    assert done.kernels >= 10
+
+
+def test_processes_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The costliest kernels go to different processes, what shares kernels to the same one."""
+    needed = {"a": {"x": 1}, "b": {"x": 1, "y": 1}, "c": {"z": 1}, "d": {"z": 1, "w": 1}}
+    monkeypatch.setattr(warm_up, "needed_kernels", lambda: needed)
+    monkeypatch.setattr(warm_up, "kernel_seconds", lambda: {"x": 9.0, "y": 0.5, "z": 8.0, "w": 0.5})
+    assert warm_up._parts("abcd", 2) == [("b", "a"), ("d", "c")]
+    assert warm_up._parts("a", 2) == [("a",)]
+    assert sorted(sum(warm_up._parts("abcd", 3), ())) == list("abcd")
+
+
+def test_a_run_that_small_tables_do_not_allow_is_passed_over(
+    runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that is not installed, say, keeps nobody from the other kernels."""
+
+    def refuse(name: str, budget: Budget) -> None:
+        runs.append(name)
+        raise InputError("not here")
+
+    monkeypatch.setattr(warm_up, "run_for_kernels", refuse)
+    warm_up.warm_up(["bound", "mondrian"], jobs=1)
+    assert sorted(runs) == ["bound", "mondrian"]
+
+
+def test_an_interrupt_ends_it(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run under way is the last one."""
+
+    def interrupt(name: str, budget: Budget) -> None:
+        runs.append(name)
+        os.kill(os.getpid(), signal.SIGINT)
+        while budget.stop_reason() is None:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(warm_up, "run_for_kernels", interrupt)
+    monkeypatch.setattr(warm_up, "kernels_left", lambda names: None)
+    with pytest.raises(Interrupted, match="what was compiled is kept"):
+        warm_up.warm_up(["bound", "mondrian", "forest"], jobs=1)
+    assert len(runs) == 1
+
+
+def test_what_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unknown methods, no processes, and no place for kernels are refused with a remedy."""
+    with pytest.raises(InputError, match="unknown method"):
+        warm_up.warm_up(["mondrain"])
+    with pytest.raises(InputError, match="jobs is 0"):
+        warm_up.warm_up(jobs=0)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "below"))
+    with pytest.raises(InputError, match="Set NUMBA_CACHE_DIR"):
+        warm_up.warm_up()
