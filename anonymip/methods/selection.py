@@ -48,8 +48,8 @@ _TRIPLED, _WHOLE_PROGRAM = 4, 4
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 #: Pairs of records are an assignment problem, which is solved up to so many records.
 _PAIRED_RECORDS = 1_000
-#: Records that differ and are improved, and where a time limit ends it.
-_IMPROVED, _IN_TIME = 100_000, 500_000
+#: Records whose classes are improved.
+_IMPROVED = 1_000_000
 #: Records that the freeform heuristics look at together; more are cut into parts of so many.
 _PART = {"quick": 1_000, "normal": 1_000, "thorough": 1_500}
 #: Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment, and
@@ -163,7 +163,7 @@ def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     """Return the methods to try, one after the other, and why."""
     name = problem.recoding.name
     if name == "classes":
-        return _pick_classes(problem, limited=effort == "thorough")
+        return _pick_classes(problem)
     if name == "freeform":
         return _pick_freeform(problem, effort)
     if name == "pattern":
@@ -177,7 +177,7 @@ def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     return (_Choice("freeform-mip"),), f"the method for {name}"
 
 
-def _pick_classes(problem: Problem, *, limited: bool) -> tuple[tuple[_Choice, ...], str]:
+def _pick_classes(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
     classes = model_size(problem, "set-partition") if problem.n <= _FEW_RECORDS else None
     if classes is not None and classes <= FEW_CLASSES:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
@@ -187,7 +187,7 @@ def _pick_classes(problem: Problem, *, limited: bool) -> tuple[tuple[_Choice, ..
             # Where rows repeat, neighbours on a short path are nearly always alike.
             cut = {"from_method": "ordered-cut", "order": "snake+2opt"}
             return (_Choice("local-search", cut),), f"{reason}, and rows repeat"
-        if problem.n <= _IMPROVED or (limited and problem.n <= _IN_TIME):
+        if problem.n <= _IMPROVED:
             return (_Choice("local-search"),), reason
     # Under limits a heuristic may find nothing where another does.
     others = ("ordered-cut", "mondrian") if problem.limits else ()

@@ -9,6 +9,7 @@ from anonymip import (
     KK,
     Bottleneck,
     Diversity,
+    EquivalenceClasses,
     Freeform,
     KConcealment,
     KOne,
@@ -20,6 +21,7 @@ from anonymip import (
     publish,
     solve,
 )
+from anonymip.effort import EFFORTS
 from anonymip.methods import selection
 from anonymip.methods.selection import auto
 from anonymip.models import model_size
@@ -102,6 +104,26 @@ def test_freeform_by_effort(n: int, k: int, effort: str, method: str, part: int 
     problem = Problem(census(n, 3, seed=0), k, Freeform())
     (choice,), _ = selection._pick(problem, effort)
     assert (choice.name, choice.options.get("part")) == (method, part)
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform(), KConcealment()])
+def test_no_clock_decides_what_an_effort_finds(recoding: Recoding, effort: str) -> None:
+    """A time limit far away changes nothing, whatever is picked; the options name the effort."""
+    problem = Problem(census(160, 5, seed=2), 4, recoding)
+    free, timed = solve(problem, effort=effort), solve(problem, effort=effort, time_limit=900)
+    assert free.description.lower.tolist() == timed.description.lower.tolist()
+    assert free.description.upper.tolist() == timed.description.upper.tolist()
+    assert (free.trace, dict(free.options)) == (timed.trace, dict(timed.options))
+    assert free.options.get("effort", effort) == effort
+    assert ("effort" in free.options) == (recoding.name != "k-concealment")
+
+
+def test_classes_of_large_tables_are_improved() -> None:
+    """Local search ends by effort, so that its table may be large."""
+    problem = Problem(census(120_000, 8, seed=0), 5)
+    (choice,), _ = selection._pick(problem, "quick")
+    assert (choice.name, dict(choice.options)) == ("local-search", {})
 
 
 def test_concealment_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
