@@ -19,7 +19,8 @@ class Packed:
 
     Fields are arrays, numbers, truth values, or packed themselves. They cannot be set anew, since
     memory holds where the arrays lie; what the arrays hold can. Kernels can neither make one nor
-    return one: a named tuple of a few numbers serves for results.
+    return one: a named tuple of a few numbers serves for results. An array that a kernel finds here
+    it may return only as a copy: nobody counts who still looks at it.
 
     Raises
     ------
