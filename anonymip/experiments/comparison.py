@@ -19,8 +19,10 @@ from anonymip.errors import (
 )
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.problem import Problem
+from anonymip.runtime.announcing.needed_kernels import kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import RunInForce, in_force
+from anonymip.runtime.kernels import announcing_compilation
 from anonymip.solution import Bound, Solution, says_nothing
 from anonymip.solving import solve
 
@@ -190,7 +192,11 @@ def compare(
     effort, limit = settings.get("effort"), settings.pop("time_limit", None)
     whole = Budget.of(None, progress)
     runs = _budgets(whole, limit, len(problems) * (len(names) + 1))
-    with whole.catching_interrupts():
+    needed = [*names, "bound"]
+    with (
+        whole.catching_interrupts(),
+        announcing_compilation(lambda: kernels_left(needed), whole.report),
+    ):
         for asked in problems:
             found: list[Solution] = []
             for name in names:

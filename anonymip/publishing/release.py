@@ -35,6 +35,8 @@ from anonymip.publishing.manifest import (
 )
 from anonymip.publishing.star_claims import revealing_columns
 from anonymip.publishing.suppressed import published_records, refuse_choice, starred_rows
+from anonymip.runtime.announcing.needed_kernels import kernels_left
+from anonymip.runtime.kernels import announcing_compilation
 from anonymip.solution import Solution
 
 #: Endings of files, by what is written. A name without ending is text.
@@ -262,7 +264,8 @@ def publish(
                 "who has its seed can undo it. Leave rng out of what is published",
                 stacklevel=2,
             )
-        matching = draw_matching(solution.problem, solution.assignment, rng)
+        with announcing_compilation(lambda: kernels_left([solution.method])):
+            matching = draw_matching(solution.problem, solution.assignment, rng)
     columns: dict[str, Any] = {}
     cells: list[NDArray[np.object_]] = []
     roles = {
