@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,12 +84,26 @@ class SSE(MembersObjective):
 
     def _unit(self, microdata: Microdata, attribute: int) -> float:
         if self.scale == "deviation":
-            # From the lowest value on: the mean of huge numbers is rounded as they are.
-            column = microdata.values[:, attribute]
-            unit = float(np.std(column - column.min()))
+            unit = _deviations(microdata)[attribute]
         elif self.scale == "domain":
             low, high = microdata.domain_bounds(attribute)
             unit = high - low
         else:
             unit = 1.0
         return unit or 1.0
+
+
+#: Of the tables in use: a heuristic asks for the loss of a class some hundred thousand times.
+_known: WeakKeyDictionary[Microdata, tuple[float, ...]] = WeakKeyDictionary()
+
+
+def _deviations(microdata: Microdata) -> tuple[float, ...]:
+    """Return the standard deviation of each attribute, worked out once for a table."""
+    known = _known.get(microdata)
+    if known is None:
+        # From the lowest value on: the mean of huge numbers is rounded as they are. Column by
+        # column: sums of a whole table at once are rounded otherwise.
+        values = microdata.values
+        columns = (values[:, a] - values[:, a].min() for a in range(values.shape[1]))
+        known = _known[microdata] = tuple(float(np.std(column)) for column in columns)
+    return known
