@@ -15,6 +15,7 @@ INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
+# It compiles what it needs itself: a warm-up before it would cost the start of two processes more.
 demo: $(INSTALLED)  ## anonymize a built-in table, compare with the optimum; files in out/
 	$(BIN)/anonymip demo
 

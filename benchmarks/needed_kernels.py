@@ -1,7 +1,8 @@
 """Which kernels each usual run needs, and how long each takes to compile: the table of these.
 
 ``python -m benchmarks.needed_kernels`` measures in processes of their own with an empty cache, and
-writes :data:`anonymip.runtime.announcing.needed_kernels.TABLE`. It takes some minutes.
+writes :data:`anonymip.runtime.announcing.needed_kernels.TABLE`; it takes some minutes. With names
+of runs it measures those again and keeps the others.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from anonymip.errors import AnonymipError
-from anonymip.runtime.announcing.needed_kernels import TABLE
+from anonymip.runtime.announcing.needed_kernels import TABLE, kernel_seconds, needed_kernels
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernel_cache import asked
 from anonymip.warm_up import run_for_kernels, usual_runs
@@ -55,14 +57,14 @@ def measured(name: str) -> dict[str, Any]:
     }
 
 
-def write_table() -> None:
-    """Measure all usual runs and write the table."""
-    runs: dict[str, Any] = {}
+def write_table(names: Sequence[str] = ()) -> None:
+    """Measure usual runs, all or those named, and write the table."""
+    runs: dict[str, Any] = dict(needed_kernels()) if names else {}
     seconds: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as cache:
-        for name in usual_runs():
+        for name in names or usual_runs():
             done = subprocess.run(
-                [sys.executable, "-m", __spec__.name, name],
+                [sys.executable, "-m", __spec__.name, "--measure", name],
                 env={**os.environ, "NUMBA_CACHE_DIR": cache},
                 check=True,
                 stdout=subprocess.PIPE,
@@ -73,12 +75,14 @@ def write_table() -> None:
             for kernel, spent in found["seconds"].items():
                 seconds.setdefault(kernel, round(spent, 1))
             print(f"{name}: {sum(runs[name].values())} kernels", flush=True)
-    table = {"runs": runs, "seconds": dict(sorted(seconds.items()))}
+    seconds = {**kernel_seconds(), **seconds} if names else seconds
+    listed = {kernel for run in runs.values() for kernel in run}
+    table = {"runs": runs, "seconds": {kernel: seconds[kernel] for kernel in sorted(listed)}}
     TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print(json.dumps(measured(sys.argv[1])))
+    if sys.argv[1:2] == ["--measure"]:
+        print(json.dumps(measured(sys.argv[2])))
     else:
-        write_table()
+        write_table(sys.argv[1:])
