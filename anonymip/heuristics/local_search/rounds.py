@@ -32,10 +32,11 @@ _NEIGHBOURS, _WINDOW_NEIGHBOURS = 10, 16
 _DONORS = 8
 #: Sweeps of moves before the neighbours are looked up again.
 _SWEEPS = 6
-#: Steps of the search for the classes of a window.
-_MAX_NODES = 20_000
+#: Steps of the search for the classes of a window: at first, since most is gained by the first
+#: ones, and when that gains little.
+_FEW_NODES, _MAX_NODES = 1_000, 20_000
 #: Sets of rows that a window with borrowed copies looks at.
-_MAX_SETS = 100_000
+_MAX_SETS = 20_000
 #: After a round that gains less than this share of the loss more is tried.
 _DULL = 1e-3
 #: Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
@@ -99,6 +100,7 @@ class _Rounds:
         self._budget = budget
         self._stopped: Stopped | None = None
         self._gains: list[float] = []
+        self._nodes = _FEW_NODES
         self._random = np.random.default_rng(seed)
         self._points = embedding(self.state.tables, self.state.rows)
         numbers = len(self.state.pool.sizes)
@@ -138,6 +140,11 @@ class _Rounds:
             self._gains.append(gain)
             if gain <= _DULL and not deep:
                 dull, idle, deep = 0, 0, True
+                continue
+            if gain <= _DULL and self._windows is not None and self._nodes < _MAX_NODES:
+                # All windows are looked at again, longer.
+                dull, idle, self._nodes = 0, 0, _MAX_NODES
+                self._windows.checked[:] = -1
                 continue
             dull = 0 if gain > _DULL else dull + 1
             idle = 0 if gain > LIMITS[self._settings.effort].idle else idle + 1
@@ -321,7 +328,7 @@ class _Rounds:
                     windows,
                     near,
                     self._settings.near,
-                    _MAX_NODES,
+                    self._nodes if first else _FEW_NODES,
                     cursor,
                     amount,
                 )
