@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,9 @@ def protect_age(record):
     """Four times the age, and the sex."""
     return 4 * record.spread["age"] + record.spread["sex"]
 '''
+
+#: What standard error gets only where the kernels of a command are not on disk yet.
+COMPILING = re.compile(r"^compiling .*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Shell:
         self.capsys.readouterr()
         code = run([str(argument) for argument in arguments])
         written = self.capsys.readouterr()
-        return Outcome(code, written.out, written.err)
+        return Outcome(code, written.out, COMPILING.sub("", written.err))
 
 
 @pytest.fixture

@@ -287,7 +287,8 @@ def test_built_in_names_win(run: Run, tmp_path: Path) -> None:
         place=place,
     )
     assert solved.returncode == 0
-    assert solved.stderr == ""
+    # Where its kernels are not on disk yet, it says that it compiles them.
+    assert all(line.startswith("compiling ") for line in solved.stderr.splitlines())
 
 
 def look_up(find: Callable[[str], Any], name: str) -> tuple[str, list[str]]:
