@@ -17,23 +17,35 @@ import pytest
 from anonymip import Freeform, Problem, census, publish, solve
 
 
-def test_warm_up_compiles_what_a_command_needs(
-    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def fresh(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, which has compiled nothing, with its own cache."""
+    return subprocess.run(
+        [sys.executable, "-m", "anonymip", *command],
+        env={
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(cache),
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+        },
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_warm_up_compiles_what_a_command_needs(tmp_path: Path) -> None:
     """One line of what is ready and where; a second time nothing is compiled."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    first = shell("warm-up", "ordered-cut", "--json", "done.json")
-    assert first.code == 0
-    (record,) = json.loads(shell.read("done.json"))
+    cache, written = tmp_path / "kernels", tmp_path / "done.json"
+    first = fresh(cache, "warm-up", "ordered-cut", "--json", str(written))
+    (record,) = json.loads(written.read_text(encoding="utf-8"))
     assert record["compiled"] >= 1
-    assert record["folder"] == str(tmp_path / "kernels")
-    assert f"{record['kernels']} kernels ready" in first.out
-    assert f"kept in {tmp_path / 'kernels'}" in first.out
-    assert any((tmp_path / "kernels").iterdir())
-    second = shell("warm-up", "ordered-cut", "--json", "-")
-    (again,) = json.loads(second.out)
+    assert record["folder"] == str(cache)
+    assert f"{record['kernels']} kernels ready" in first.stdout
+    assert f"kept in {cache}" in first.stdout
+    assert any(cache.iterdir())
+    second = fresh(cache, "warm-up", "ordered-cut", "--json", "-")
+    (again,) = json.loads(second.stdout)
     assert (again["compiled"], again["kernels"]) == (0, record["kernels"])
-    assert "kernels ready" in second.err
+    assert "kernels ready" in second.stderr
 
 
 def test_warm_up_refuses_what_it_does_not_know(shell: Any) -> None:
@@ -46,18 +58,7 @@ def test_warm_up_refuses_what_it_does_not_know(shell: Any) -> None:
 def test_a_pipe_reads_one_line_of_compilation(tmp_path: Path) -> None:
     """A comparison runs several methods and a bound: one line tells of the kernels of all."""
     command = ("compare", "census:40,3,1", "-k", "3", "--methods", "ordered-cut,hilbert")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, sys.path))
-    first, second = (
-        subprocess.run(
-            [sys.executable, "-m", "anonymip", *command],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        for _ in range(2)
-    )
+    first, second = fresh(tmp_path, *command), fresh(tmp_path, *command)
     told = r"compiling about \d+ kernels, once; about \d+ s\n"
     assert re.fullmatch(told, first.stderr), first.stderr
     assert second.stderr == ""
