@@ -253,7 +253,7 @@ def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], 
     if not problem.compiled.has_tables or problem.compiled.aggregate != "sum":
         return (_Choice("ring"), *exact), "rings take any objective"
     if n > _PART[effort] and problem.recoding != Freeform():
-        fits = n <= _WHOLE and n * n * problem.k <= 2 * _REASSIGNED[effort]
+        fits = n <= _WHOLE and n * n * problem.k <= _REASSIGNED[effort]
         return (_Choice("reassign" if fits else "ring"),), f"{n:,} records"
     # Parts shrink where k or the table is large, as long as each can hold two sets.
     room = int(_ASSIGNED[effort] / (n * problem.k))

@@ -106,6 +106,15 @@ def test_freeform_by_effort(n: int, k: int, effort: str, method: str, part: int 
     assert (choice.name, choice.options.get("part")) == (method, part)
 
 
+def test_reciprocal_covers_by_effort() -> None:
+    """They have no parts: the whole table is improved where that ends in time, else rings serve."""
+    problem = Problem(census(7_500, 3, seed=0), 5, Freeform(reciprocal=True))
+    picked = {effort: selection._pick(problem, effort)[0][0].name for effort in EFFORTS}
+    assert picked == {"quick": "ring", "normal": "ring", "thorough": "reassign"}
+    few = problem.replace(microdata=census(7_000, 3, seed=0))
+    assert selection._pick(few, "normal")[0][0].name == "reassign"
+
+
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform(), KConcealment()])
 def test_no_clock_decides_what_an_effort_finds(recoding: Recoding, effort: str) -> None:
