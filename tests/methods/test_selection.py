@@ -26,8 +26,17 @@ from anonymip.methods import selection
 from anonymip.methods.selection import auto
 from anonymip.models import model_size
 from anonymip.recodings import Recoding
+from anonymip.runtime.budget import Budget
+from anonymip.warm_up import run_for_kernels
 from tests.brute_force import Column
 from tests.random_problems import FALLING, LOSSES, Case
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """Compile what the time limits of these tests leave no time for."""
+    for name in ("reassign", "freeform-mip"):
+        run_for_kernels(name, Budget())
 
 
 def line(n: int, loss: str = "gcp") -> Problem:
