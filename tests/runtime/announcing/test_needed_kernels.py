@@ -69,7 +69,17 @@ def test_the_table_knows_the_usual_runs() -> None:
     assert kernels <= set(needed.kernel_seconds())
 
 
-@pytest.mark.parametrize("run", ["bound", "greedy-search", "local-search", "split-carry", "forest"])
+@pytest.mark.parametrize(
+    "run",
+    [
+        "bound",
+        "greedy-search",
+        *(
+            pytest.param(name, marks=pytest.mark.thorough)
+            for name in ("local-search", "split-carry", "forest")
+        ),
+    ],
+)
 def test_the_table_is_true(run: str) -> None:
     """What a run asks for is about what the table says: at most a fifth, or two, beside it.
 
