@@ -1,4 +1,7 @@
-"""What was found: a checked assignment, its recomputed loss, and a bound."""
+"""What was found: a checked assignment, its recomputed loss, and a bound.
+
+One file, since a bound counts only beside the solution whose gap it closes.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes, Cover, Description
+from anonymip.certificates import DualProof
 from anonymip.errors import AnonymipError
 from anonymip.objectives import GCP
 from anonymip.objectives.kernels.effects import effects_of_cells
@@ -40,6 +44,8 @@ class Bound:
         or ``"argument"`` (a theorem and plain arithmetic).
     seconds
         Spent on it.
+    duals
+        What a certificate proves it by; None where there are none. Not compared.
 
     Raises
     ------
@@ -51,6 +57,7 @@ class Bound:
     method: str
     proof: str
     seconds: float = 0.0
+    duals: DualProof | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.value):

@@ -52,7 +52,7 @@ ROOMS = (
     ("objectives",),
     ("recodings",),
     ("problem", "problem_rules"),
-    ("optimality",),
+    ("optimality", "certificates"),
     ("solution",),
     ("orders",),
     ("enumeration",),
