@@ -1,0 +1,1 @@
+"""Column generation: releases proven optimal, or bounded, by columns priced under duals."""
