@@ -1,0 +1,166 @@
+"""What pricing is asked and answers, and the pricing of columns that are all listed.
+
+Listed are the columns of problems that the set search does not know: losses without tables,
+limits, diversity. These are few records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.enumeration import enumerate_sets
+from anonymip.errors import InputError
+from anonymip.exact.column_generation.columns import Columns
+from anonymip.exact.column_generation.conditions import ColumnRules
+from anonymip.exact.column_generation.cuts import RankOneCut, coefficients
+from anonymip.exact.column_generation.multipliers import Multipliers
+from anonymip.runtime.budget import Budget
+
+#: Columns that are listed at most.
+_MOST_LISTED = 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Columns of low reduced cost.
+
+    Parameters
+    ----------
+    columns
+        The columns found.
+    reduced
+        (c,) their reduced costs.
+    least
+        (t,) lower bounds on the reduced costs of the columns of each root, at most the limit that
+        was asked for; -inf where the search was cut off. None where they were not asked for.
+    complete
+        Whether nothing was cut off.
+    nodes
+        Partial sets looked at.
+    """
+
+    columns: Columns
+    reduced: NDArray[np.float64]
+    least: NDArray[np.float64] | None
+    complete: bool
+    nodes: int
+
+
+class Prices(Protocol):
+    """The pricing of columns under duals and cuts."""
+
+    def best(
+        self,
+        multipliers: Multipliers,
+        cuts: list[RankOneCut],
+        *,
+        below: float,
+        max_nodes: int | None,
+        budget: Budget,
+    ) -> Priced:
+        """Return for each root and size the column of least reduced cost, if below a limit."""
+        ...
+
+    def all_below(
+        self,
+        multipliers: Multipliers,
+        cuts: list[RankOneCut],
+        threshold: float,
+        *,
+        max_columns: int,
+        budget: Budget,
+    ) -> Priced:
+        """Return all columns whose reduced cost is below a threshold."""
+        ...
+
+
+class ListedColumns:
+    """The pricing of columns that are all in memory.
+
+    Parameters
+    ----------
+    rules
+        Which columns.
+    budget
+        Of the listing.
+
+    Raises
+    ------
+    InputError
+        If there are too many columns.
+    """
+
+    def __init__(self, rules: ColumnRules, budget: Budget) -> None:
+        sets = enumerate_sets(
+            rules.problem, max_size=rules.largest, max_sets=_MOST_LISTED, budget=budget
+        )
+        self.stopped = None if sets.complete else budget.stop_reason()
+        if not sets.complete and self.stopped is None:
+            raise InputError(
+                f"column-generation lists the possible sets of records of this problem, and there "
+                f"are more than {_MOST_LISTED:,}",
+                remedy="Use a loss with tables without limits and diversity, fewer records, or a "
+                "heuristic",
+            )
+        members = np.repeat(sets.types, sets.counts).astype(np.int32)
+        starts = np.concatenate([[0], np.cumsum(sets.sizes)])
+        costs = sets.losses / rules.smallest if rules.freeform else sets.losses
+        self.rules, self.columns = rules, Columns(starts, members, costs)
+        self._incidence = self.columns.incidence(rules.types)
+        self._sizes = self.columns.sizes
+
+    def best(
+        self,
+        multipliers: Multipliers,
+        cuts: list[RankOneCut],
+        *,
+        below: float,
+        max_nodes: int | None,
+        budget: Budget,
+    ) -> Priced:
+        """Return for each root and size the column of least reduced cost, if below a limit."""
+        reduced = self._reduced(multipliers, cuts)
+        roots = self._roots(multipliers.duals)
+        least = np.full(self.rules.types, below)
+        np.minimum.at(least, roots, reduced)
+        order = np.lexsort((reduced, self._sizes, roots))
+        new = np.ones(len(order), np.bool_)
+        new[1:] = np.diff(roots[order]) + np.abs(np.diff(self._sizes[order])) > 0
+        chosen = np.zeros(len(order), np.bool_)
+        chosen[order[new]] = True
+        chosen &= reduced < below
+        return Priced(self.columns.only(chosen), reduced[chosen], least, True, len(reduced))
+
+    def all_below(
+        self,
+        multipliers: Multipliers,
+        cuts: list[RankOneCut],
+        threshold: float,
+        *,
+        max_columns: int,
+        budget: Budget,
+    ) -> Priced:
+        """Return all columns whose reduced cost is below a threshold."""
+        reduced = self._reduced(multipliers, cuts)
+        chosen = reduced < threshold
+        complete = int(chosen.sum()) <= max_columns
+        return Priced(self.columns.only(chosen), reduced[chosen], None, complete, len(reduced))
+
+    def _reduced(self, multipliers: Multipliers, cuts: list[RankOneCut]) -> NDArray[np.float64]:
+        reduced = self.columns.costs - self._incidence.T @ multipliers.duals + multipliers.count
+        if cuts:
+            reduced = reduced + coefficients(cuts, self._incidence.T) @ multipliers.cuts
+        return np.asarray(reduced, np.float64)
+
+    def _roots(self, duals: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return (c,) of each column the member of the largest dual."""
+        rank = np.empty(len(duals), np.int64)
+        order = np.argsort(-duals, kind="stable")
+        rank[order] = np.arange(len(duals))
+        if not len(self.columns):
+            return np.empty(0, np.int64)
+        return order[np.minimum.reduceat(rank[self.columns.types], self.columns.starts[:-1])]

@@ -1,0 +1,104 @@
+"""The rounds of column generation end at the linear program over all columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csc_array, hstack, identity, vstack
+
+from anonymip import Problem, census
+from anonymip.exact.column_generation.columns import Columns, KnownColumns
+from anonymip.exact.column_generation.conditions import ColumnRules, column_rules
+from anonymip.exact.column_generation.loop import solve_relaxation
+from anonymip.exact.column_generation.master import Master
+from anonymip.exact.column_generation.multipliers import Multipliers, repaired
+from anonymip.exact.column_generation.prices import ListedColumns
+from anonymip.recodings import EquivalenceClasses, Freeform
+from anonymip.runtime.budget import Budget
+from anonymip.solvers.linear_programs import solve_linear_program
+from tests.random_problems import LOSSES, cases
+
+#: Losses that classes and covers take.
+MONOTONE = [name for name in LOSSES if name != "leaning"]
+
+
+def full_program(rules: ColumnRules, columns: Columns) -> float | None:
+    """Return the value of the linear program over all columns; None if it has no point."""
+    matrix = columns.incidence(rules.types)
+    costs, lower, upper = columns.costs, rules.sides, rules.sides
+    if np.isfinite(rules.price):
+        matrix = csc_array(hstack([matrix, identity(rules.types)]))
+        costs = np.append(costs, np.full(rules.types, rules.price))
+    if rules.counted:
+        counted = np.arange(len(costs)) < len(columns)
+        matrix = csc_array(vstack([matrix, csc_array(counted[None, :].astype(np.float64))]))
+        lower, upper = np.append(lower, -np.inf), np.append(upper, float(rules.most))
+    found = solve_linear_program(costs, matrix, lower, upper)
+    return None if found is None else found.value
+
+
+def assert_ends_at_the_full_program(problem: Problem) -> None:
+    """Assert that rounds end at its value, with a bound next to it."""
+    rules = column_rules(problem)
+    listed = ListedColumns(rules, Budget())
+    value = full_program(rules, listed.columns)
+    unit = float(np.abs(listed.columns.costs).max(initial=0.0)) or 1.0
+    relaxed = solve_relaxation(Master(rules, unit), listed, Budget())
+    assert relaxed.point is not None
+    assert relaxed.point.feasible == (value is not None)
+    if value is None:
+        return
+    assert relaxed.solved
+    assert relaxed.point.value == pytest.approx(value, rel=1e-7, abs=1e-7 * unit)
+    assert relaxed.centre is not None
+    assert relaxed.centre.bound <= value + 1e-9 * abs(value)
+    assert relaxed.centre.bound == pytest.approx(value, rel=1e-6, abs=1e-6 * unit)
+
+
+@settings(max_examples=60)
+@given(case=cases(largest=8, losses=MONOTONE), freeform=st.booleans())
+def test_equals_the_linear_program_over_all_columns(case: object, freeform: bool) -> None:
+    """Classes with and without suppression, and covers, of all kinds of columns."""
+    problem = case.problem()  # type: ignore[attr-defined]
+    if freeform:
+        assume(not problem.recoding.suppression)
+        problem = problem.replace(recoding=Freeform())
+    assume(problem.compiled.monotone)
+    assert_ends_at_the_full_program(problem)
+
+
+@pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
+@pytest.mark.parametrize(("n", "k"), [(14, 3), (11, 4)])
+def test_every_round_proves_a_bound(
+    recoding: EquivalenceClasses | Freeform, n: int, k: int
+) -> None:
+    """Whatever duals are asked for, what they are repaired to is feasible and bounds the value."""
+    rules = column_rules(Problem(census(n, 4, 1), k, recoding))
+    listed = ListedColumns(rules, Budget())
+    value = full_program(rules, listed.columns)
+    assert value is not None
+    rng = np.random.default_rng(0)
+    for spread in (0.0, 0.2, 1.0):
+        duals = value / rules.sides.sum() * (1 + spread * rng.standard_normal(rules.types))
+        asked = Multipliers(duals, np.empty(0), 0.1 * rules.counted)
+        priced = listed.best(asked, [], below=0.0, max_nodes=None, budget=Budget())
+        assert priced.least is not None
+        centre = repaired(rules, asked, np.empty(0), priced.least)
+        assert centre.bound <= value
+        feasible = centre.multipliers
+        reduced = listed.columns.reduced_costs(feasible.duals) + feasible.count
+        assert reduced.min() >= -1e-12
+        assert centre.bound >= (rules.sides @ feasible.duals - rules.most * feasible.count) - 1e-9
+
+
+def test_a_column_is_known_once() -> None:
+    """A multiset that comes again is no new column."""
+    known = KnownColumns()
+    columns = Columns(np.array([0, 2, 4]), np.array([0, 0, 0, 1], np.int32), np.array([1.0, 2.0]))
+    assert len(known.add(columns)) == 2
+    assert len(known.add(columns.only(np.array([False, True])))) == 0
+    assert len(known.all()) == 2
+    assert known.place(np.array([0, 1], np.int32)) == 1
+    assert columns.incidence(2).toarray().tolist() == [[2, 1], [0, 1]]
