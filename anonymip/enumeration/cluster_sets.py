@@ -155,7 +155,7 @@ def gather_sets(
         Handed on.
     """
     if exact:
-        losses = _exact_losses(problem, representatives(rows, members, sizes), sizes)
+        losses = exact_losses(problem, representatives(rows, members, sizes), sizes)
     begins = np.cumsum(sizes) - sizes
     dual_sum = np.add.reduceat(rows.duals[members], begins) if len(sizes) else np.empty(0)
     reduced = losses - dual_sum
@@ -180,9 +180,20 @@ def gather_sets(
     )
 
 
-def _exact_losses(
+def exact_losses(
     problem: Problem, records: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> NDArray[np.float64]:
+    """Return (c,) losses of sets as classes, by the objective's own function.
+
+    Parameters
+    ----------
+    problem
+        Gives the loss.
+    records
+        Members of all sets, set by set.
+    sizes
+        (c,) members of each set.
+    """
     losses = np.empty(len(sizes))
     begins = np.cumsum(sizes) - sizes
     for size in np.unique(sizes):

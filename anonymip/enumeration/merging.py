@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
 
 
@@ -52,6 +53,26 @@ class MergedRows:
         return types
 
 
+def row_types(problem: Problem) -> RowTypes:
+    """Return the records that are alike to loss, limits and diversity, by their first ones.
+
+    Under losses of the members tier, which may look at more than the attributes, none are.
+    """
+    n = problem.n
+    if problem.compiled.tier == "members":
+        return RowTypes(np.arange(n), np.arange(n), np.ones(n, np.int64))
+    columns = [problem.microdata.row_types(_columns(problem)).inverse]
+    if problem.diversity is not None:
+        columns += list(problem.microdata.sensitive_codes.T.astype(np.int64))
+    stacked = np.stack(columns, axis=1)
+    _, first, inverse = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+    by_first = np.argsort(first)
+    rank = np.empty(len(first), np.int64)
+    rank[by_first] = np.arange(len(first))
+    types = rank[inverse.ravel()]
+    return RowTypes(first[by_first], types, np.bincount(types))
+
+
 def merge_rows(problem: Problem, duals: NDArray[np.float64], *, merge: bool) -> MergedRows:
     """Merge records that have one dual value and are alike to loss, limits and diversity.
 
@@ -65,16 +86,11 @@ def merge_rows(problem: Problem, duals: NDArray[np.float64], *, merge: bool) -> 
         Whether to merge at all. Losses of the members tier may look at more than the attributes,
         so there nothing is merged in any case.
     """
-    n = problem.n
+    inverse = np.arange(problem.n)
     if merge and problem.compiled.tier != "members":
-        columns = [problem.microdata.row_types(_columns(problem)).inverse]
-        columns.append(np.unique(duals, return_inverse=True)[1].ravel())
-        if problem.diversity is not None:
-            columns += list(problem.microdata.sensitive_codes.T.astype(np.int64))
+        columns = [row_types(problem).inverse, np.unique(duals, return_inverse=True)[1].ravel()]
         _, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
         inverse = inverse.ravel()
-    else:
-        inverse = np.arange(n)
     # Highest duals first; of equal ones the one whose first record comes first.
     _, first = np.unique(inverse, return_index=True)
     by_dual = np.lexsort((first, -duals[first]))

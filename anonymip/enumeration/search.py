@@ -20,7 +20,12 @@ from anonymip.enumeration.depth_first import (
     search_sets,
 )
 from anonymip.enumeration.merging import MergedRows, merge_rows
-from anonymip.enumeration.search_inputs import capped_tables, search_rows, search_rules
+from anonymip.enumeration.search_inputs import (
+    capped_tables,
+    loss_scale,
+    search_rows,
+    search_rules,
+)
 from anonymip.enumeration.search_state import (
     Followers,
     SetsFound,
@@ -159,17 +164,7 @@ def _slack(problem: Problem, duals: NDArray[np.float64], threshold: float, large
     """Return how far the search's own sums may be off."""
     scale = float(np.abs(duals).max()) + (abs(threshold) if math.isfinite(threshold) else 0.0)
     if problem.compiled.has_tables:
-        tables, microdata = problem.compiled.tables, problem.microdata
-        values = microdata.values[:, tables.range_columns] - tables.range_origin
-        slopes = np.abs(tables.range_low + tables.range_high)
-        scale += abs(tables.constant) + float((np.abs(values).max(axis=0) * slopes).sum())
-        scale += float((np.ptp(values, axis=0) * np.abs(tables.range_high)).sum())
-        for s, start in enumerate(tables.set_start):
-            losses = tables.set_losses[start : start + tables.set_sizes[s] + 1]
-            scale += float(np.abs(losses).max())
-        for p, start in enumerate(tables.pair_start):
-            losses = tables.pair_losses[start : start + tables.pair_sizes[p] ** 2]
-            scale += float(np.abs(losses).max())
+        scale += loss_scale(problem)
     return LOSS_RELATIVE * largest * scale
 
 

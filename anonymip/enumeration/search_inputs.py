@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.enumeration.merging import MergedRows
 from anonymip.enumeration.search_state import SearchRows, SearchRules
+from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.kernels.growing_sets import term_rows
 from anonymip.objectives.language.tables import LossTables
@@ -57,13 +59,27 @@ def search_rows(problem: Problem, merged: MergedRows, tables: LossTables) -> Sea
     tables
         Those of :func:`capped_tables`.
     """
-    first = merged.first
+    return _rows(problem, merged.first, merged.counts, merged.duals, tables)
+
+
+def type_rows(problem: Problem, types: RowTypes, tables: LossTables) -> SearchRows:
+    """Return the same for row types without duals, which are to be filled in."""
+    return _rows(problem, types.first, types.counts, np.zeros(len(types.first)), tables)
+
+
+def _rows(
+    problem: Problem,
+    first: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    duals: NDArray[np.float64],
+    tables: LossTables,
+) -> SearchRows:
     diversity = diversity_rule(problem.diversity, problem.microdata).of_rows(first)
     conflicting = np.zeros((0, 0), np.bool_)
     if problem.limits:
         conflicting = conflicts(problem.microdata, problem.limits, first)
     terms = term_rows(kernel_rows(problem.microdata, tables, first))
-    return SearchRows(merged.duals, merged.counts, terms, diversity, conflicting)
+    return SearchRows(duals, counts, terms, diversity, conflicting)
 
 
 def search_rules(problem: Problem, largest: int, *, pruned: bool) -> SearchRules:
@@ -79,3 +95,19 @@ def search_rules(problem: Problem, largest: int, *, pruned: bool) -> SearchRules
         Whether partial sets are cut off by the loss, which must be monotone.
     """
     return SearchRules(problem.k, largest, pruned, problem.compiled.aggregate == "sum")
+
+
+def loss_scale(problem: Problem) -> float:
+    """Return how large the terms are that add up to the loss of a record; tables only."""
+    tables, microdata = problem.compiled.tables, problem.microdata
+    values = microdata.values[:, tables.range_columns] - tables.range_origin
+    slopes = np.abs(tables.range_low + tables.range_high)
+    scale = abs(tables.constant) + float((np.abs(values).max(axis=0) * slopes).sum())
+    scale += float((np.ptp(values, axis=0) * np.abs(tables.range_high)).sum())
+    for s, start in enumerate(tables.set_start):
+        losses = tables.set_losses[start : start + tables.set_sizes[s] + 1]
+        scale += float(np.abs(losses).max())
+    for p, start in enumerate(tables.pair_start):
+        losses = tables.pair_losses[start : start + tables.pair_sizes[p] ** 2]
+        scale += float(np.abs(losses).max())
+    return scale

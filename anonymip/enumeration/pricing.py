@@ -1,0 +1,319 @@
+"""Pricing: the columns of least reduced cost under duals, for column generation and bounds.
+
+A column is a multiset of row types that may share a class, or that a record may be published with.
+Under duals of the rows and of rank-1 cuts its reduced cost is its cost, less the duals of its rows,
+plus those of the cuts that it pays. Each column has a root: of its types the one with the highest
+dual, the first one among equals. Duals bound the loss of all releases where no column of any root
+has a negative reduced cost; :attr:`PricedColumns.least` says how far each root is from that.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anonymip.enumeration.cluster_sets import exact_losses
+from anonymip.enumeration.cut_duals import CutDuals, cuts_of_rows, cuts_paid
+from anonymip.enumeration.merging import row_types
+from anonymip.enumeration.priced_columns import PricedColumns, dual_sums, sorted_members
+from anonymip.enumeration.rooted_run import UNLIMITED, RootedRun
+from anonymip.enumeration.rooted_state import RootedRules, Roots
+from anonymip.enumeration.search_inputs import capped_tables, loss_scale, type_rows
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.instances.microdata import RowTypes
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
+
+__all__ = ["CutDuals", "PricedColumns", "Pricing"]
+
+
+class Pricing:
+    """The search for columns of a problem.
+
+    Parameters
+    ----------
+    problem
+        Gives table, loss, limits and diversity.
+    smallest, largest
+        Fewest and most rows of a column.
+    weight
+        What a column of s rows costs: ``"size"``, s times the loss of one of its records, as a
+        class does; ``"one"``, that loss once.
+
+    Attributes
+    ----------
+    types
+        The row types: records that are alike to loss, limits and diversity.
+
+    Raises
+    ------
+    InputError
+        If the sizes are out of range, or the weight is unknown.
+    UnsupportedObjective
+        If the loss has no tables, is not monotone, or is no sum over the records.
+    """
+
+    def __init__(self, problem: Problem, *, smallest: int, largest: int, weight: str) -> None:
+        if not 2 <= smallest <= largest <= problem.n:
+            raise InputError(
+                f"columns of {smallest} to {largest} rows are asked for, of {problem.n} records",
+                remedy="Give 2 <= smallest <= largest <= n",
+            )
+        if weight not in ("size", "one"):
+            raise InputError(f"weight is {weight!r}", remedy="Give 'size' or 'one'")
+        _refuse_unfit(problem)
+        self.problem, self.smallest, self.largest, self.weight = problem, smallest, largest, weight
+        self.types: RowTypes = row_types(problem)
+        tables = capped_tables(problem)
+        self._run = RootedRun(tables, type_rows(problem, self.types, tables), largest)
+        self._scale = loss_scale(problem) * (largest if weight == "size" else 1)
+
+    def best(
+        self,
+        duals: ArrayLike,
+        cuts: CutDuals | None = None,
+        *,
+        below: float = 0.0,
+        per_root: int = 1,
+        max_nodes: int | None = None,
+        roots: ArrayLike | None = None,
+        budget: Budget | None = None,
+    ) -> PricedColumns:
+        """Return the best columns of each root and size whose reduced cost is below a number.
+
+        Parameters
+        ----------
+        duals
+            (t,) dual of a row of each type.
+        cuts
+            Rank-1 cuts with their duals.
+        below
+            Reduced costs from here on are not wanted.
+        per_root
+            Most columns of each root and size.
+        max_nodes
+            Partial sets looked at for a root and a size at which to go on to the next.
+        roots
+            Types whose columns are looked for; None means all.
+        budget
+            Ends the search.
+        """
+        given, order = self._ranked(duals)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        asked = np.arange(len(order)) if roots is None else self._known(roots)
+        at = _roots(asked, rank[asked], np.full(len(asked), len(order)), order, below)
+        return self._search(
+            given, cuts, at, below, keep=per_root, nodes_a_size=max_nodes, budget=budget
+        )
+
+    def all_below(
+        self,
+        duals: ArrayLike,
+        threshold: float,
+        cuts: CutDuals | None = None,
+        *,
+        max_columns: int,
+        max_nodes: int | None = None,
+        budget: Budget | None = None,
+    ) -> PricedColumns:
+        """Return all columns whose reduced cost is below a threshold.
+
+        Parameters
+        ----------
+        duals, cuts
+            As for :meth:`best`.
+        threshold
+            Reduced costs from here on are not wanted.
+        max_columns
+            Columns that end the search when there are more.
+        max_nodes
+            Partial sets that end the search.
+        budget
+            Ends the search.
+        """
+        given, order = self._ranked(duals)
+        # What rounding lifts above the threshold comes in, and is judged by its cost.
+        below = threshold + self._rounding(given, cuts)
+        ends = np.full(len(order), len(order))
+        at = _roots(order, np.arange(len(order)), ends, order, below)
+        return self._search(
+            given,
+            cuts,
+            at,
+            threshold,
+            max_columns=max_columns,
+            max_nodes=max_nodes,
+            budget=budget,
+        )
+
+    def containing(
+        self,
+        duals: ArrayLike,
+        types: ArrayLike,
+        near: tuple[ArrayLike, ArrayLike] | None = None,
+        cuts: CutDuals | None = None,
+        *,
+        below: ArrayLike = math.inf,
+        max_nodes: int | None = None,
+        budget: Budget | None = None,
+    ) -> PricedColumns:
+        """Return, for given types, the best column that holds each, whatever the others' duals.
+
+        Parameters
+        ----------
+        duals, cuts, budget
+            As for :meth:`best`.
+        types
+            (r,) the given types.
+        near
+            Starts (r + 1,) and types: what columns may hold beside each given type, itself
+            included where it has several rows; None means all types.
+        below
+            Reduced costs from here on are not wanted; one number, or one for each given type.
+        max_nodes
+            Partial sets looked at for a type and a size at which to go on to the next.
+
+        Returns
+        -------
+        PricedColumns
+            With (r,) `least` for the given types. Of each, columns of falling reduced costs may be
+            found, one for each size at most: the last one is the best.
+        """
+        given, order = self._ranked(duals)
+        asked = self._known(types)
+        if near is None:
+            begin, end = np.zeros(len(asked), np.int64), np.full(len(asked), len(order))
+        else:
+            starts, order = np.asarray(near[0], np.int64), self._known(near[1])
+            begin, end = starts[:-1], starts[1:]
+            whose = np.repeat(np.arange(len(asked)), np.diff(starts))
+            order = order[np.lexsort((-given[order], whose))]
+        at = _roots(asked, begin, end, order, below)
+        return self._search(
+            given, cuts, at, math.inf, keep=1, nodes_a_size=max_nodes, improving=True, budget=budget
+        )
+
+    def _ranked(self, duals: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the duals and the types by falling duals."""
+        given = np.array(duals, np.float64)
+        t = len(self.types.first)
+        if given.shape != (t,) or not np.isfinite(given).all():
+            raise InputError(
+                f"duals are no {t} finite numbers", remedy="Give one number a row type"
+            )
+        return given, np.argsort(-given, kind="stable")
+
+    def _known(self, types: ArrayLike) -> NDArray[np.int64]:
+        given, t = np.asarray(types, np.int64).ravel(), len(self.types.first)
+        if len(given) and not 0 <= given.min() <= given.max() < t:
+            raise InputError("a row type is out of range", remedy=f"Give numbers from 0 to {t - 1}")
+        return given
+
+    def _rounding(self, duals: NDArray[np.float64], cuts: CutDuals | None) -> float:
+        """Return how far the reduced costs of the kernel may be off."""
+        highest = float(np.abs(duals).max())
+        if cuts is not None:
+            highest += float(np.abs(cuts.duals).sum())
+        return SEARCH_ROUNDING * self._scale + DUAL_ROUNDING * self.largest * highest
+
+    def _search(
+        self,
+        duals: NDArray[np.float64],
+        cuts: CutDuals | None,
+        roots: Roots,
+        threshold: float,
+        *,
+        keep: int = UNLIMITED,
+        nodes_a_size: int | None = None,
+        improving: bool = False,
+        max_columns: int = UNLIMITED,
+        max_nodes: int | None = None,
+        budget: Budget | None,
+    ) -> PricedColumns:
+        """Search, and return the columns whose reduced cost is below the threshold."""
+        run, summed = self._run, self.weight == "size"
+        run.rows.duals[:] = duals
+        run.search(
+            cuts_of_rows(len(duals), cuts),
+            RootedRules(
+                self.smallest,
+                self.largest,
+                True,
+                summed,
+                max(1, int(keep)),
+                UNLIMITED if nodes_a_size is None else int(nodes_a_size),
+                improving,
+            ),
+            roots,
+            budget or Budget(),
+            max_columns=max_columns,
+            max_nodes=UNLIMITED if max_nodes is None else int(max_nodes),
+        )
+        count, filled = run.found.held.tolist()
+        sizes = run.found.sizes[:count].copy()
+        members = sorted_members(run.found.members[:filled], sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        costs = exact_losses(self.problem, self.types.first[members], sizes)
+        if not summed:
+            costs /= sizes
+        reduced = costs - dual_sums(duals[members], starts)
+        if cuts is not None:
+            reduced += cuts_paid(cuts, members, starts, len(duals))
+        kept = np.flatnonzero(reduced < threshold)
+        complete = run.complete and len(kept) <= max_columns
+        kept = kept[:max_columns]
+        lengths = sizes[kept]
+        ends = np.cumsum(lengths)
+        places = np.repeat(starts[kept] - ends + lengths, lengths) + np.arange(lengths.sum())
+        return PricedColumns(
+            np.concatenate([[0], ends]).astype(np.int64),
+            members[places],
+            costs[kept],
+            reduced[kept],
+            roots.least - self._rounding(duals, cuts),
+            complete,
+            run.nodes,
+        )
+
+
+def _roots(
+    types: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    near: NDArray[np.int64],
+    below: ArrayLike,
+) -> Roots:
+    """Return where to search, and what is wanted there."""
+    limits = np.broadcast_to(np.asarray(below, np.float64), types.shape).copy()
+    if np.isnan(limits).any():
+        raise InputError("below is NaN", remedy="Give a number")
+    least = np.full(len(types), -math.inf)
+    whole = np.int64
+    return Roots(
+        np.ascontiguousarray(types, whole),
+        np.ascontiguousarray(begin, whole),
+        np.ascontiguousarray(end, whole),
+        np.ascontiguousarray(near, whole),
+        limits,
+        least,
+    )
+
+
+def _refuse_unfit(problem: Problem) -> None:
+    compiled = problem.compiled
+    _ = compiled.tables  # refuses losses without tables
+    if not compiled.monotone:
+        raise UnsupportedObjective(
+            f"pricing needs a monotone objective, and {compiled.name!r} is not known to be one: "
+            f"{compiled.obstacle}",
+            remedy="Use an objective that never falls when a cell covers more",
+        )
+    if compiled.aggregate != "sum":
+        raise UnsupportedObjective(
+            f"pricing needs a sum over the records, and {compiled.name!r} is their largest loss",
+            remedy="Use an objective that is summed over the records",
+        )

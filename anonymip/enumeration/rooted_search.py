@@ -1,0 +1,370 @@
+"""Depth-first search for the columns of least reduced cost: root by root, size by size.
+
+A column is a multiset S of s row types that holds a root. With a monotone record loss c, duals d
+and a partial set P that x joins, every column S of s rows that contains both has a reduced cost of
+at least s c(P + x) - d(P + x) - (the s - |P| - 1 highest duals of the other rows that may join),
+and more by the duals of the cuts that P + x alone pays.
+
+What may join P is sorted by c(P + x). A branch fixes which type is the *furthest* one that joins:
+only nearer ones stay, and copies of it, so that each multiset is met once and few rows are left
+where the loss is still small. Of the cuts only what x itself adds is counted: what several rows add
+is not the sum of what each adds alone. Limits are infinite losses and types in conflict.
+
+A call can be gone on from, so that the caller may make room or give up.
+"""
+
+from __future__ import annotations
+
+from anonymip.enumeration.joining_rows import (
+    bound_branches,
+    keep_promising,
+    list_top,
+    multiple_of,
+    sort_by_loss,
+)
+from anonymip.enumeration.rooted_state import (
+    DEPTH,
+    FIRST,
+    FIRST_MEMBER,
+    ROOT,
+    SIZE,
+    ColumnsFound,
+    CutsOfRows,
+    RootedFollowers,
+    RootedPath,
+    RootedRules,
+    Roots,
+)
+from anonymip.enumeration.search_state import SearchRows
+from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
+from anonymip.objectives.language.tables import LossTables
+from anonymip.recodings.rules.diversity_counts import (
+    count_in,
+    may_be_diverse,
+    start_counts,
+    take_back,
+)
+from anonymip.runtime.kernels import kernel
+
+#: What a call ends with: all roots were searched; there may be no room for the columns found next,
+#: or for what follows the next partial set; no more nodes are allowed. A call may follow all but
+#: the first.
+COMPLETE, FULL, CRAMPED, OUT_OF_NODES = 0, 1, 2, 3
+
+
+@kernel
+def search_columns(
+    tables: LossTables,
+    rows: SearchRows,
+    cuts: CutsOfRows,
+    rules: RootedRules,
+    roots: Roots,
+    path: RootedPath,
+    followers: RootedFollowers,
+    found: ColumnsFound,
+    max_nodes: int,
+) -> int:
+    """Go on with a search and return what it ends with.
+
+    Parameters
+    ----------
+    tables, rows, cuts, rules, roots, path
+        Of more values than a limit allows the loss is infinite. Of the duals of `rows` the highest
+        need not come first. A search begins with place (0, -1, rules.largest) and no nodes.
+    followers, found
+        Room; `found` gets the columns. The first call needs room for twice as many followers as
+        there are types.
+    max_nodes
+        Partial sets looked at, of all calls, at which to end.
+
+    Notes
+    -----
+    Complexity: O(m) time for each type that may join a partial set looked at.
+    """
+    place = path.place
+    while True:
+        depth = place[DEPTH]
+        if depth == 0 and place[SIZE] == rules.largest:
+            if place[ROOT] >= 0:
+                _take_out(rows, cuts, path, roots.types[place[ROOT]])
+            if place[ROOT] + 1 == len(roots.types):
+                return COMPLETE
+            place[ROOT] += 1
+            place[SIZE] = rules.smallest - 1
+            _enter_root(tables, rows, cuts, rules, roots, path, followers)
+        # Back to the last partial set that something may still join.
+        if depth > 0 and path.at[depth] == path.end[depth]:
+            _leave(rows, cuts, path)
+            continue
+        # Of the root alone nothing is the furthest: all may follow that could join it.
+        size = place[SIZE] + 1 if depth == 0 else place[SIZE]
+        last = path.end[0] - 1 if depth == 0 else path.at[depth]
+        begin = path.end[depth - 1] if depth > 0 else 0
+        if depth > 0 and not followers.bounds[last] < path.cutoff[0]:
+            path.at[depth] += 1
+            continue
+        # The next call meets this row again unless there is room for all that it brings about.
+        listed = last + 1 - begin
+        if depth + 2 == size and not _has_room(found, rules, path, size, listed):
+            return FULL
+        if path.end[depth] + listed > len(followers.rows):
+            return CRAMPED
+        if path.nodes[0] >= max_nodes:
+            return OUT_OF_NODES
+        if depth == 0:
+            place[SIZE] = size
+            place[FIRST], place[FIRST_MEMBER] = found.held[0], found.held[1]
+            path.nodes[1], path.cutoff[0] = 0, _first_cutoff(rules, roots, path)
+        elif path.nodes[1] >= rules.nodes_a_size:
+            _give_up(rows, cuts, roots, path, followers)
+            continue
+        else:
+            path.at[depth] += 1
+            path.losses[depth + 1] = followers.losses[last]
+            path.penalties[depth + 1] = path.penalties[depth] + followers.penalties[last]
+            _enter(rows, cuts, path, followers.rows[last], depth)
+        place[DEPTH] = depth + 1
+        path.nodes[0] += 1
+        path.nodes[1] += 1
+        _expand(tables, rows, cuts, rules, roots, path, followers, found, begin, last)
+
+
+@kernel
+def _enter_root(
+    tables: LossTables,
+    rows: SearchRows,
+    cuts: CutsOfRows,
+    rules: RootedRules,
+    roots: Roots,
+    path: RootedPath,
+    followers: RootedFollowers,
+) -> None:
+    """Let the set be the root alone, and list what may join it in a column of any size."""
+    number = path.place[ROOT]
+    root, below = roots.types[number], roots.below[number]
+    roots.least[number] = below
+    start_counts(path.counts)
+    empty_set(path.sets, 0)
+    types, losses, duals = followers.rows, followers.losses, rows.duals
+    types[0] = root
+    losses_with(tables, rows.terms, path.sets, 0, types, 0, 1, losses)
+    path.losses[1] = losses[0]
+    path.duals[0] = path.penalties[0] = 0.0
+    path.penalties[1] = _penalty(cuts, root)
+    _enter(rows, cuts, path, root, 0)
+    listed, conflicting = 0, len(rows.conflicts) > 0
+    for at in range(roots.begin[number], roots.end[number]):
+        row = roots.near[at]
+        if rows.copies[row] > path.used[row] and not (conflicting and rows.conflicts[root, row]):
+            types[listed] = row
+            listed += 1
+    if not rules.pruned:
+        losses_with(tables, rows.terms, path.sets, 1, types, 0, listed, losses)
+        path.end[0] = listed
+        return
+    # The highest duals come first: behind a row that no size can afford, all are such.
+    list_top(rows, path, types, 0, listed, rules.largest - 1)
+    kept = 0
+    while kept < listed and _is_affordable(rules, path, path.losses[1], duals[types[kept]], below):
+        kept += 1
+    losses_with(tables, rows.terms, path.sets, 1, types, 0, kept, losses)
+    path.end[0] = 0
+    for at in range(kept):
+        row, loss = types[at], losses[at]
+        if _is_affordable(rules, path, loss, duals[row], below):
+            types[path.end[0]], losses[path.end[0]] = row, loss
+            path.end[0] += 1
+
+
+@kernel
+def _first_cutoff(rules: RootedRules, roots: Roots, path: RootedPath) -> float:
+    """Return the reduced cost from which on no column of the next size is wanted."""
+    number = path.place[ROOT]
+    return roots.least[number] if rules.improving else roots.below[number]
+
+
+@kernel
+def _is_affordable(
+    rules: RootedRules, path: RootedPath, loss: float, dual: float, below: float
+) -> bool:
+    """Return whether a row of this dual may join the root in a column of some size."""
+    base = path.penalties[1] - path.duals[1] - dual
+    summed = 0.0
+    for size in range(2, rules.largest + 1):
+        if size >= rules.smallest and multiple_of(rules, size) * loss + base - summed < below:
+            return True
+        summed += path.top[size - 2]
+    return False
+
+
+@kernel
+def _penalty(cuts: CutsOfRows, row: int) -> float:
+    """Return what one more row adds to the duals of the cuts."""
+    total = 0.0
+    for at in range(cuts.starts[row], cuts.starts[row + 1]):
+        cut = cuts.cuts[at]
+        if (cuts.held[cut] + 1) % cuts.divisors[cut] == 0:
+            total += cuts.duals[cut]
+    return total
+
+
+@kernel
+def _enter(rows: SearchRows, cuts: CutsOfRows, path: RootedPath, row: int, depth: int) -> None:
+    """Let a row join the partial set of `depth` rows."""
+    path.members[depth] = row
+    path.used[row] += 1
+    path.duals[depth + 1] = path.duals[depth] + rows.duals[row]
+    add_row(rows.terms, path.sets, depth, depth + 1, row)
+    count_in(rows.diversity, path.counts, row, 1, depth, depth + 1)
+    for at in range(cuts.starts[row], cuts.starts[row + 1]):
+        cuts.held[cuts.cuts[at]] += 1
+
+
+@kernel
+def _leave(rows: SearchRows, cuts: CutsOfRows, path: RootedPath) -> None:
+    """Go back to the partial set before the last row; the root stays for its next size."""
+    path.place[DEPTH] -= 1
+    depth = path.place[DEPTH]
+    if depth > 0:
+        _take_out(rows, cuts, path, path.members[depth])
+
+
+@kernel
+def _take_out(rows: SearchRows, cuts: CutsOfRows, path: RootedPath, row: int) -> None:
+    """Take the last row out of the counts."""
+    path.used[row] -= 1
+    take_back(rows.diversity, path.counts, row)
+    for at in range(cuts.starts[row], cuts.starts[row + 1]):
+        cuts.held[cuts.cuts[at]] -= 1
+
+
+@kernel
+def _give_up(
+    rows: SearchRows,
+    cuts: CutsOfRows,
+    roots: Roots,
+    path: RootedPath,
+    followers: RootedFollowers,
+) -> None:
+    """Leave all partial sets of the root and size; what was not looked at lowers the bound."""
+    number = path.place[ROOT]
+    path.nodes[2] += 1
+    while path.place[DEPTH] > 0:
+        depth = path.place[DEPTH]
+        for at in range(path.at[depth], path.end[depth]):
+            roots.least[number] = min(roots.least[number], followers.bounds[at])
+        _leave(rows, cuts, path)
+
+
+@kernel
+def _expand(
+    tables: LossTables,
+    rows: SearchRows,
+    cuts: CutsOfRows,
+    rules: RootedRules,
+    roots: Roots,
+    path: RootedPath,
+    followers: RootedFollowers,
+    found: ColumnsFound,
+    first: int,
+    last: int,
+) -> None:
+    """List what may join the partial set, out of what could join the one before: `first` to `last`.
+
+    Where one row is missing, write the columns down instead.
+    """
+    depth, size = path.place[DEPTH], path.place[SIZE]
+    missing, begin = size - depth, path.end[depth - 1]
+    path.at[depth] = path.end[depth] = begin
+    if not may_be_diverse(rows.diversity, path.counts, depth, depth, size):
+        return
+    types, losses, penalties = followers.rows, followers.losses, followers.penalties
+    added = path.members[depth - 1]
+    conflicting = depth > 1 and len(rows.conflicts) > 0
+    end = begin
+    for at in range(first, last + 1):
+        row = types[at]
+        if rows.copies[row] > path.used[row] and not (conflicting and rows.conflicts[added, row]):
+            types[end], losses[end] = row, losses[at]
+            end += 1
+    if rules.pruned:
+        # The loss is at least what it is now: some rows go before their losses are computed.
+        for at in range(begin, end):
+            penalties[at] = 0.0
+            if depth > 1:
+                losses[at] = path.losses[depth]
+        end = keep_promising(rows, rules, path, followers, begin, end, missing, 1)
+    if depth > 1:
+        losses_with(tables, rows.terms, path.sets, depth, types, begin, end, losses)
+    cutting = len(cuts.duals) > 0
+    for at in range(begin, end):
+        penalties[at] = _penalty(cuts, types[at]) if cutting else 0.0
+    if missing == 1:
+        _write_down(rows, rules, roots, path, followers, found, begin, end)
+        return
+    end = keep_promising(rows, rules, path, followers, begin, end, missing, 3)
+    sort_by_loss(followers, begin, end)
+    bound_branches(rows, rules, path, followers, begin, end, missing)
+    path.end[depth] = end
+
+
+@kernel
+def _has_room(
+    found: ColumnsFound, rules: RootedRules, path: RootedPath, size: int, listed: int
+) -> bool:
+    """Return whether there is room for all columns that the next partial set may end in."""
+    more = min(listed, rules.keep)
+    held, members = found.held[0], found.held[1]
+    return held + more <= len(found.sizes) and members + more * size <= len(found.members)
+
+
+@kernel
+def _write_down(
+    rows: SearchRows,
+    rules: RootedRules,
+    roots: Roots,
+    path: RootedPath,
+    followers: RootedFollowers,
+    found: ColumnsFound,
+    begin: int,
+    end: int,
+) -> None:
+    """Write down the columns that the partial set is with one more row, if they are wanted."""
+    depth, size, number = path.place[DEPTH], path.place[SIZE], path.place[ROOT]
+    multiple = multiple_of(rules, size)
+    base = path.penalties[depth] - path.duals[depth]
+    for at in range(begin, end):
+        row = followers.rows[at]
+        reduced = multiple * followers.losses[at] + base + followers.penalties[at] - rows.duals[row]
+        if not reduced < path.cutoff[0]:
+            continue
+        count_in(rows.diversity, path.counts, row, 1, depth, size)
+        diverse = may_be_diverse(rows.diversity, path.counts, size, size, size)
+        take_back(rows.diversity, path.counts, row)
+        if not diverse:
+            continue
+        roots.least[number] = min(roots.least[number], reduced)
+        column = found.held[0]
+        if column - path.place[FIRST] == rules.keep:
+            column = _worst(found, path.place[FIRST], column)
+        else:
+            found.held[0] += 1
+            found.held[1] += size
+        found.sizes[column], found.reduced[column] = size, reduced
+        to = path.place[FIRST_MEMBER] + (column - path.place[FIRST]) * size
+        for member in range(depth):
+            found.members[to + member] = path.members[member]
+        found.members[to + depth] = row
+        if found.held[0] - path.place[FIRST] == rules.keep:
+            worst = _worst(found, path.place[FIRST], found.held[0])
+            path.cutoff[0] = found.reduced[worst]
+
+
+@kernel
+def _worst(found: ColumnsFound, begin: int, end: int) -> int:
+    """Return the column of the highest reduced cost."""
+    worst = begin
+    for column in range(begin + 1, end):
+        if found.reduced[column] > found.reduced[worst]:
+            worst = column
+    return worst
