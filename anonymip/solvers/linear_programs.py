@@ -158,6 +158,25 @@ class GrowingProgram:
             matrix.data.astype(np.float64),
         )
 
+    def limit_columns(self, columns: NDArray[np.int64], upper: NDArray[np.float64]) -> None:
+        """Let columns, by number, be at most `upper`, which may be infinite."""
+        self._model.changeColsBounds(
+            len(columns),
+            columns.astype(np.int32),
+            np.zeros(len(columns)),
+            np.minimum(upper, self._infinity),
+        )
+
+    def limit_rows(
+        self,
+        rows: NDArray[np.int64],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> None:
+        """Give rows, by number, new sides, infinite where there is none."""
+        for row, least, most in zip(rows.tolist(), lower.tolist(), upper.tolist(), strict=True):
+            self._model.changeRowBounds(row, max(least, -self._infinity), min(most, self._infinity))
+
     def solve(self, budget: Budget) -> LinearAnswer | None:
         """Return an optimal vertex; None if time ended or there is none."""
         remaining = budget.remaining()

@@ -75,3 +75,19 @@ def test_a_growing_program_agrees_with_one_made_at_once() -> None:
         assert found.value == pytest.approx(11.0)
         assert found.point == pytest.approx([2.0, 2.0, 1.0])
         assert_duals_price(found.duals, 11.0)
+
+
+def test_a_growing_program_takes_new_limits() -> None:
+    """A column that is closed and a row that is loosened count from the next solve on."""
+    program = GrowingProgram(LOWER, UPPER)
+    program.add_columns(COST, csc_array(MATRIX))
+    program.limit_columns(np.array([0]), np.array([1.0]))
+    found = program.solve(Budget())
+    assert found is not None
+    assert found.value == pytest.approx(12.0)
+    program.limit_rows(np.array([0]), np.array([-np.inf]), np.array([np.inf]))
+    program.limit_columns(np.array([0]), np.array([np.inf]))
+    found = program.solve(Budget())
+    assert found is not None
+    assert found.value == pytest.approx(9.0)
+    assert found.duals[0] == 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ from anonymip.recodings.rows.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
+from anonymip.solvers import Named, SolverOptions, SolverResult, StandardForm, solve_form
 from anonymip.status import Stopped
 from anonymip.tolerances import SOLVER_RESOLUTION, same_loss
 
@@ -170,14 +169,6 @@ def _begin(
 
 def _is_proven(best: Solution, bound: float) -> bool:
     return proves_optimal(best.problem, best.objective, bound, strict=True)
-
-
-@dataclass
-class _Named:
-    """A variable or constraint as messages of the solvers' layer name it."""
-
-    name: str
-    value: float | None = None
 
 
 class _Search:
@@ -359,8 +350,8 @@ def _form(groups: SmallGroups, pairs: RecordPairs) -> StandardForm:
     matrix.sum_duplicates()
     records = counts.astype(np.float64)
     return StandardForm(
-        variables=tuple(_Named(f"g_{at}") for at in range(width + shared)),
-        constraints=tuple(_Named(f"c_{at}") for at in range(rows + 2 * shared)),
+        variables=tuple(Named(f"g_{at}") for at in range(width + shared)),
+        constraints=tuple(Named(f"c_{at}") for at in range(rows + 2 * shared)),
         cost=np.concatenate([groups.costs, np.zeros(shared)]),
         offset=0.0,
         matrix=matrix,

@@ -30,6 +30,22 @@ if TYPE_CHECKING:
 _SMALLEST_EFFECT, _LARGEST_EFFECT = 1e-2, 1e6
 
 
+@dataclass
+class Named:
+    """A variable or constraint of a form that no Pyomo model stands behind.
+
+    Parameters
+    ----------
+    name
+        As messages name it.
+    value
+        Of a variable, where a start is given.
+    """
+
+    name: str
+    value: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class StandardForm:
     """A linear model in matrix form.

@@ -18,12 +18,11 @@ from anonymip.exact.patterns.restricted_master.master import (
 )
 from anonymip.exact.patterns.restricted_master.relaxation import held_by, incidence, losses
 from anonymip.exact.patterns.restricted_master.restricted_mip import (
-    Named,
     RestrictedAnswer,
     refuse_infeasible,
 )
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import SolverOptions, StandardForm, solve_form
+from anonymip.solvers import Named, SolverOptions, StandardForm, solve_form
 from anonymip.status import Stopped
 
 

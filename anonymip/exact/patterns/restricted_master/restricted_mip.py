@@ -12,7 +12,7 @@ from scipy.sparse import coo_array, vstack
 from anonymip.bounds.patterns.pattern_duals import PatternDuals
 from anonymip.errors import SolverError
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
+from anonymip.solvers import Named, SolverOptions, SolverResult, StandardForm, solve_form
 from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.status import Stopped
 from anonymip.tolerances import INTEGRALITY
@@ -36,14 +36,6 @@ class RestrictedAnswer:
     amounts: NDArray[np.int64] | None
     bound: float | None
     solver: str
-
-
-@dataclass
-class Named:
-    """A variable or constraint as messages of the solvers' layer name it."""
-
-    name: str
-    value: float | None = None
 
 
 def solve_restricted(

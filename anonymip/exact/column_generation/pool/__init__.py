@@ -1,0 +1,1 @@
+"""The cheapest selection from a pool of columns that are all known."""

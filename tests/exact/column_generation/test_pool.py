@@ -1,0 +1,161 @@
+"""Selections from pools: equal to brute force, infeasible pools, targets below the optimum."""
+
+from __future__ import annotations
+
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from anonymip.exact.column_generation.pool.search import PoolAnswer
+from anonymip.exact.column_generation.pool.solving import solve_pool
+from anonymip.runtime.budget import Budget
+
+
+def columns_of(types: int, sizes: tuple[int, ...], repeat: bool = False) -> NDArray[np.int64]:
+    """Return (c, t) every column of given sizes, with types repeated or not."""
+    choose = combinations_with_replacement if repeat else combinations
+    members = [list(s) for size in sizes for s in choose(range(types), size)]
+    return np.array([np.bincount(s, minlength=types) for s in members], np.int64)
+
+
+def cheapest(
+    columns: NDArray[np.int64], costs: NDArray[np.float64], left: NDArray[np.int64], count: int
+) -> float:
+    """Return the least cost of what covers `left` exactly, by trying all; infinite if nothing."""
+    if not left.any():
+        return 0.0
+    if count == 0:
+        return np.inf
+    # Some column holds the first type that is left.
+    root = int(np.flatnonzero(left)[0])
+    best = np.inf
+    for at in np.flatnonzero((columns <= left).all(axis=1) & (columns[:, root] > 0)).tolist():
+        rest = cheapest(columns, costs, left - columns[at], count - 1)
+        best = min(best, costs[at] + rest)
+    return best
+
+
+def solve(
+    columns: NDArray[np.int64],
+    costs: NDArray[np.float64],
+    coverage: NDArray[np.int64],
+    upper_bound: float,
+    **options: object,
+) -> PoolAnswer:
+    """Return the answer, whose claims about itself are checked."""
+    answer = solve_pool(
+        csr_array(columns),
+        costs,
+        coverage,
+        upper_bound=upper_bound,
+        **options,  # type: ignore[arg-type]
+    )
+    assert answer.bound <= upper_bound
+    if answer.chosen is not None:
+        assert (columns[answer.chosen].sum(axis=0) == coverage).all()
+        assert answer.value == pytest.approx(costs[answer.chosen].sum())
+        assert answer.bound <= answer.value < upper_bound
+    return answer
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["rows", "types", "covers"]), st.booleans())
+def test_pools_give_the_optimum_of_brute_force(seed: int, kind: str, ties: bool) -> None:
+    """Set partitioning, multisets of types and k-covers, with and without ties, by branching."""
+    rng = np.random.default_rng(seed)
+    if kind == "rows":
+        columns, coverage = columns_of(8, (2, 3)), np.ones(8, np.int64)
+    elif kind == "types":
+        columns, coverage = columns_of(4, (2, 3), repeat=True), rng.integers(1, 4, 4)
+    else:
+        columns, coverage = columns_of(6, (3,)), np.full(6, 3)
+    columns = columns[(columns <= coverage).all(axis=1)]
+    columns = columns[rng.random(len(columns)) < 0.7]
+    costs = rng.integers(1, 6, len(columns)) / 8 if ties else rng.random(len(columns)) + 0.1
+    count = int(coverage.sum()) // 2
+    best = cheapest(columns, costs, coverage, count)
+    answer = solve(columns, costs, coverage, 50.0, count_limit=count, solver=None, seed=seed % 7)
+    assert answer.complete
+    assert answer.by_solver is None
+    if best == np.inf:
+        assert answer.chosen is None
+        assert answer.bound == pytest.approx(50.0, rel=1e-6)
+    else:
+        assert answer.value == pytest.approx(best)
+        assert answer.bound == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["highs", None])
+def test_targets_below_the_optimum_are_bounds(solver: str | None) -> None:
+    """A pool that holds nothing cheaper than a target proves the target, with every way to end."""
+    rng = np.random.default_rng(1)
+    columns, coverage = columns_of(12, (3, 4)), np.ones(12, np.int64)
+    costs = rng.random(len(columns)) + 0.1
+    found = solve(columns, costs, coverage, 10.0, count_limit=4, solver=solver)
+    assert found.value is not None
+    target = 0.97 * found.value
+    answer = solve(columns, costs, coverage, target, count_limit=4, solver=solver)
+    assert answer.chosen is None
+    assert answer.complete
+    assert answer.bound == pytest.approx(target, rel=1e-6)
+    again = solve(columns, costs, coverage, found.value, count_limit=4, solver=solver)
+    assert again.chosen is None
+    assert again.bound == pytest.approx(found.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["highs", None])
+@pytest.mark.parametrize("coverage", [[1, 1, 1, 1, 1], [3, 3, 3, 3, 3]])
+def test_pools_without_a_selection_say_so(coverage: list[int], solver: str | None) -> None:
+    """Pairs of five rows cover no odd number; no pool at all covers nothing."""
+    columns = columns_of(5, (2,))
+    costs = np.ones(len(columns))
+    answer = solve(columns, costs, np.array(coverage), 9.0, solver=solver)
+    assert answer.chosen is None
+    assert answer.complete
+    assert answer.bound == pytest.approx(9.0, rel=1e-6)
+    none = solve(columns[:0], costs[:0], np.array(coverage), 9.0, solver=solver)
+    assert none.complete
+    assert none.chosen is None
+
+
+def test_solver_and_branching_agree() -> None:
+    """Where cuts leave a gap both give one value, and only one of them rests on a report."""
+    columns, coverage = columns_of(9, (2, 3, 4)), np.ones(9, np.int64)
+    costs = np.random.default_rng(1).random(len(columns)) + 0.5
+    by_solver = solve(columns, costs, coverage, 100.0, count_limit=4)
+    by_branching = solve(columns, costs, coverage, 100.0, count_limit=4, solver=None)
+    assert by_branching.nodes > 0
+    assert by_solver.value == pytest.approx(by_branching.value)
+    assert by_solver.by_solver is not None
+    assert by_branching.by_solver is None
+    assert by_branching.complete
+    assert by_solver.complete
+
+
+def test_ended_time_leaves_a_valid_bound() -> None:
+    """Without time nothing is claimed beyond 0."""
+    columns, coverage = columns_of(9, (3,)), np.ones(9, np.int64)
+    budget = Budget()
+    budget.interrupt()
+    answer = solve(columns, np.ones(len(columns)), coverage, 10.0, budget=budget)
+    assert not answer.complete or answer.value == pytest.approx(3.0)
+    assert answer.bound <= 3.0
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    """Twice the same columns, bound and cuts."""
+    rng = np.random.default_rng(8)
+    columns, coverage = columns_of(12, (3, 4)), np.ones(12, np.int64)
+    costs = rng.random(len(columns)) + 0.5
+    first, second = (
+        solve(columns, costs, coverage, 9.0, count_limit=4, seed=3, solver=None) for _ in range(2)
+    )
+    assert first.chosen is not None
+    assert second.chosen is not None
+    assert (first.chosen == second.chosen).all()
+    assert (first.bound, first.cuts) == (second.bound, second.cuts)
