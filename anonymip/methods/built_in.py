@@ -70,6 +70,17 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 ),
             ),
             MethodSpec(
+                "column-generation",
+                "classes",
+                "exact",
+                "anonymip.exact.column_generation.column_generation:column_generation",
+                "set partitioning by sets that are priced in, with rank-1 cuts",
+                needs=("sum", "superadditive"),
+                takes=("solver", "gap", "threads", "effort"),
+                options=(MethodOption("bound_only", False, "end with the linear program's bound"),),
+                also=("freeform",),
+            ),
+            MethodSpec(
                 "split-carry",
                 "classes",
                 "heuristic",

@@ -81,7 +81,8 @@ class MethodSpec:
     needs
         What the objective must be: ``"monotone"``; ``"tables"``, a sum of terms that look at one
         attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
-        for one; ``"stars"``, a loss that exact cells and stars decide, whatever the values;
+        for one; ``"superadditive"``, a loss of classes that no cut raises, and of covers a monotone
+        one; ``"stars"``, a loss that exact cells and stars decide, whatever the values;
         ``"levels"``, a loss that the levels of hierarchies decide, whatever the values;
         ``"published"``, one of published records; ``"k=2"`` or ``"k=3"``, a problem with this k.
     takes
@@ -167,6 +168,12 @@ class MethodSpec:
         close = problem.diversity is not None and problem.diversity.t is not None
         if close and "closeness" not in self.keeps:
             return f"cannot keep the {problem.diversity}"
+        if "superadditive" in self.needs:
+            from anonymip.exact.column_generation.conditions import unmet_property
+
+            unmet = unmet_property(problem)
+            if unmet is not None:
+                return f"needs {unmet}"
         if "monotone" in self.needs and not compiled.monotone:
             return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
         return None

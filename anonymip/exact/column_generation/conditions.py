@@ -111,21 +111,35 @@ def column_rules(problem: Problem) -> ColumnRules:
         )
     if problem.diversity is not None and problem.diversity.t is not None:
         raise InputError(f"column-generation cannot keep the {problem.diversity}", remedy=_REMEDY)
+    unmet = unmet_property(problem)
+    if unmet is not None:
+        raise UnsupportedObjective(f"column-generation needs {unmet}", remedy=_REMEDY)
     if isinstance(problem.recoding, Freeform):
         return _rules_of_covers(problem, problem.recoding)
     return _rules_of_classes(problem, problem.recoding)
 
 
+def unmet_property(problem: Problem) -> str | None:
+    """Return which property of the loss the sizes of columns rest on and that it lacks; or None.
+
+    Parameters
+    ----------
+    problem
+        With classes or covers. Under a diversity classes of all sizes are columns.
+    """
+    compiled, covers = problem.compiled, isinstance(problem.recoding, Freeform)
+    if covers and not compiled.monotone:
+        needed, shown = "a monotone record loss for covers", falling_pair(problem)
+    elif not covers and not compiled.superadditive and problem.diversity is None:
+        needed, shown = "a superadditive class loss", subadditive_pair(problem)
+    else:
+        return None
+    return f"{needed}; of {compiled.name!r}, {compiled.obstacle}{shown}"
+
+
 def _rules_of_classes(problem: Problem, recoding: EquivalenceClasses) -> ColumnRules:
     n, k = problem.n, problem.k
     largest = recoding.max_size(problem).size
-    if largest is None and problem.diversity is None:
-        raise UnsupportedObjective(
-            f"column-generation needs a superadditive class loss, and that of "
-            f"{problem.compiled.name!r} is not known to be: {problem.compiled.obstacle}"
-            f"{subadditive_pair(problem)}",
-            remedy=_REMEDY,
-        )
     rows = merge_rows(problem, np.zeros(n), merge=True)
     return ColumnRules(
         problem,
@@ -149,13 +163,6 @@ def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
     if problem.diversity is not None:
         raise InputError(
             "column-generation makes no diverse covers, whose sets may have to be larger than k",
-            remedy=_REMEDY,
-        )
-    if not problem.compiled.monotone:
-        raise UnsupportedObjective(
-            f"column-generation needs a monotone record loss for covers, and that of "
-            f"{problem.compiled.name!r} is not known to be: {problem.compiled.obstacle}"
-            f"{falling_pair(problem)}",
             remedy=_REMEDY,
         )
     degree = int(degrees[0])

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array, hstack, identity, vstack
 
 from anonymip import Problem, census
-from anonymip.exact.column_generation.columns import Columns, KnownColumns
 from anonymip.exact.column_generation.conditions import ColumnRules, column_rules
-from anonymip.exact.column_generation.loop import solve_relaxation
-from anonymip.exact.column_generation.master import Master
-from anonymip.exact.column_generation.multipliers import Multipliers, repaired
-from anonymip.exact.column_generation.prices import ListedColumns
+from anonymip.exact.column_generation.relaxation.columns import Columns, KnownColumns
+from anonymip.exact.column_generation.relaxation.loop import solve_relaxation
+from anonymip.exact.column_generation.relaxation.master import Master
+from anonymip.exact.column_generation.relaxation.multipliers import Multipliers, repaired
+from anonymip.exact.column_generation.relaxation.prices import ListedColumns
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program

@@ -90,6 +90,10 @@ class KnownColumns:
         self._parts: list[Columns] = []
         self._all = Columns.none()
 
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self._places)
+
     def add(self, columns: Columns) -> Columns:
         """Add what is not known yet and return it."""
         new = np.zeros(len(columns), np.bool_)

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.enumeration import enumerate_sets
+from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
 from anonymip.errors import InputError
-from anonymip.exact.column_generation.columns import Columns
 from anonymip.exact.column_generation.conditions import ColumnRules
 from anonymip.exact.column_generation.cuts import RankOneCut, coefficients
-from anonymip.exact.column_generation.multipliers import Multipliers
+from anonymip.exact.column_generation.relaxation.columns import Columns
+from anonymip.exact.column_generation.relaxation.multipliers import Multipliers
 from anonymip.runtime.budget import Budget
 
 #: Columns that are listed at most.
@@ -73,6 +74,7 @@ class Prices(Protocol):
         *,
         max_columns: int,
         budget: Budget,
+        max_nodes: int | None = None,
     ) -> Priced:
         """Return all columns whose reduced cost is below a threshold."""
         ...
@@ -143,6 +145,7 @@ class ListedColumns:
         *,
         max_columns: int,
         budget: Budget,
+        max_nodes: int | None = None,
     ) -> Priced:
         """Return all columns whose reduced cost is below a threshold."""
         reduced = self._reduced(multipliers, cuts)
@@ -164,3 +167,79 @@ class ListedColumns:
         if not len(self.columns):
             return np.empty(0, np.int64)
         return order[np.minimum.reduceat(rank[self.columns.types], self.columns.starts[:-1])]
+
+
+class SearchedColumns:
+    """The pricing by the search for sets of rows, for monotone losses with tables.
+
+    Parameters
+    ----------
+    rules
+        Which columns.
+    """
+
+    def __init__(self, rules: ColumnRules) -> None:
+        self._pricing = Pricing(
+            rules.problem, smallest=rules.smallest, largest=rules.largest, weight=rules.weight
+        )
+
+    def best(
+        self,
+        multipliers: Multipliers,
+        cuts: list[RankOneCut],
+        *,
+        below: float,
+        max_nodes: int | None,
+        budget: Budget,
+    ) -> Priced:
+        """Return for each root and size the column of least reduced cost, if below a limit."""
+        count = multipliers.count
+        found = self._pricing.best(
+            multipliers.duals,
+            _cut_duals(cuts, multipliers.cuts),
+            below=below - count,
+            max_nodes=max_nodes,
+            budget=budget,
+        )
+        return _as_priced(found, count, found.least + count)
+
+    def all_below(
+        self,
+        multipliers: Multipliers,
+        cuts: list[RankOneCut],
+        threshold: float,
+        *,
+        max_columns: int,
+        budget: Budget,
+        max_nodes: int | None = None,
+    ) -> Priced:
+        """Return all columns whose reduced cost is below a threshold."""
+        count = multipliers.count
+        found = self._pricing.all_below(
+            multipliers.duals,
+            threshold - count,
+            _cut_duals(cuts, multipliers.cuts),
+            max_columns=max_columns,
+            max_nodes=max_nodes,
+            budget=budget,
+        )
+        return _as_priced(found, count, None)
+
+
+def _as_priced(found: PricedColumns, count: float, least: NDArray[np.float64] | None) -> Priced:
+    columns = Columns(found.starts, found.types, found.costs)
+    return Priced(columns, found.reduced + count, least, found.complete, found.nodes)
+
+
+def _cut_duals(cuts: list[RankOneCut], duals: NDArray[np.float64]) -> CutDuals | None:
+    kept = np.flatnonzero(duals > 0).tolist()
+    if not kept:
+        return None
+    chosen = [cuts[q] for q in kept]
+    starts = np.concatenate([[0], np.cumsum([len(cut.types) for cut in chosen])])
+    return CutDuals(
+        starts.astype(np.int64),
+        np.array([one for cut in chosen for one in cut.types], np.int64),
+        np.array([cut.divisor for cut in chosen], np.int64),
+        duals[kept],
+    )

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, identity, vstack
 
-from anonymip.exact.column_generation.columns import Columns, KnownColumns
 from anonymip.exact.column_generation.conditions import ColumnRules
 from anonymip.exact.column_generation.cuts import RankOneCut, coefficients, right_sides
-from anonymip.exact.column_generation.multipliers import Multipliers
+from anonymip.exact.column_generation.relaxation.columns import Columns, KnownColumns
+from anonymip.exact.column_generation.relaxation.multipliers import Multipliers
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import GrowingProgram
 
@@ -98,6 +98,15 @@ class Master:
         sides = right_sides(cuts, self.rules.coverage).astype(np.float64)
         self._model.add_rows(rows, np.full(len(cuts), -np.inf), sides)
         self.cuts += cuts
+
+    def reduced_costs(self, multipliers: Multipliers) -> NDArray[np.float64]:
+        """Return (c,) the reduced costs of the known columns."""
+        columns = self.known.all()
+        reduced = columns.reduced_costs(multipliers.duals) + multipliers.count
+        if self.cuts:
+            incidence = columns.incidence(self.rules.types)
+            reduced = reduced + coefficients(self.cuts, incidence.T) @ multipliers.cuts
+        return np.asarray(reduced, np.float64)
 
     def solve(self, budget: Budget) -> MasterPoint | None:
         """Return an optimal vertex; None if time ended."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonymip.exact.column_generation.master import Master, MasterPoint
-from anonymip.exact.column_generation.multipliers import Centre, Multipliers, repaired
-from anonymip.exact.column_generation.prices import Priced, Prices
+from anonymip.exact.column_generation.relaxation.master import Master, MasterPoint
+from anonymip.exact.column_generation.relaxation.multipliers import Centre, Multipliers, repaired
+from anonymip.exact.column_generation.relaxation.prices import Priced, Prices
 from anonymip.runtime.budget import Budget
 
 #: Share of the best feasible duals in those that columns are priced by.
@@ -16,7 +16,7 @@ _SMOOTHING = 0.6
 #: Reduced costs this near to 0 are none, in units.
 _NEGATIVE = 1e-9
 #: Partial sets of each root and size that the heuristic pricing looks at.
-_NODES = 300
+HEURISTIC_NODES = 300
 #: The relaxation is solved when its value and its bound differ by this share.
 _SOLVED = 1e-8
 #: New columns, as a share of the row types, from which on pricing is heuristic again.
@@ -51,7 +51,6 @@ def solve_relaxation(
     budget: Budget,
     *,
     centre: Centre | None = None,
-    incumbent: float | None = None,
 ) -> Relaxed:
     """Price columns in until no column has a negative reduced cost, or time ends.
 
@@ -68,8 +67,6 @@ def solve_relaxation(
         Ends the rounds.
     centre
         Feasible duals known before.
-    incumbent
-        Loss of a release, for messages.
     """
     best, point = centre, None
     rounds, exact, smoothing = 0, False, _SMOOTHING
@@ -83,13 +80,12 @@ def solve_relaxation(
         asked = point.multipliers
         if best is not None and smoothing:
             asked = asked.mixed(best.multipliers, 1.0 - smoothing)
-        priced = _price(master, prices, asked, None if exact else _NODES, budget)
+        priced = _price(master, prices, asked, None if exact else HEURISTIC_NODES, budget)
         if not exact and not len(priced.columns) and not priced.complete:
             exact, priced = True, _price(master, prices, asked, None, budget)
         best = _better(best, master, asked, priced)
         added = master.add(priced.columns)
-        bound = None if best is None else best.bound
-        budget.report("column generation", done=rounds, incumbent=incumbent, bound=bound)
+        budget.report(f"{len(master.known):,} sets of records", done=rounds)
         if not added and priced.complete and asked is point.multipliers:
             return Relaxed(point, best, point.feasible, rounds)
         exact = exact and added < _MANY * master.rules.types

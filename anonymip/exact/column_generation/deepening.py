@@ -1,0 +1,137 @@
+"""Proof by targets: all columns that a release below a target may hold, and the best of these.
+
+With feasible duals of value L a release that loses less than a target z holds no column of a
+reduced cost of z - L or more. The columns below that are enumerated, and the cheapest release of
+these is looked for. If one loses less than the target, it is an optimum; if none does, the target
+is a bound. Targets begin near the bound, so that no good release has to be known, and rise to the
+loss of the best one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from anonymip.certificates.dual_proof import ColumnPool
+from anonymip.exact.column_generation.conditions import ColumnRules
+from anonymip.exact.column_generation.cuts import RankOneCut
+from anonymip.exact.column_generation.pool.solving import solve_pool
+from anonymip.exact.column_generation.relaxation.columns import Columns
+from anonymip.exact.column_generation.relaxation.multipliers import Centre
+from anonymip.exact.column_generation.relaxation.prices import Prices
+from anonymip.exact.column_generation.state import Run, dual_proof
+from anonymip.runtime.budget import Budget
+from anonymip.solvers import SolverOptions
+
+#: Targets, as shares of the gap.
+_SHARES = (0.25, 0.45, 0.7, 1.0)
+#: Columns that the relaxation of a pool begins with, for each row type.
+_FIRST = 4
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """How pools are searched.
+
+    Parameters
+    ----------
+    solver, options
+        Of what is small.
+    most
+        Columns of a pool at most.
+    seed
+        Of cuts and solver.
+    gap
+        Relative gap to stop at.
+    """
+
+    solver: str
+    options: SolverOptions
+    most: int
+    seed: int
+    gap: float
+
+
+def deepen(
+    run: Run,
+    prices: Prices,
+    centre: Centre,
+    cuts: list[RankOneCut],
+    settings: PoolSettings,
+    budget: Budget,
+) -> None:
+    """Raise the bound of a run from target to target, until a pool is too large or all is proven.
+
+    Parameters
+    ----------
+    run
+        With a release.
+    prices
+        Of its columns.
+    centre, cuts
+        Feasible duals, and the cuts of their dual values.
+    settings
+        Of the pools.
+    budget
+        Ends it.
+    """
+    carried: tuple[RankOneCut, ...] = ()
+    first, gap = centre.bound, run.loss - centre.bound
+    for share in _SHARES:
+        if budget.stop_reason() is not None or run.is_closed(settings.gap):
+            return
+        target = min(run.loss, first + share * gap)
+        if target <= run.lower:
+            continue
+        budget.report(f"sets of records below {share:.0%} of the gap")
+        found = prices.all_below(
+            centre.multipliers,
+            cuts,
+            target - centre.bound,
+            max_columns=settings.most,
+            budget=budget,
+        )
+        if not found.complete:
+            run.trace.append(f"{share:.0%} of the gap has more than {settings.most:,} columns")
+            return
+        pool = found.columns.and_also(_singles(run.rules))
+        answer = solve_pool(
+            csr_array(pool.incidence(run.rules.types).T).astype(np.int64),
+            pool.costs,
+            run.rules.coverage,
+            upper_bound=target,
+            count_limit=run.rules.most if run.rules.counted else None,
+            cuts=carried,
+            start=np.sort(np.argsort(found.reduced, kind="stable")[: _FIRST * run.rules.types]),
+            solver=settings.solver,
+            options=settings.options,
+            budget=budget,
+            seed=settings.seed,
+        )
+        run.trace.append(
+            f"{share:.0%} of the gap: {len(found.columns):,} columns, {answer.nodes:,} nodes"
+        )
+        carried = answer.cuts
+        if answer.chosen is not None:
+            times = np.bincount(answer.chosen, minlength=len(pool))[: len(found.columns)]
+            run.offer_columns(found.columns, times)
+        named = _named(run.rules, found.columns, target)
+        proof = replace(dual_proof(run.rules, centre, cuts), pool=named)
+        run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof)
+        if not answer.complete or answer.chosen is not None:
+            return
+
+
+def _singles(rules: ColumnRules) -> Columns:
+    """Return the columns that leave a row out, if that is allowed."""
+    if not np.isfinite(rules.price):
+        return Columns.none()
+    types = np.arange(rules.types, dtype=np.int32)
+    return Columns(np.arange(rules.types + 1), types, np.full(rules.types, rules.price))
+
+
+def _named(rules: ColumnRules, columns: Columns, target: float) -> ColumnPool:
+    """Return a pool by records."""
+    return ColumnPool(target, columns.starts, rules.rows.first[columns.types])

@@ -1,0 +1,164 @@
+"""What a run of column generation knows: the best release, the best bound and who proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Assignment
+from anonymip.certificates import CutDual, DualProof
+from anonymip.exact.column_generation.conditions import ColumnRules
+from anonymip.exact.column_generation.cuts import RankOneCut
+from anonymip.exact.column_generation.relaxation.columns import Columns
+from anonymip.exact.column_generation.relaxation.multipliers import Centre
+from anonymip.exact.column_generation.releases import columns_of, release_of
+from anonymip.exact.trust import TrustOfLosses, under_assumptions
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Bound, Solution
+
+
+@dataclass(eq=False)
+class Run:
+    """One run.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    rules
+        Its columns.
+    watch
+        Runs since the method was called.
+    incumbent
+        The best release so far.
+    bound
+        The best bound so far.
+    trace
+        Remarks so far.
+    solver
+        Name and version of the solver of integer programs; None if none was needed.
+    """
+
+    problem: Problem
+    rules: ColumnRules
+    watch: Stopwatch
+    incumbent: Solution | None = None
+    bound: Bound | None = None
+    trace: list[str] = field(default_factory=list)
+    solver: str | None = None
+
+    @property
+    def loss(self) -> float:
+        """Loss of the best release; infinite without one."""
+        return np.inf if self.incumbent is None else self.incumbent.objective
+
+    @property
+    def lower(self) -> float:
+        """The best bound; minus infinity without one."""
+        return -np.inf if self.bound is None else self.bound.value
+
+    def is_closed(self, gap: float) -> bool:
+        """Return whether the bound is within a relative gap of the loss, or proves it optimal."""
+        if self.incumbent is None or self.bound is None:
+            return False
+        if gap and self.loss - self.lower <= gap * abs(self.loss):
+            return True
+        return self.incumbent.with_bound(self.bound).is_optimal
+
+    def reporting(self, budget: Budget) -> Budget:
+        """Return the budget; whatever reports to it tells the loss and the bound of this run.
+
+        What searches and solvers know are parts of it: targets, pools, sums in other units.
+        """
+        listener = budget.progress
+        if listener is None:
+            return budget
+
+        def progress(message: Progress) -> None:
+            loss = None if self.incumbent is None else self.loss
+            bound = None if self.bound is None else self.lower
+            listener(replace(message, incumbent=loss, bound=bound))
+
+        return replace(budget, progress=progress)
+
+    def offer(self, assignment: Assignment) -> bool:
+        """Take a release if it is better than what is known, and return whether it is."""
+        found = Solution.of(self.problem, assignment, method="column-generation")
+        if found.objective >= self.loss:
+            return False
+        self.incumbent = found
+        return True
+
+    def offer_columns(self, columns: Columns, times: NDArray[np.int64]) -> bool:
+        """Take what whole numbers of columns make, and return whether it is better."""
+        if (columns.incidence(self.rules.types) @ times > self.rules.sides).any():
+            return False
+        assignment = release_of(self.rules, columns, times)
+        return assignment is not None and self.offer(assignment)
+
+    def incumbent_columns(self) -> Columns:
+        """Return the columns of the best release, each as often as it uses it."""
+        if self.incumbent is None:
+            return Columns.none()
+        return columns_of(self.rules, self.incumbent.assignment)
+
+    def raise_by_duals(self, centre: Centre, cuts: list[RankOneCut]) -> None:
+        """Take the bound of feasible duals, which plain arithmetic proves."""
+        if centre.bound <= self.lower:
+            return
+        source = under_assumptions(self.problem, "column generation, linear program")
+        duals = dual_proof(self.rules, centre, cuts)
+        self.bound = Bound(centre.bound, source, "argument", self.watch.seconds, duals)
+
+    def raise_by_pool(self, value: float, solver: str | None, duals: DualProof) -> None:
+        """Take the bound that the search of a pool ends with, up to a resolution as solvers have.
+
+        Parameters
+        ----------
+        value
+            The bound.
+        solver
+            That reported it; None where it rests on duals that were checked.
+        duals
+            Those of the pool.
+        """
+        source = "column generation, sets below a target"
+        if solver is not None:
+            self.solver = solver
+            source = f"{source} with {solver}"
+            trust = TrustOfLosses.of(self.problem, "set-partition")
+            trusted, remarks = trust.bound(value, self.loss)
+            self.trace += [remark for remark in remarks if remark not in self.trace]
+            if trusted is None:
+                return
+            value = trusted
+        source = under_assumptions(self.problem, source)
+        found = Bound(max(value, self.lower), source, "solver", self.watch.seconds, duals)
+        proven = self.incumbent is not None and self.incumbent.with_bound(found).is_optimal
+        if value > self.lower or (proven and not self.is_closed(0.0)):
+            self.bound = found
+
+
+def dual_proof(rules: ColumnRules, centre: Centre, cuts: list[RankOneCut]) -> DualProof:
+    """Return feasible duals as a certificate reads them."""
+    multipliers, rows = centre.multipliers, rules.rows
+    type_of = rows.type_of
+    used = [
+        CutDual(np.flatnonzero(np.isin(type_of, cut.types)), cut.divisor, float(dual))
+        for cut, dual in zip(cuts, multipliers.cuts, strict=False)
+        if dual > 0
+    ]
+    return DualProof(
+        duals=multipliers.duals[type_of],
+        smallest=rules.smallest,
+        largest=rules.largest,
+        weight="one" if rules.freeform else "size",
+        coverage=rules.smallest if rules.freeform else 1,
+        count_dual=multipliers.count,
+        count_limit=rules.most,
+        cuts=tuple(used),
+    )
