@@ -120,8 +120,8 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                     MethodOption(
                         "from_method",
                         "greedy-search",
-                        "start: greedy-search, ordered-cut, k-member, mondrian, hilbert, initial, "
-                        "split-carry",
+                        "start: greedy-search, k-member, forest, edge-cover, hilbert, hp, "
+                        "mondrian, ordered-cut, initial, split-carry; best: the best of several",
                     ),
                     MethodOption("order", "", "order of the start; empty for its default"),
                     MethodOption("window", -1, "rows of an exact window; 0: none, -1: by k"),

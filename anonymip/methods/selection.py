@@ -10,7 +10,7 @@ from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
-from anonymip.heuristics.local_search.local_search import repeats
+from anonymip.heuristics.local_search.starts import repeats
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
 from anonymip.problem import Problem
@@ -50,12 +50,18 @@ _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 _PAIRED_RECORDS = 1_000
 #: Records whose classes are improved.
 _IMPROVED = 1_000_000
+#: The same under rules, and of losses without tables, where whole classes are evaluated.
+_IMPROVED_IN_BATCHES = 1_000
+#: Which classes are improved.
+_BEST_START: Mapping[str, object] = {"from_method": "best"}
 #: Records that the freeform heuristics look at together; more are cut into parts of so many.
 _PART = {"quick": 1_000, "normal": 1_000, "thorough": 1_500}
 #: Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment, and
 #: of one round of assignments alone; beyond rings.
 _REASSIGNED = {"quick": 5e7, "normal": 2.5e8, "thorough": 3e9}
 _ASSIGNED = {"quick": 2.4e8, "normal": 1.2e9, "thorough": 1.2e10}
+#: The same of losses without tables: 50,000 took 1.3 s.
+_EVALUATED = {"quick": 5e4, "normal": 4e5, "thorough": 4e6}
 #: Reciprocal sets have no parts: records up to which their matches are exchanged.
 _WHOLE = 10_000
 
@@ -182,16 +188,15 @@ def _pick_classes(problem: Problem) -> tuple[tuple[_Choice, ...], str]:
     if classes is not None and classes <= FEW_CLASSES:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
     reason = f"more than {FEW_CLASSES:,} possible classes"
-    if is_plain(problem) and problem.compiled.monotone:
-        if repeats(problem):
-            # Where rows repeat, neighbours on a short path are nearly always alike.
-            cut = {"from_method": "ordered-cut", "order": "snake+2opt"}
-            return (_Choice("local-search", cut),), f"{reason}, and rows repeat"
-        if problem.n <= _IMPROVED:
-            return (_Choice("local-search"),), reason
+    plain = is_plain(problem) and problem.compiled.monotone
+    # Where rows repeat windows hold few row types, and are solved fast.
+    if plain and (problem.n <= _IMPROVED or repeats(problem)):
+        return (_Choice("local-search", _BEST_START),), reason
     # Under limits a heuristic may find nothing where another does.
-    others = ("ordered-cut", "mondrian") if problem.limits else ()
-    return tuple(map(_Choice, ("greedy-search", *others))), reason
+    others = tuple(map(_Choice, ("ordered-cut", "mondrian") if problem.limits else ()))
+    if problem.n <= _IMPROVED_IN_BATCHES:
+        return (_Choice("local-search", _BEST_START), *others), reason
+    return (_Choice("greedy-search"), *others), reason
 
 
 def _pick_patterns(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
@@ -251,7 +256,10 @@ def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], 
     if problem.diversity is not None:
         return (_Choice("nh"), _Choice("ring"), *exact), "rings keep a diversity"
     if not problem.compiled.has_tables or problem.compiled.aggregate != "sum":
-        return (_Choice("ring"), *exact), "rings take any objective"
+        ring = (_Choice("ring"), *exact)
+        if problem.compiled.aggregate == "sum" and n * n * problem.k <= _EVALUATED[effort]:
+            return (_Choice("reassign", {"from_method": "hungarian"}), *ring), f"{n:,} records"
+        return ring, "rings take any objective"
     if n > _PART[effort] and problem.recoding != Freeform():
         fits = n <= _WHOLE and n * n * problem.k <= _REASSIGNED[effort]
         return (_Choice("reassign" if fits else "ring"),), f"{n:,} records"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from types import MappingProxyType
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup_work import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool
+from anonymip.heuristics.local_search.starts import BEST, make_start, make_starts
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
@@ -23,20 +23,9 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Methods that can make the start.
-STARTS = MappingProxyType(
-    {
-        "greedy-search": "anonymip.heuristics.classes.greedy_search:greedy_search",
-        "ordered-cut": "anonymip.heuristics.classes.ordered_cut:ordered_cut",
-        "k-member": "anonymip.heuristics.classes.k_member:k_member",
-        "mondrian": "anonymip.heuristics.classes.mondrian:mondrian",
-        "hilbert": "anonymip.heuristics.classes.hilbert:hilbert",
-        "initial": "anonymip.heuristics.classes.initial:initial",
-        "split-carry": "anonymip.exact.split_carry.split_carry:split_carry",
-    }
-)
-#: The start gets at most this part of the time.
-_SHARE = 0.5
+#: Of several starts so many are searched with windows; moves get this part of the time before.
+_SEARCHED = {"quick": 1, "normal": 2, "thorough": 4}
+_MOVING = 0.3
 #: Neighbours of a class that are in a window with it: up to so many records, and beyond.
 _NEAR, _MANY, _NEAREST = 6, 1_000, 3
 #: Rows of a window up to this k; the windows of larger k hold two classes.
@@ -68,7 +57,11 @@ def local_search(
         With equivalence classes.
     from_method
         What makes the start where none is given: ``greedy-search``, ``ordered-cut``, ``k-member``,
-        ``mondrian``, ``hilbert``, ``initial``, ``split-carry``.
+        ``mondrian``, ``hilbert``, ``hp``, ``forest``, ``edge-cover``, ``initial``, ``split-carry``;
+        or ``best``: in tables of up to 2,000 records all of these but the last two are improved by
+        moves, and the best of them by windows too; larger tables have one
+        start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records, else
+        ``greedy-search``.
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
@@ -118,48 +111,94 @@ def local_search(
             remedy="Use EquivalenceClasses() as the recoding",
         )
     settings = _settings(problem, window, patience, _effort(effort, budget))
-    first = _start(problem, from_method, order, start, budget, seed)
-    assert isinstance(first.assignment, Classes)
-    labels, stopped, remark = _improved(problem, first.assignment.labels, settings, budget, seed)
+    named = from_method if start is None else "start"
     options = {
-        "from_method": from_method if start is None else "start",
+        "from_method": named,
         "order": order,
         "window": settings.window,
         "patience": patience,
         "effort": settings.effort,
     }
-    solution = finish(
-        problem,
-        labels,
-        "local-search",
-        watch,
-        budget=budget,
-        stopped=stopped,
-        options=options,
-        seed=seed,
-        trace=(f"start: {first.objective:.6g} by {first.method}", remark),
-    )
-    if solution.objective <= first.objective:
-        return solution
-    # Only rounding gets here, where nothing was gained.
-    return Solution.of(
-        problem,
-        first.assignment,
-        method="local-search",
-        stopped=stopped or Stopped.HEURISTIC,
-        options=options,
-        seconds=watch.seconds,
-        seed=seed,
-        trace=solution.trace,
-    )
+    run = _Run(problem, options, watch, budget, seed)
+    if start is not None:
+        return run.improve(Solution.of(problem, start, method="start"), settings)
+    if from_method != BEST:
+        return run.improve(make_start(problem, from_method, order, budget, seed), settings)
+    return run.improve_best(make_starts(problem, budget, seed), settings)
 
 
-def repeats(problem: Problem) -> bool:
-    """Return whether the table has at most half as many distinct rows as records.
+@dataclass(frozen=True)
+class _Run:
+    """Improves starts, and makes solutions of what becomes of them."""
 
-    Then windows are solved fast: they hold few row types.
-    """
-    return 2 * len(problem.microdata.row_types().first) <= problem.n
+    problem: Problem
+    options: dict[str, object]
+    watch: Stopwatch
+    budget: Budget
+    seed: int
+
+    def improve(
+        self, first: Solution, settings: Settings, budget: Budget | None = None, of: str = ""
+    ) -> Solution:
+        """Return what becomes of one start, which is never worse."""
+        budget = budget or self.budget
+        assert isinstance(first.assignment, Classes)
+        labels, stopped, remark = _improved(
+            self.problem, first.assignment.labels, settings, budget, self.seed
+        )
+        trace = (f"start: {first.objective:.6g} by {first.method}{of}", remark)
+        solution = finish(
+            self.problem,
+            labels,
+            "local-search",
+            self.watch,
+            budget=budget,
+            stopped=stopped,
+            options=self.options,
+            seed=self.seed,
+            trace=trace,
+        )
+        if solution.objective <= first.objective:
+            return solution
+        # Only rounding gets here, where nothing was gained.
+        return Solution.of(
+            self.problem,
+            first.assignment,
+            method="local-search",
+            stopped=stopped or Stopped.HEURISTIC,
+            options=self.options,
+            seconds=self.watch.seconds,
+            seed=self.seed,
+            trace=trace,
+        )
+
+    def improve_best(self, firsts: list[Solution], settings: Settings) -> Solution:
+        """Return the best of several starts: all are moved, the best of them searched on.
+
+        Moves take a twentieth of the time of windows, and who is best after them is among the best
+        after windows more often than who is best before.
+        """
+        if len(firsts) == 1:
+            return self.improve(firsts[0], settings)
+        moving = replace(settings, window=0)
+        moved = [
+            (self.improve(first, moving, share), first)
+            for first, share in zip(firsts, self._shares(len(firsts), _MOVING), strict=True)
+        ]
+        moved.sort(key=lambda pair: pair[0].objective)
+        chosen = moved[: _SEARCHED[settings.effort]]
+        of = f", one of the best of {len(firsts)}"
+        found = []
+        for (after, first), share in zip(chosen, self._shares(len(chosen), 1.0), strict=True):
+            searched = self.improve(after, settings, share)
+            told = f"start: {first.objective:.6g} by {first.method}{of}"
+            found.append(replace(searched, trace=(told, *searched.trace[1:])))
+        return min(found, key=lambda solution: solution.objective)
+
+    def _shares(self, parts: int, share: float) -> Iterator[Budget]:
+        """Yield a budget for each part of the work, which leaves the parts behind it theirs."""
+        for done in range(parts):
+            yield self.budget.share(share / (parts - done))
 
 
 def improve(
@@ -223,21 +262,3 @@ def _settings(problem: Problem, window: int, patience: int, effort: str) -> Sett
         # Where not even two classes fit there are no windows.
         window = window if window <= MOST_ROWS else 0
     return Settings(window, _NEAR if problem.n <= _MANY else _NEAREST, patience, effort)
-
-
-def _start(
-    problem: Problem,
-    from_method: str,
-    order: str,
-    start: Assignment | None,
-    budget: Budget,
-    seed: int,
-) -> Solution:
-    if start is not None:
-        return Solution.of(problem, start, method="start")
-    if from_method not in STARTS:
-        raise InputError(f"unknown from_method {from_method!r}", remedy=f"Use {', '.join(STARTS)}")
-    module, _, name = STARTS[from_method].partition(":")
-    method: Callable[..., Solution] = getattr(importlib.import_module(module), name)
-    settings = {"order": order} if order else {}
-    return method(problem, budget=budget.share(_SHARE), seed=seed, **settings)

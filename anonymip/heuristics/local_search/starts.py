@@ -1,0 +1,103 @@
+"""Classes that local search starts from, by other methods."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import MappingProxyType
+
+from anonymip.errors import InputError, NoSolution
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.solution import Solution
+
+#: The name that stands for several methods.
+BEST = "best"
+#: Methods that can make the start.
+STARTS = MappingProxyType(
+    {
+        "greedy-search": "anonymip.heuristics.classes.greedy_search:greedy_search",
+        "k-member": "anonymip.heuristics.classes.k_member:k_member",
+        "forest": "anonymip.heuristics.approximation.forest:forest",
+        "edge-cover": "anonymip.heuristics.approximation.edge_cover:edge_cover",
+        "hilbert": "anonymip.heuristics.classes.hilbert:hilbert",
+        "hp": "anonymip.heuristics.classes.hp:hp",
+        "mondrian": "anonymip.heuristics.classes.mondrian:mondrian",
+        "ordered-cut": "anonymip.heuristics.classes.ordered_cut:ordered_cut",
+        "initial": "anonymip.heuristics.classes.initial:initial",
+        "split-carry": "anonymip.exact.split_carry.split_carry:split_carry",
+    }
+)
+#: Not among the best: the one loses more than all others, the other takes longer.
+_LEFT_OUT = frozenset({"initial", "split-carry"})
+#: Records up to which several starts are made, and of losses without tables: beyond, windows gain
+#: more a second.
+_SEVERAL, _EVALUATED = 2_000, 300
+#: Which one is made of more records, and of still more: on Adult, k = 5, it ends 2 % below the
+#: other, but its time grows with the square of the records.
+_ONE, _LARGE = ("k-member", 50_000), "greedy-search"
+#: A start gets at most this part of the time that is left.
+_SHARE = 0.5
+
+
+def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: int) -> Solution:
+    """Return the classes of one method.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    name
+        Of :data:`STARTS`.
+    order
+        That it is made with; empty for the default.
+    budget, seed
+        Of the method.
+
+    Raises
+    ------
+    InputError
+        If there is no such start, or it takes no such problem.
+    NoSolution
+        If it finds none.
+    """
+    if name not in STARTS:
+        raise InputError(
+            f"unknown from_method {name!r}", remedy=f"Use {', '.join((*STARTS, BEST))}"
+        )
+    module, _, function = STARTS[name].partition(":")
+    method: Callable[..., Solution] = getattr(importlib.import_module(module), function)
+    settings = {"order": order} if order else {}
+    return method(problem, budget=budget.share(_SHARE), seed=seed, **settings)
+
+
+def make_starts(problem: Problem, budget: Budget, seed: int) -> list[Solution]:
+    """Return the classes of each method that takes the problem; of large tables those of one.
+
+    Raises
+    ------
+    NoSolution
+        If none finds any.
+    """
+    repeating = repeats(problem)
+    names = [name for name in STARTS if name not in _LEFT_OUT]
+    if problem.n > (_SEVERAL if problem.compiled.has_tables else _EVALUATED):
+        one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
+        names = ["ordered-cut" if repeating else one]
+    found: list[Solution] = []
+    for name in names:
+        if found and budget.stop_reason() is not None:
+            break
+        # Where rows repeat, neighbours on a short path are nearly always alike.
+        order = "snake+2opt" if repeating and name == "ordered-cut" else ""
+        try:
+            found.append(make_start(problem, name, order, budget, seed))
+        except (InputError, NoSolution):
+            # Some are for one k, and some keep no rules.
+            continue
+    return found or [make_start(problem, "greedy-search", "", budget, seed)]
+
+
+def repeats(problem: Problem) -> bool:
+    """Return whether the table has at most half as many distinct rows as records."""
+    return 2 * len(problem.microdata.row_types().first) <= problem.n
