@@ -20,6 +20,9 @@ from anonymip.runtime.budget import Budget
 #: A time limit of less than this is none to HiGHS, in seconds.
 _LEAST = 1e-3
 
+#: As many iterations are no limit to HiGHS.
+_NO_LIMIT = 2**31 - 1
+
 
 @dataclass(frozen=True, eq=False)
 class LinearAnswer:
@@ -176,6 +179,24 @@ class GrowingProgram:
         """Give rows, by number, new sides, infinite where there is none."""
         for row, least, most in zip(rows.tolist(), lower.tolist(), upper.tolist(), strict=True):
             self._model.changeRowBounds(row, max(least, -self._infinity), min(most, self._infinity))
+
+    def basis(self) -> object:
+        """Return the basis that the last solve ended with, for :meth:`start_from`."""
+        return self._model.getBasis()
+
+    def start_from(self, basis: object) -> None:
+        """Go on from a basis of this program, which has not grown since."""
+        self._model.setBasis(basis)
+
+    def value_soon(self, iterations: int) -> float:
+        """Return the objective after some iterations of the simplex method.
+
+        It is no bound: neither the optimum need be reached, nor are the duals repaired.
+        """
+        self._model.setOptionValue("simplex_iteration_limit", iterations)
+        self._model.run()
+        self._model.setOptionValue("simplex_iteration_limit", _NO_LIMIT)
+        return float(self._model.getInfo().objective_function_value)
 
     def solve(self, budget: Budget) -> LinearAnswer | None:
         """Return an optimal vertex; None if time ended or there is none."""

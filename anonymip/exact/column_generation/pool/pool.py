@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,6 +55,12 @@ class Pool:
         """(c,) how often a selection can hold each column."""
         fits = self.coverage[self.incidence.indices] // self.incidence.data
         return np.asarray(np.minimum.reduceat(fits, self.incidence.indptr[:-1]), np.int64)
+
+    def only(self, columns: NDArray[np.int64]) -> Pool:
+        """Return the pool of some columns, by number."""
+        return replace(
+            self, incidence=csr_array(self.incidence[columns]), costs=self.costs[columns]
+        )
 
     def holds(self, type_: int, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether columns, by number, hold a type."""

@@ -132,6 +132,10 @@ class PoolRelaxation:
         self._open = wanted
         self._program.limit_columns(1 + changed, np.where(wanted[changed], np.inf, 0.0))
 
+    def inside(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of some columns of the pool are in the program."""
+        return self._place[columns] >= 0
+
     def add_columns(self, columns: NDArray[np.int64]) -> None:
         """Bring columns of the pool, which may be used, into the program."""
         columns = columns[self._place[columns] < 0]
@@ -144,11 +148,22 @@ class PoolRelaxation:
         matrix = vstack([pool.incidence[columns].T, self.extra[columns].T])
         self._program.add_columns(pool.costs[columns], csc_array(matrix))
 
-    def value(self, active: NDArray[np.int64], budget: Budget) -> float | None:
-        """Return the optimum over what of these columns is in the program; None without time."""
-        self.open_columns(active)
-        found = self._program.solve(budget)
-        return None if found is None else found.value
+    def values_soon(self, choices: list[NDArray[np.int64]], iterations: int) -> list[float]:
+        """Return about what the optimum is where only some columns may be used.
+
+        Parameters
+        ----------
+        choices
+            Columns of the pool; those that are not in the program yet are left out.
+        iterations
+            Of the simplex method for each, from the last optimum.
+        """
+        basis, values = self._program.basis(), []
+        for active in choices:
+            self.open_columns(active)
+            values.append(self._program.value_soon(iterations))
+            self._program.start_from(basis)
+        return values
 
     def solve(self, active: NDArray[np.int64], budget: Budget) -> Relaxed | None:
         """Return the optimum over columns of the pool; None without time."""

@@ -23,14 +23,11 @@ from anonymip.exact.column_generation.pool.relaxation import PoolRelaxation, Rel
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
-#: Up to so many columns are left to a solver: at the root, and at other nodes of the search.
-SOLVER_COLUMNS, NODE_COLUMNS = 4_000, 1_500
+#: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
+SOLVER_COLUMNS = 800
 
 #: Rounds of cuts at the root; rounds that close less than this share of the gap end them.
 _ROUNDS, _STALLED, _LEAST_SHARE = 30, 3, 0.01
-
-#: With so few columns left, a solver needs no more cuts.
-_FEW = 500
 
 #: Selections that are cheaper by less than this share are not looked for.
 RESOLUTION = 1e-7
@@ -82,7 +79,7 @@ class PoolAnswer:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Columns that a selection may still hold, rows that it keeps, and the relaxation there."""
+    """Columns that a selection may still hold, rows that it keeps, and what its duals prove."""
 
     active: NDArray[np.int64]
     rows: frozenset[int]
@@ -102,20 +99,26 @@ class PoolSearch:
         options: SolverOptions,
         budget: Budget,
     ) -> None:
-        self._pool, self._solver, self._options, self._budget = pool, solver, options, budget
-        self._upper_bound = self._best = upper_bound
+        self._solver, self._options, self._budget = solver, options, budget
+        self._best = upper_bound
         self._chosen: NDArray[np.int64] | None = None
-        self._relaxation = PoolRelaxation(pool, upper_bound)
-        self._cuts: list[RankOneCut] = []
-        self._cut_rows: list[int] = []
-        self._add_cuts(cuts)
-        # The least bound of all that was closed, and who reported it.
-        self._closed = np.inf
+        # What columns of the pool are called outside.
+        self._numbers = np.arange(len(pool.costs))
+        self._begin(pool, cuts)
+        # The least bound of all that was closed by a solver, and which one; and of all nodes that
+        # nobody could decide.
+        self._closed = self._undecided = np.inf
         self._reporter: str | None = None
-        self._undecided = np.inf
-        self._nodes = 0
-        self._root: Relaxed | None = None
-        self._left = len(pool.costs)
+        self._nodes, self._left = 0, len(pool.costs)
+        self._duals = np.zeros(len(pool.coverage))
+
+    def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
+        """Take up a pool with an empty program."""
+        self._pool = pool
+        self._relaxation = PoolRelaxation(pool, self._best)
+        self._cuts: list[RankOneCut] = []
+        self._always = list(range(len(self._relaxation.sides)))
+        self._add_cuts(cuts)
 
     @property
     def _floor(self) -> float:
@@ -126,29 +129,15 @@ class PoolSearch:
         """Return the answer."""
         lowest = self._search(start)
         complete = lowest is None and self._undecided == np.inf
-        bound = min(
-            self._floor, self._closed, self._undecided, np.inf if lowest is None else lowest
-        )
-        root = self._root
-        binding: tuple[RankOneCut, ...] = tuple(self._cuts)
-        duals = np.zeros(len(self._pool.coverage))
-        if root is not None:
-            used = np.abs(root.extra_duals) > _BINDING
-            rows = self._cut_rows
-            binding = tuple(
-                cut
-                for cut, row in zip(self._cuts, rows, strict=True)
-                if row >= len(used) or used[row]
-            )
-            duals = root.row_duals
+        still_open = np.inf if lowest is None else lowest
         return PoolAnswer(
             self._chosen,
             None,
-            bound,
+            min(self._floor, self._closed, self._undecided, still_open),
             complete,
             self._reporter,
-            binding,
-            duals,
+            tuple(self._cuts),
+            self._duals,
             self._left,
             self._nodes,
         )
@@ -158,14 +147,19 @@ class PoolSearch:
         if not len(self._pool.costs):
             return None
         self._relaxation.add_columns(_first_columns(self._pool, start))
-        root = self._root_node()
+        root = self._root()
         if root is None or isinstance(root, float):
             return root
         self._left = len(root.active)
-        left = self._decided(root, SOLVER_COLUMNS)
+        self._narrow(root)
+        relaxed = self._relaxation.solve(np.arange(self._left), self._budget)
+        if relaxed is None:
+            return root.bound
+        node = self._open(np.arange(self._left), frozenset(), relaxed, root.bound)
+        left = None if node is None else self._decided(node)
         return None if left is None else self._branch(left)
 
-    def _root_node(self) -> _Node | float | None:
+    def _root(self) -> _Node | float | None:
         """Return the root after all cuts; None if it is closed, its bound if time ended."""
         active = np.arange(len(self._pool.costs))
         bound, stalled = 0.0, 0
@@ -173,22 +167,22 @@ class PoolSearch:
             relaxed = self._relaxation.solve(active, self._budget)
             if relaxed is None:
                 return bound
-            self._root = relaxed
+            self._duals = relaxed.row_duals
             before, bound = bound, max(bound, relaxed.bound)
             node = self._open(active, frozenset(), relaxed, bound)
             if node is None:
                 return None
             active = node.active
-            self._budget.report("pool", done=round_, bound=None)
+            self._budget.report("pool", done=round_)
             stalled = 0 if bound - before > _LEAST_SHARE * (self._floor - bound) else stalled + 1
-            if (len(active) <= _FEW and self._solver is not None) or stalled >= _STALLED:
+            few = self._solver is not None and len(active) <= SOLVER_COLUMNS
+            if few or stalled >= _STALLED or round_ == _ROUNDS:
                 break
-            if round_ == _ROUNDS or self._budget.stop_reason() is not None:
-                break
-            taken = node.relaxed
+            if self._budget.stop_reason() is not None:
+                return bound
             new = separate(
-                self._pool.incidence[taken.columns],
-                taken.weights,
+                self._pool.incidence[relaxed.columns],
+                relaxed.weights,
                 self._pool.coverage,
                 known=self._cuts,
                 seed=self._options.seed + round_,
@@ -198,12 +192,22 @@ class PoolSearch:
             self._add_cuts(new)
         return node
 
+    def _narrow(self, root: _Node) -> None:
+        """Go on with the columns and cuts that matter: the program of the root has far more."""
+        pool, inside = self._pool, self._relaxation.inside(root.active)
+        cut_rows = self._always[len(self._always) - len(self._cuts) :]
+        binds = np.abs(root.relaxed.extra_duals[cut_rows]) > _BINDING
+        cuts = [cut for cut, bind in zip(self._cuts, binds.tolist(), strict=True) if bind]
+        self._numbers = self._numbers[root.active]
+        self._begin(pool.only(root.active), cuts)
+        self._relaxation.add_columns(np.flatnonzero(inside))
+
     def _add_cuts(self, cuts: Sequence[RankOneCut]) -> None:
         if not cuts:
             return
         sides = right_sides(cuts, self._pool.coverage).astype(np.float64)
         held = coefficients(cuts, self._pool.incidence).astype(np.float64)
-        self._cut_rows += self._relaxation.add_rows(held, sides, least=False).tolist()
+        self._always += self._relaxation.add_rows(held, sides, least=False).tolist()
         self._cuts += cuts
 
     def _open(
@@ -218,20 +222,22 @@ class PoolSearch:
         if bound >= self._floor:
             return None
         kept = relaxed.reduced <= self._floor - relaxed.bound
-        return _Node(active[kept], rows, replace(relaxed, reduced=relaxed.reduced[kept]), bound)
+        return _Node(active[kept], rows, relaxed, bound)
 
     def _improve(self, chosen: NDArray[np.int64]) -> None:
         cost = self._pool.cost(chosen)
         if cost < self._best:
-            self._best, self._chosen = cost, chosen
+            self._best, self._chosen = cost, self._numbers[chosen]
 
-    def _decided(self, node: _Node, most: int) -> _Node | None:
+    def _decided(self, node: _Node) -> _Node | None:
         """Have a solver decide a node if it is small; return what is left to branch on."""
-        if self._solver is None or len(node.active) > most:
+        if self._solver is None or len(node.active) > SOLVER_COLUMNS:
             return node
         if not len(node.active):
             return None
-        rows = self._rows_of(node)
+        binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > _BINDING)
+        needed = {0} if self._pool.count_limit is not None else set()
+        rows = np.array(sorted(needed | set(binding.tolist()) | node.rows), np.int64)
         answer = solve_integer(
             self._pool,
             node.active,
@@ -252,12 +258,6 @@ class PoolSearch:
         self._closed = min(self._closed, node.bound)
         return None
 
-    def _rows_of(self, node: _Node) -> NDArray[np.int64]:
-        """Return the further rows that a solver is given: of the node, and those that bind."""
-        binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > _BINDING)
-        needed = {0} if self._pool.count_limit is not None else set()
-        return np.array(sorted(needed | set(binding.tolist()) | node.rows), np.int64)
-
     def _branch(self, root: _Node) -> float | None:
         """Branch, best bound first; return None when through, or the least bound that is open."""
         queue: list[tuple[float, int, _Node]] = [(root.bound, 0, root)]
@@ -269,59 +269,50 @@ class PoolSearch:
             if self._budget.stop_reason() is not None:
                 return bound
             self._nodes += 1
-            self._budget.report("pool", done=self._nodes, bound=None)
-            node = self._reopened(node)
-            self._hold(node.rows)
-            sides = branches(
-                self._pool, self._relaxation, node.relaxed, node.active, self._best, self._budget
-            )
-            if sides is None:
-                # A whole point that is no selection: the solver's tolerances hide one.
-                self._undecided = min(self._undecided, bound)
-                heapq.heappop(queue)
-                continue
-            children = []
-            for side in sides:
-                child = self._child(node, side)
-                if isinstance(child, float):
-                    return bound
-                if child is not None:
-                    children.append(self._decided(child, NODE_COLUMNS))
+            self._budget.report("pool", done=self._nodes)
+            # The program stands at another node.
+            again = self._solved(node.active, node.rows, bound)
+            if isinstance(again, float):
+                return bound
+            children: list[_Node] = []
+            if again is not None:
+                sides = branches(
+                    self._pool, self._relaxation, again.relaxed, again.active, self._best
+                )
+                if sides is None:
+                    # A whole point that is no selection: the solver's tolerances hide one.
+                    self._undecided = min(self._undecided, bound)
+                for side in sides or ():
+                    child = self._child(again, side)
+                    if isinstance(child, float):
+                        return bound
+                    left = None if child is None else self._decided(child)
+                    children += [] if left is None else [left]
             heapq.heappop(queue)
-            for child in filter(None, children):
+            for child in children:
                 pushed += 1
                 heapq.heappush(queue, (child.bound, pushed, child))
         return None
 
-    def _reopened(self, node: _Node) -> _Node:
-        """Return a node without the columns that have become too costly since."""
-        kept = node.relaxed.reduced <= self._floor - node.relaxed.bound
-        relaxed = replace(node.relaxed, reduced=node.relaxed.reduced[kept])
-        return replace(node, active=node.active[kept], relaxed=relaxed)
-
-    def _hold(self, rows: frozenset[int]) -> None:
-        """Let the rows of a node hold beside those that always do."""
-        held = np.zeros(len(self._relaxation.sides), np.bool_)
-        held[self._always] = True
-        held[list(rows)] = True
-        self._relaxation.hold_rows(held)
-
-    @property
-    def _always(self) -> list[int]:
-        return ([0] if self._pool.count_limit is not None else []) + self._cut_rows
-
     def _child(self, node: _Node, side: Branch) -> _Node | float | None:
         """Return one side of a branching; None if it is closed, its bound if time ended."""
-        active, rows = node.active[side.kept], node.rows
+        rows = node.rows
         if side.row is not None:
             column = csr_array(side.row.astype(np.float64)[:, None])
             row = self._relaxation.add_rows(column, np.array([side.side]), least=side.least)
             rows = rows | {int(row[0])}
-        self._hold(rows)
+        return self._solved(node.active[side.kept], rows, node.bound)
+
+    def _solved(
+        self, active: NDArray[np.int64], rows: frozenset[int], bound: float
+    ) -> _Node | float | None:
+        """Return a node after its relaxation; None if it is closed, its bound if time ended."""
+        held = np.zeros(len(self._relaxation.sides), np.bool_)
+        held[self._always] = True
+        held[list(rows)] = True
+        self._relaxation.hold_rows(held)
         relaxed = self._relaxation.solve(active, self._budget)
-        if relaxed is None:
-            return node.bound
-        return self._open(active, rows, relaxed, node.bound)
+        return bound if relaxed is None else self._open(active, rows, relaxed, bound)
 
 
 def _first_columns(pool: Pool, start: NDArray[np.int64] | None) -> NDArray[np.int64]:
