@@ -14,6 +14,8 @@ from anonymip.problem import Problem
 
 #: Sets whose losses are computed at a time.
 _BATCH = 100_000
+#: Numbers up to here are keys of sets.
+_LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +117,37 @@ def representatives(
     lengths = np.diff(np.append(begins, len(members)))
     copies = np.arange(len(members)) - np.repeat(begins, lengths)
     return rows.records[rows.starts[members] + copies]
+
+
+def lexicographic_order(
+    members: NDArray[np.int32], sizes: NDArray[np.int64], types: int
+) -> NDArray[np.int64]:
+    """Return (c,) the sets in lexicographic order, a set before those that begin with it.
+
+    Parameters
+    ----------
+    members, sizes
+        As for :func:`representatives`.
+    types
+        Number of row types.
+    """
+    begins = np.cumsum(sizes) - sizes
+    # Types are digits of whole numbers; as many as fit make one key.
+    digits = 1
+    while (types + 1) ** (digits + 1) < _LARGEST_KEY:
+        digits += 1
+    most = int(sizes.max(initial=1))
+    keys = np.zeros((-(-most // digits), len(sizes)), np.int64)
+    for size in np.flatnonzero(np.bincount(sizes)):
+        sets = np.flatnonzero(sizes == size)
+        listed = np.zeros((len(sets), len(keys) * digits), np.int64)
+        listed[:, :size] = members[begins[sets][:, None] + np.arange(size)] + 1
+        for at, key in enumerate(keys):
+            number = np.zeros(len(sets), np.int64)
+            for digit in listed[:, at * digits : (at + 1) * digits].T:
+                number = number * (types + 1) + digit
+            key[sets] = number
+    return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
 
 
 def _new_runs(members: NDArray[np.int32], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:

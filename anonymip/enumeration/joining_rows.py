@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.enumeration.rooted_state import DEPTH, SIZE, RootedFollowers, RootedPath, RootedRules
-from anonymip.enumeration.search_state import SearchRows
+from anonymip.enumeration.rooted_state import (
+    DEPTH,
+    SIZE,
+    RootedFollowers,
+    RootedPath,
+    RootedRules,
+    SearchRows,
+)
 from anonymip.runtime.kernels import kernel
 
 

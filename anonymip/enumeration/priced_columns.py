@@ -53,11 +53,19 @@ def dual_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray
     return np.add.reduceat(values, starts[:-1]) if len(starts) > 1 else np.empty(0)
 
 
-def sorted_members(members: NDArray[np.int32], sizes: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the members of each column ascending."""
-    ends = np.cumsum(sizes)
-    ordered = members.copy()
-    for size in np.unique(sizes):
-        places = (ends[sizes == size] - size)[:, None] + np.arange(size)
-        ordered[places] = np.sort(members[places], axis=1)
-    return ordered
+def members_of(
+    starts: NDArray[np.int64], sizes: NDArray[np.int64], columns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the places of the members of some columns, one column behind the other.
+
+    Parameters
+    ----------
+    starts, sizes
+        Where the members of each column begin, and how many they are.
+    columns
+        Which columns.
+    """
+    lengths = sizes[columns]
+    ends = np.cumsum(lengths)
+    places: NDArray[np.int64] = np.repeat(starts[columns] - ends + lengths, lengths)
+    return places + np.arange(len(places))

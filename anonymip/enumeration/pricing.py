@@ -17,7 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from anonymip.enumeration.cluster_sets import exact_losses
 from anonymip.enumeration.cut_duals import CutDuals, cuts_of_rows, cuts_paid
 from anonymip.enumeration.merging import row_types
-from anonymip.enumeration.priced_columns import PricedColumns, dual_sums, sorted_members
+from anonymip.enumeration.priced_columns import (
+    PricedColumns,
+    dual_sums,
+    members_of,
+)
 from anonymip.enumeration.rooted_run import UNLIMITED, RootedRun
 from anonymip.enumeration.rooted_state import RootedRules, Roots
 from anonymip.enumeration.search_inputs import capped_tables, loss_scale, type_rows
@@ -255,7 +259,7 @@ class Pricing:
         )
         count, filled = run.found.held.tolist()
         sizes = run.found.sizes[:count].copy()
-        members = sorted_members(run.found.members[:filled], sizes)
+        members = run.found.members[:filled].copy()
         starts = np.concatenate([[0], np.cumsum(sizes)])
         costs = exact_losses(self.problem, self.types.first[members], sizes)
         if not summed:
@@ -266,12 +270,9 @@ class Pricing:
         kept = np.flatnonzero(reduced < threshold)
         complete = run.complete and len(kept) <= max_columns
         kept = kept[:max_columns]
-        lengths = sizes[kept]
-        ends = np.cumsum(lengths)
-        places = np.repeat(starts[kept] - ends + lengths, lengths) + np.arange(lengths.sum())
         return PricedColumns(
-            np.concatenate([[0], ends]).astype(np.int64),
-            members[places],
+            np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
+            members[members_of(starts, sizes, kept)],
             costs[kept],
             reduced[kept],
             roots.least - self._rounding(duals, cuts),

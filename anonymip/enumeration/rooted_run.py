@@ -18,11 +18,11 @@ from anonymip.enumeration.rooted_state import (
     RootedPath,
     RootedRules,
     Roots,
+    SearchRows,
     new_columns_found,
     new_rooted_followers,
     new_rooted_path,
 )
-from anonymip.enumeration.search_state import SearchRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.budget import Budget
 
@@ -46,6 +46,9 @@ class RootedRun:
     ----------
     found
         Columns of the last search.
+    reason
+        What ended it early: ``"max_columns"``, ``"max_nodes"``, or the value of
+        :class:`~anonymip.status.Stopped`; None if nothing did.
     complete
         Whether it went through and gave no root up.
     nodes
@@ -55,6 +58,7 @@ class RootedRun:
     def __init__(self, tables: LossTables, rows: SearchRows, largest: int) -> None:
         self.tables, self.rows = tables, rows
         self.found = new_columns_found(1_000, 1_000 * largest)
+        self.reason: str | None = None
         self.complete, self.nodes = False, 0
         self._path = new_rooted_path(tables, rows, largest)
         self._followers = new_rooted_followers(4 * len(rows.copies) + 64)
@@ -66,6 +70,7 @@ class RootedRun:
         roots: Roots,
         budget: Budget,
         *,
+        phase: str = "pricing",
         max_columns: int = UNLIMITED,
         max_nodes: int = UNLIMITED,
     ) -> None:
@@ -76,9 +81,13 @@ class RootedRun:
         path = self._path
         _restart(path, rules.largest)
         self.found.held[:] = 0
-        self.complete = False
+        self.complete, self.reason = False, None
         amount, searched = 100, 0
-        while budget.stop_reason() is None:
+        while self.reason is None:
+            stopped = budget.stop_reason()
+            if stopped is not None:
+                self.reason = stopped.value
+                break
             start, before = time.perf_counter(), int(path.nodes[0])
             most = min(before + amount, max_nodes)
             status = search_columns(
@@ -93,19 +102,19 @@ class RootedRun:
                 most,
             )
             searched = int(path.place[ROOT])
-            budget.report("pricing", done=searched, total=len(roots.types))
+            budget.report(phase, done=int(self.found.held[0]))
             if self.found.held[0] > max_columns:
-                break
-            if status == COMPLETE:
+                self.reason = "max_columns"
+            elif status == COMPLETE:
                 self.complete, searched = int(path.nodes[2]) == 0, len(roots.types)
                 break
-            if status == FULL:
+            elif status == FULL:
                 held, *arrays = self.found
                 self.found = ColumnsFound(held, *map(_larger, arrays))
             elif status == CRAMPED:
                 self._followers = RootedFollowers(*map(_larger, self._followers))
             elif most == max_nodes:
-                break
+                self.reason = "max_nodes"
             else:
                 rate = amount / max(time.perf_counter() - start, 1e-6)
                 amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))

@@ -34,8 +34,8 @@ from anonymip.enumeration.rooted_state import (
     RootedPath,
     RootedRules,
     Roots,
+    SearchRows,
 )
-from anonymip.enumeration.search_state import SearchRows
 from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import (
@@ -352,12 +352,22 @@ def _write_down(
             found.held[1] += size
         found.sizes[column], found.reduced[column] = size, reduced
         to = path.place[FIRST_MEMBER] + (column - path.place[FIRST]) * size
+        found.members[to] = row
         for member in range(depth):
-            found.members[to + member] = path.members[member]
-        found.members[to + depth] = row
+            _insert_member(found, to, to + member + 1, path.members[member])
         if found.held[0] - path.place[FIRST] == rules.keep:
             worst = _worst(found, path.place[FIRST], found.held[0])
             path.cutoff[0] = found.reduced[worst]
+
+
+@kernel
+def _insert_member(found: ColumnsFound, begin: int, at: int, row: int) -> None:
+    """Insert a type among the members from `begin` to `at`, which ascend."""
+    members = found.members
+    while at > begin and members[at - 1] > row:
+        members[at] = members[at - 1]
+        at -= 1
+    members[at] = row
 
 
 @kernel

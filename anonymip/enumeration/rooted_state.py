@@ -8,15 +8,36 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.enumeration.search_state import SearchRows
-from anonymip.objectives.kernels.growing_sets import GrowingSets, new_growing_sets
+from anonymip.objectives.kernels.growing_sets import GrowingSets, TermRows, new_growing_sets
 from anonymip.objectives.language.tables import LossTables
-from anonymip.recodings.rules.diversity_counts import ValueCounts, new_counts
+from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
 from anonymip.runtime.packed import Packed
 
 #: Places of `RootedPath.place`: rows of the partial set, number of the root, size looked for, where
 #: the columns of both begin among those found, and where their members begin.
 DEPTH, ROOT, SIZE, FIRST, FIRST_MEMBER = 0, 1, 2, 3, 4
+
+
+class SearchRows(Packed):
+    """Row types.
+
+    Parameters
+    ----------
+    duals, copies
+        (t,) dual of a row of each type, and how many rows it has.
+    terms
+        The rows, as the loss reads them.
+    diversity
+        What a set must hold of the sensitive columns; of the types.
+    conflicts
+        (t, t) types that never share a set; (0, 0) if all may.
+    """
+
+    duals: NDArray[np.float64]
+    copies: NDArray[np.int64]
+    terms: TermRows
+    diversity: DiversityRule
+    conflicts: NDArray[np.bool_]
 
 
 class RootedRules(Packed):
@@ -166,7 +187,7 @@ class ColumnsFound(Packed):
     sizes, reduced
         (capacity,) rows of each, and its reduced cost.
     members
-        Their types, column by column, in no order.
+        Their types, column by column, ascending.
     """
 
     held: NDArray[np.int64]

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import math
-import time
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anonymip.enumeration.batches import Found, Request, search_in_batches
-from anonymip.enumeration.cluster_sets import ClusterSets, gather_sets
-from anonymip.enumeration.depth_first import (
-    COMPLETE,
-    CRAMPED,
-    FULL,
-    begin_search,
-    search_sets,
-)
+from anonymip.enumeration.cluster_sets import ClusterSets, gather_sets, lexicographic_order
+from anonymip.enumeration.cut_duals import cuts_of_rows
 from anonymip.enumeration.merging import MergedRows, merge_rows
-from anonymip.enumeration.search_inputs import (
-    capped_tables,
-    loss_scale,
-    search_rows,
-    search_rules,
-)
-from anonymip.enumeration.search_state import (
-    Followers,
-    SetsFound,
-    new_followers,
-    new_path,
-    new_sets_found,
-)
+from anonymip.enumeration.priced_columns import dual_sums, members_of
+from anonymip.enumeration.rooted_run import UNLIMITED, RootedRun
+from anonymip.enumeration.rooted_state import RootedRules, Roots
+from anonymip.enumeration.search_inputs import capped_tables, loss_scale, search_rows
 from anonymip.errors import InputError
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -40,9 +23,6 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 #: Sets that an enumeration keeps by default.
 MAX_SETS_KEPT = 2_000_000
-
-_SECONDS_A_STEP = 0.1
-_UNLIMITED = 2**62
 
 
 def enumerate_sets(
@@ -116,9 +96,9 @@ def enumerate_sets(
         threshold + _slack(problem, duals, threshold, largest),
         compiled.monotone and threshold < math.inf,
         int(max_sets),
-        _UNLIMITED if max_nodes is None else int(max_nodes),
+        UNLIMITED if max_nodes is None else int(max_nodes),
     )
-    search = _search_depth_first if compiled.has_tables else search_in_batches
+    search = _search_by_roots if compiled.has_tables else search_in_batches
     found = search(problem, rows, request, budget)
     return gather_sets(
         problem,
@@ -168,58 +148,43 @@ def _slack(problem: Problem, duals: NDArray[np.float64], threshold: float, large
     return LOSS_RELATIVE * largest * scale
 
 
-def _search_depth_first(
+def _search_by_roots(
     problem: Problem, merged: MergedRows, request: Request, budget: Budget
 ) -> Found:
     tables = capped_tables(problem)
-    rows = search_rows(problem, merged, tables)
-    rules = search_rules(problem, request.largest, pruned=request.pruned)
-    words = int(rows.terms.set_words.max(initial=-1)) + 1
-    path = new_path(tables, rows.diversity, merged.types, request.largest, words)
-    followers = new_followers(4 * merged.types + 64)
-    found = new_sets_found(min(1_000, request.max_sets), 8_000 + 2 * request.largest)
-    begin_search(tables, rows, rules, path, followers, merged.types, -1, request.cutoff)
-    amount, reason = 100, None
-    while reason is None:
-        stopped = budget.stop_reason()
-        if stopped is not None:
-            reason = stopped.value
-            break
-        start, before = time.perf_counter(), int(path.nodes[0])
-        most = min(before + amount, request.max_nodes)
-        status = search_sets(tables, rows, rules, path, followers, found, request.cutoff, most)
-        sets, members = found.held.tolist()
-        budget.report("enumerating sets", done=sets)
-        if status == COMPLETE:
-            break
-        if status == FULL and sets == request.max_sets:
-            reason = "max_sets"
-        elif status == FULL:
-            found = SetsFound(
-                found.held,
-                _larger(found.sizes, sets, request.max_sets),
-                _larger(found.losses, sets, request.max_sets),
-                _larger(found.members, members),
-            )
-        elif status == CRAMPED:
-            followers = Followers(*(_larger(array, len(array)) for array in followers))
-        elif most == request.max_nodes:
-            reason = "max_nodes"
-        else:
-            rate = amount / max(time.perf_counter() - start, 1e-6)
-            amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))
-    sets, members = found.held.tolist()
-    return Found(
-        found.members[:members].copy(),
-        found.sizes[:sets].copy(),
-        found.losses[:sets].copy(),
-        reason,
-        int(path.nodes[0]),
+    rows, t = search_rows(problem, merged, tables), merged.types
+    run = RootedRun(tables, rows, request.largest)
+    run.search(
+        cuts_of_rows(t, None),
+        RootedRules(
+            problem.k,
+            request.largest,
+            request.pruned,
+            problem.compiled.aggregate == "sum",
+            UNLIMITED,
+            UNLIMITED,
+            False,
+        ),
+        Roots(
+            np.arange(t),
+            np.arange(t),
+            np.full(t, t),
+            np.arange(t),
+            np.full(t, request.cutoff),
+            np.zeros(t),
+        ),
+        budget,
+        phase="enumerating sets",
+        max_columns=request.max_sets,
+        max_nodes=request.max_nodes,
     )
-
-
-def _larger(array: Any, filled: int, most: int = _UNLIMITED) -> Any:
-    """Return the array with twice the room, or the most, if it is more than half full."""
-    if 2 * filled < len(array):
-        return array
-    return np.concatenate([array, np.empty_like(array)[: most - len(array)]])
+    count = min(int(run.found.held[0]), request.max_sets)
+    sizes = run.found.sizes[:count].copy()
+    members = run.found.members[: sizes.sum()]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    losses = run.found.reduced[:count] + dual_sums(merged.duals[members], starts)
+    # As if a set grew by one row at a time, types never descending.
+    order = lexicographic_order(members, sizes, t)
+    members, sizes = members[members_of(starts, sizes, order)], sizes[order]
+    reason = "max_sets" if run.reason == "max_columns" else run.reason
+    return Found(members, sizes, losses[order], reason, run.nodes)

@@ -1,4 +1,4 @@
-"""A problem as the depth-first search for sets reads it."""
+"""A problem as the search for columns reads it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.enumeration.merging import MergedRows
-from anonymip.enumeration.search_state import SearchRows, SearchRules
+from anonymip.enumeration.rooted_state import SearchRows
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.kernels.growing_sets import term_rows
@@ -80,21 +80,6 @@ def _rows(
         conflicting = conflicts(problem.microdata, problem.limits, first)
     terms = term_rows(kernel_rows(problem.microdata, tables, first))
     return SearchRows(duals, counts, terms, diversity, conflicting)
-
-
-def search_rules(problem: Problem, largest: int, *, pruned: bool) -> SearchRules:
-    """Return that sets of k to `largest` rows are looked for.
-
-    Parameters
-    ----------
-    problem
-        Gives k and how losses of records add up.
-    largest
-        Most rows of a set.
-    pruned
-        Whether partial sets are cut off by the loss, which must be monotone.
-    """
-    return SearchRules(problem.k, largest, pruned, problem.compiled.aggregate == "sum")
 
 
 def loss_scale(problem: Problem) -> float:
