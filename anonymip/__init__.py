@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         UnsupportedObjective,
         VerificationFailed,
     )
+    from anonymip.exact.certifying import Certificate, certify, check_certificate
     from anonymip.exact.classes.equivalence_mip import adopt
     from anonymip.experiments import Comparison, compare
     from anonymip.instances import (
@@ -99,6 +100,7 @@ _HOMES = {
         "UnsupportedObjective",
         "VerificationFailed",
     ),
+    "anonymip.exact.certifying": ("Certificate", "certify", "check_certificate"),
     "anonymip.exact.classes.equivalence_mip": ("adopt",),
     "anonymip.experiments": ("Comparison", "compare"),
     "anonymip.instances": (
@@ -160,6 +162,7 @@ __all__ = [
     "Bound",
     "Budget",
     "Cap",
+    "Certificate",
     "Classes",
     "Comparison",
     "Cover",
@@ -211,6 +214,8 @@ __all__ = [
     "anonymize",
     "build",
     "census",
+    "certify",
+    "check_certificate",
     "class_objective",
     "compare",
     "dominates",

@@ -217,7 +217,8 @@ class Solution:
     def _is_closed_by(self, bound: Bound) -> bool:
         # Where one costly column cannot be spared, as in patterns, a solver's tolerance would hide
         # what the others lose.
-        strict = bound.proof == "argument" or self.problem.recoding.name == "pattern"
+        exact = bound.proof in ("argument", "certified")
+        strict = exact or self.problem.recoding.name == "pattern"
         return proves_optimal(
             self.problem,
             self.objective,

@@ -75,7 +75,11 @@ FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 # The wings of a room from the ground up. Wings that are not named lie on the top floor; no wing
 # imports another of its own floor.
 WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "exact": (("classes", "freeform", "patterns", "full_domain"), ("split_carry",)),
+    "exact": (
+        ("classes", "freeform", "patterns", "full_domain"),
+        ("split_carry",),
+        ("column_generation",),
+    ),
     "heuristics": (("growing",),),
     "heuristics.freeform": (("exchanges", "rings"), ("rounds",)),
     "heuristics.freeform.rounds": (("blocks",),),

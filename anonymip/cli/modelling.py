@@ -1,14 +1,15 @@
-"""The command that hands a model to other tools: export."""
+"""Commands that hand models and proofs to others: export, certify, check-certificate."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anonymip.cli import arguments as given
-from anonymip.cli.console import human, print_table, say, write_json
+from anonymip.cli.console import human, out, print_table, say, showing_progress, write_json
 from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.files import writing
@@ -76,3 +77,67 @@ def _legend(problem: Problem) -> str:
         f"Numbers in names count from 0: records are {counted} in their order, attributes are "
         f"{attributes}; values are the ranks of those observed."
     )
+
+
+@spread
+def certify(
+    instance: given.Instance,
+    k: given.K,
+    *,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The certificate; check.py goes beside it.")
+    ],
+    method: given.MethodName = "auto",
+    allowed: given.RecodingOptions,
+    asked: given.ProblemOptions,
+    settings: given.SolverOptions,
+    option: given.MethodOptions = None,
+    table: TableOptions,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Solve one problem and write a proof of the bound that needs no trust in solvers.
+
+    A time limit holds for the solution, and again for the proof.
+    """
+    from anonymip.certificates.exact_loss import exact_problem
+    from anonymip.exact.certifying import certify as certify_solution
+    from anonymip.exact.certifying.certificate import checker_beside
+    from anonymip.experiments.records import solution_record
+    from anonymip.solving import solve
+
+    checker = checker_beside(output)
+    refuse_targets(table.sources(instance, asked.objective), output, checker, json)
+    problem = given.make_problem(instance, k, table, allowed, asked, method)
+    exact_problem(problem)  # refuses, before any work, what cannot be certified
+    with writing() as outputs:
+        with showing_progress() as progress:
+            solution = solve(
+                problem,
+                method,
+                **asdict(settings),
+                options=given.options_of(method, given.parse_options(option)),
+                progress=progress,
+            )
+            certificate = certify_solution(
+                solution, time_limit=settings.time_limit, progress=progress
+            )
+            solution = certificate.solution or solution
+        certificate.stage(output, outputs)
+        write_json([solution_record(solution, instance)], json, outputs)
+    console = human(json)
+    say(console, solution.summary())
+    say(console, f"certified: {certificate.sentence()}")
+    say(console, f"written: {output}, {checker}")
+    say(console, "The certificate holds values of the table: it is as private as the table.")
+
+
+def check_certificate(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="The file that certify wrote.")
+    ],
+) -> None:
+    """Prove again what a certificate says, as the check.py beside it does."""
+    from anonymip.exact.certifying import check_certificate as check
+
+    say(out, check(certificate).sentence())

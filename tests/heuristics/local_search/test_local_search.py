@@ -28,7 +28,6 @@ from anonymip import (
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.local_search import improve, local_search
-from anonymip.heuristics.local_search.starts import STARTS
 from anonymip.heuristics.local_search.move_work import new_move_work
 from anonymip.heuristics.local_search.moves import (
     GIVE,
@@ -40,6 +39,7 @@ from anonymip.heuristics.local_search.moves import (
 )
 from anonymip.heuristics.local_search.pool import show_class
 from anonymip.heuristics.local_search.regroup_work import new_regroup_work
+from anonymip.heuristics.local_search.starts import STARTS
 from anonymip.heuristics.local_search.state import PooledClasses
 from tests.brute_force import Column
 from tests.random_problems import (

@@ -1,0 +1,148 @@
+"""A problem in exact numbers, as certificates hold it: what its records are, and what sets lose."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from anonymip.errors import UnsupportedObjective
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses, Freeform
+
+#: A fraction with no more bits than this above and below the line is what a float was meant to be.
+_SIMPLE_BITS = 40
+#: Units that need more bits make whole numbers slow: losses are then taken as the floats they are.
+_LARGEST_UNIT = 160
+
+
+def uncertifiable(problem: Problem) -> str | None:
+    """Return why no certificate can be made for a problem, None if one can."""
+    recoding, compiled = problem.recoding, problem.compiled
+    plain = (
+        (isinstance(recoding, EquivalenceClasses) and not recoding.suppression)
+        or (isinstance(recoding, Freeform) and not recoding.reciprocal and not recoding.degrees)
+    )  # fmt: skip
+    if not plain:
+        return "certificates are for classes without suppression and for plain freeform covers"
+    if problem.diversity is not None or problem.limits:
+        return "certificates know no diversity and no limits"
+    if not compiled.has_tables or compiled.aggregate != "sum":
+        return f"the loss {compiled.name!r} is no sum of terms of one attribute each"
+    if compiled.decreasing is not None:
+        return f"the loss can fall in {compiled.decreasing!r} when a cell covers more"
+    return None
+
+
+def exact_problem(problem: Problem) -> dict[str, Any]:
+    """Return the part of a certificate that says what is asked.
+
+    Losses are the simplest fractions that the floats of the tables can mean, values the decimals
+    that they print as: what is proven is exact for these.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the problem is none that certificates are for.
+    """
+    reason = uncertifiable(problem)
+    if reason is not None:
+        raise UnsupportedObjective(
+            f"no certificate: {reason}", remedy="Ask for a bound without a certificate"
+        )
+    simple = _problem_part(problem, simplest_fraction)
+    if simple["unit"].bit_length() <= _LARGEST_UNIT:
+        return simple
+    return _problem_part(problem, Fraction)
+
+
+def simplest_fraction(number: float) -> Fraction:
+    """Return the simplest fraction that rounds to a float, or else the float itself."""
+    exact = Fraction(number)
+    # The convergents of the continued fraction.
+    before, last, rest = (0, 1), (1, 0), exact
+    while True:
+        whole = math.floor(rest)
+        before, last = last, (whole * last[0] + before[0], whole * last[1] + before[1])
+        if float(Fraction(*last)) == number:
+            break
+        rest = 1 / (rest - whole)
+    bits = last[0].bit_length() + last[1].bit_length()
+    return Fraction(*last) if bits <= _SIMPLE_BITS else exact
+
+
+def _problem_part(problem: Problem, meant: Callable[[float], Fraction]) -> dict[str, Any]:
+    tables, data = problem.compiled.tables, problem.microdata
+    used: list[int] = []
+    terms: list[dict[str, Any]] = []
+    unit, constant = 1, meant(float(tables.constant))
+
+    def column(attribute: int) -> int:
+        if attribute not in used:
+            used.append(attribute)
+        return used.index(attribute)
+
+    for r, a in enumerate(tables.range_columns.tolist()):
+        low, high = meant(float(tables.range_low[r])), meant(float(tables.range_high[r]))
+        constant -= (low + high) * _decimal(tables.range_origin[r])
+        terms.append({"kind": "range", "column": column(a), "low": _text(low), "high": _text(high)})
+        values = {_decimal(value) for value in np.unique(data.values[:, a])}
+        unit = math.lcm(unit, *((end * v).denominator for end in (low, high) for v in values))
+    for s, a in enumerate(tables.set_columns.tolist()):
+        start, size = int(tables.set_start[s]), int(tables.set_sizes[s])
+        losses = [meant(x) for x in tables.set_losses[start + 1 : start + size + 1].tolist()]
+        terms.append({"kind": "set", "column": column(a), "losses": [*map(_text, losses)]})
+        unit = math.lcm(unit, *(loss.denominator for loss in losses))
+    for p, a in enumerate(tables.pair_columns.tolist()):
+        start, size = int(tables.pair_start[p]), int(tables.pair_sizes[p])
+        square = tables.pair_losses[start : start + size * size].reshape(size, size)
+        rows = [[meant(x) for x in square[first, first:].tolist()] for first in range(size)]
+        order = _printed(problem, a, data.levels[a])
+        losses_by_rank = [[*map(_text, row)] for row in rows]
+        terms.append(
+            {"kind": "order", "column": column(a), "order": order, "losses": losses_by_rank}
+        )
+        unit = math.lcm(unit, *(loss.denominator for row in rows for loss in row))
+    for place, a in enumerate(used):
+        for term in terms:
+            if term["column"] == place:
+                term["attribute"] = data.names[a]
+    printed = [_printed(problem, a, data.levels[a]) for a in used]
+    codes = data.codes[:, used].tolist()
+    content = [
+        _text(constant),
+        terms,
+        [[values[code] for values, code in zip(printed, row, strict=True)] for row in codes],
+    ]
+    return {
+        "recoding": problem.recoding.name,
+        "k": problem.k,
+        "constant": content[0],
+        "terms": terms,
+        "records": content[2],
+        "sha256": hashlib.sha256(json.dumps(content).encode()).hexdigest(),
+        "unit": math.lcm(unit, constant.denominator),
+    }
+
+
+def _printed(problem: Problem, attribute: int, levels: Iterable[Any]) -> list[int | str]:
+    """Return the levels of an attribute as a certificate names them, all different."""
+    if problem.microdata.attributes[attribute].publish == "range":
+        return [_text(_decimal(level)) for level in levels]
+    names: list[int | str] = [str(level) for level in levels]
+    return names if len(set(names)) == len(names) else list(range(len(names)))
+
+
+def _decimal(number: float) -> Fraction:
+    """Return the number that a float prints as."""
+    return Fraction(repr(float(number)))
+
+
+def _text(number: Fraction) -> int | str:
+    """Return a number as a certificate holds it: whole, or a fraction in a text."""
+    return int(number) if number.denominator == 1 else str(number)

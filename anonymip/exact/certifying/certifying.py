@@ -1,0 +1,263 @@
+"""Certificates: from a solution with duals to a file that proves its bound again."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from anonymip._version import __version__
+from anonymip.assignments import Classes, Cover
+from anonymip.certificates.check import Duals, Rejected, Table, check
+from anonymip.certificates.dual_proof import DualProof
+from anonymip.certificates.exact_loss import exact_problem
+from anonymip.certificates.rounding import finer_scale, lowered, whole_duals
+from anonymip.errors import AnonymipError, InputError, NoSolution
+from anonymip.exact.certifying.certificate import Certificate
+from anonymip.exact.certifying.proof_tree import prove_by_tree
+from anonymip.exact.certifying.relaxing import Sets
+from anonymip.exact.certifying.small_pools import Pools
+from anonymip.exact.column_generation.column_generation import column_generation
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget, Progress
+from anonymip.solution import Bound, Solution
+from anonymip.status import Status, Stopped
+from anonymip.tolerances import LOSS_ABSOLUTE, closes_gap, same_loss
+
+_NOTICE = "This file holds values of the records: keep it as private as the table."
+_COLUMN_GENERATION = "column-generation"
+#: Sets of a pool at most: each node of the tree looks through those that are left of it.
+_MOST_SETS = 20_000
+#: Shares of what the duals fall short by that are tried in turn.
+_SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
+
+
+def certify(
+    asked: Solution | Problem,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
+) -> Certificate:
+    """Return a certificate: a proof of a bound that ``check.py`` proves again by itself.
+
+    Parameters
+    ----------
+    asked
+        A solution, whose loss and bound are certified, or a problem, for a bound alone. Where the
+        bound carries no dual values that reach it, or nearly, those of column generation are used.
+    time_limit
+        Seconds, about; what is proven by then is certified.
+    progress
+        Receives what the computation reports.
+    budget
+        Takes the place of `time_limit` and `progress`.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If there are no certificates for such problems: the message says why.
+    NoSolution
+        If time ended before there was any bound.
+
+    Examples
+    --------
+    >>> import anonymip
+    >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
+    >>> certificate = anonymip.certify(anonymip.solve(problem))
+    >>> print(certificate.sentence())
+    loss 0.95509; no release below 0.95509 exists.
+    """
+    solution = asked if isinstance(asked, Solution) else None
+    problem = asked.problem if isinstance(asked, Solution) else asked
+    _ = exact_problem(problem)  # refuses what cannot be certified
+    budget = Budget.of(time_limit, progress) if budget is None else budget
+    with budget.catching_interrupts():
+        return make_certificate(problem, _bound_of(problem, solution, budget), solution, budget)
+
+
+def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bound:
+    """Return the bound of a solution if it has duals that are hard to better, or a better one."""
+    own = None if solution is None else solution.bound
+    final = solution is not None and (solution.is_optimal or solution.method == _COLUMN_GENERATION)
+    if own is not None and own.duals is not None and final:
+        return own
+    start = None if solution is None else solution.assignment
+    try:
+        found = column_generation(problem, start=start, budget=budget).bound
+    except InputError:
+        found = None
+    bounds = [bound for bound in (own, found) if bound is not None and bound.duals is not None]
+    if not bounds:
+        raise NoSolution(
+            "no certificate: no bound with dual values was found",
+            remedy="Give more time, or fewer records",
+        )
+    return max(bounds, key=lambda bound: bound.value)
+
+
+def make_certificate(
+    problem: Problem, known: Bound, solution: Solution | None, budget: Budget
+) -> Certificate:
+    """Return a certificate of the best bound that duals and a tree over what they leave prove.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    known
+        A bound with duals under which no admissible set has a negative reduced cost, but for
+        rounding: what the tree tries to reach.
+    solution
+        A release whose loss is to be proven; None for a bound alone.
+    budget
+        Ends the tree; what is proven by then is certified.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If there are no certificates for such problems.
+    AnonymipError
+        If the checker rejects it, which is an error of the program.
+    """
+    started = time.perf_counter()
+    part = exact_problem(problem)
+    part["scale"] = finer_scale(part["unit"], abs(problem.whole) / problem.n)
+    table = Table(part)
+    release = None if solution is None else _release(solution)
+    loss = None if release is None else Fraction(table.release_loss(release), table.scale)
+    if loss is not None and solution is not None:
+        _refuse_other_loss(float(loss), solution)
+    pools = Pools(problem, table)
+    assert known.duals is not None
+    root = _root(table, known.duals, pools, budget)
+    bound = _proven(table, Duals(table, root).value, loss)
+    aim = _aim(table, known, loss)
+    if bound < aim:
+        bound = _deepen(table, root, bound, aim, pools, budget)
+    content = {
+        "format": "anonymip certificate 1",
+        "notice": _NOTICE,
+        "made_by": f"anonymip {__version__}",
+        "objective": problem.objective.name,
+        "problem": part,
+        "release": release,
+        "loss": None if loss is None else str(loss),
+        "bound": str(bound),
+        "proof": root,
+    }
+    budget.report("checking the certificate")
+    try:
+        check(content)
+    except Rejected as reason:
+        raise AnonymipError(
+            f"the checker rejects the certificate: {reason}",
+            remedy="This is an error of the program; please report it",
+        ) from None
+    seconds = time.perf_counter() - started
+    found = None if solution is None else _with_certified(solution, bound, known.duals, seconds)
+    return Certificate(content, loss, bound, found, seconds)
+
+
+def _with_certified(
+    solution: Solution, bound: Fraction, proof: DualProof, seconds: float
+) -> Solution:
+    """Return the solution with the bound that is certified, unless it knows a better one."""
+    value = float(bound)
+    if value > bound:
+        value = math.nextafter(value, -math.inf)
+    certified = Bound(value, "certificate", "certified", seconds, proof)
+    stopped = Stopped.GAP if solution.is_optimal else solution.status.stopped
+    status = Status(stopped, solution=True, bound=False)
+    best = replace(solution, bound=None, status=status).with_bound(certified)
+    known = solution.bound
+    better = known is None or best.is_optimal or known.value <= certified.value
+    return best if better else solution
+
+
+def _release(solution: Solution) -> list[list[int]]:
+    assignment = solution.assignment
+    if isinstance(assignment, Classes):
+        return [group.tolist() for group in assignment.groups()]
+    assert isinstance(assignment, Cover)
+    return [assignment.of_record(record).tolist() for record in range(assignment.n)]
+
+
+def _refuse_other_loss(loss: float, solution: Solution) -> None:
+    scale = abs(solution.problem.unavoidable)
+    if not same_loss(loss, solution.objective, scale) and (
+        abs(loss - solution.objective) > LOSS_ABSOLUTE
+    ):
+        raise AnonymipError(
+            f"the release loses {loss!r} in exact numbers, and {solution.objective!r} in floats",
+            remedy="This is an error of the program; please report it",
+        )
+
+
+def _root(table: Table, proof: DualProof, pools: Pools, budget: Budget) -> dict[str, Any]:
+    """Return the duals in whole numbers, lowered until no admissible set costs less."""
+    sums = [0.0] * len(table.rows)
+    for row, dual in zip(table.types, proof.duals.tolist(), strict=True):
+        sums[row] += dual / table.counts[row]
+    cuts = [
+        (sorted({table.types[i] for i in cut.records.tolist()}), cut.divisor, cut.dual)
+        for cut in proof.cuts
+    ]
+    node = whole_duals(table, sums, proof.count_dual, cuts)
+    undercut = pools.up_to(node, -1, _MOST_SETS, budget)
+    if undercut is None:
+        raise AnonymipError(
+            "too many sets cost less than the duals of their records",
+            remedy="Make the certificate from duals that column generation has found",
+        )
+    return lowered(table, node, undercut)
+
+
+def _proven(table: Table, value: int, loss: Fraction | None) -> Fraction:
+    """Return the bound that duals of a value prove: losses are multiples of the unit."""
+    bound = Fraction(-(-value // (table.scale // table.unit)), table.unit)
+    return bound if loss is None else min(bound, loss)
+
+
+def _aim(table: Table, known: Bound, loss: Fraction | None) -> Fraction:
+    """Return what is to be proven: the loss if it is known to be optimal, else the known bound."""
+    if loss is not None and closes_gap(float(loss), known.value):
+        return loss
+    return Fraction(math.floor(Fraction(known.value) * table.unit), table.unit)
+
+
+def _deepen(
+    table: Table,
+    root: dict[str, Any],
+    bound: Fraction,
+    aim: Fraction,
+    pools: Pools,
+    budget: Budget,
+) -> Fraction:
+    """Add pool and tree to the root for the highest target with a small pool; return the bound."""
+    value, step = Duals(table, root).value, table.scale // table.unit
+    for share in _SHARES:
+        target = _proven(table, value + round(share * (aim * table.scale - value)), aim)
+        goal = int(target * table.unit) * step - step
+        if goal <= value:
+            return bound
+        pool = pools.up_to(root, goal - value, _MOST_SETS, budget)
+        if pool is None:
+            continue
+        found = prove_by_tree(Sets.of(table, pool), goal, budget)
+        if found is None:
+            return bound
+        tree, least = found
+        reached = _proven(table, least, target)
+        if reached <= bound:
+            return bound
+        # What the tree has not proven needs no more of the pool than the bound does.
+        needed, duals = int(reached * table.unit) * step - step - value, Duals(table, root)
+        kept = [m for m, cost in pool.items() if duals.reduced(m, cost) <= needed]
+        root["pool"] = [list(members) for members in sorted(kept)]
+        root["next"] = tree
+        return reached
+    return bound

@@ -1,0 +1,197 @@
+"""The linear relaxation of a node of a certificate, its duals in whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, identity, vstack
+
+from anonymip.certificates.check import Duals, Table
+from anonymip.certificates.rounding import lowered, whole_duals
+from anonymip.exact.column_generation.cuts import RankOneCut, coefficients, right_sides
+from anonymip.runtime.budget import Budget
+from anonymip.solvers.linear_programs import GrowingProgram
+
+#: Rows that occur together, how many sets with them at most, and whether that or more is meant.
+Split = tuple[Any, int, bool]
+
+#: What a row costs that no set covers, in costs of a set.
+_ARTIFICIAL = 1e3
+#: How far floats may be off in a reduced cost, in costs of a set.
+_BLUR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Admissible sets with their costs.
+
+    Parameters
+    ----------
+    table
+        Of the certificate.
+    members
+        Distinct records of each, ascending.
+    costs
+        In parts of the table's scale.
+    """
+
+    table: Table
+    members: list[tuple[int, ...]]
+    costs: list[int]
+
+    @classmethod
+    def of(cls, table: Table, costs: Mapping[tuple[int, ...], int]) -> Sets:
+        """Return the sets of a mapping, in an order of their own."""
+        members = sorted(costs)
+        return cls(table, members, [costs[m] for m in members])
+
+    def only(self, kept: NDArray[np.bool_]) -> Sets:
+        """Return some of the sets."""
+        at = np.flatnonzero(kept).tolist()
+        return Sets(self.table, [self.members[a] for a in at], [self.costs[a] for a in at])
+
+    @cached_property
+    def held(self) -> csr_array:
+        """(sets, rows) how often each set holds each distinct record."""
+        flat = np.array([row for m in self.members for row in m], np.int32)
+        starts = np.concatenate([[0], np.cumsum([len(m) for m in self.members], dtype=np.int64)])
+        shape = (len(self.members), len(self.table.rows))
+        held = csr_array((np.ones(len(flat)), flat, starts), shape=shape)
+        held.sum_duplicates()
+        return held
+
+    @cached_property
+    def losses(self) -> NDArray[np.float64]:
+        """(sets,) the costs in units of the loss."""
+        return np.array([cost / self.table.scale for cost in self.costs])
+
+    @cached_property
+    def size(self) -> float:
+        """The largest cost, by which a program is scaled."""
+        return float(np.abs(self.losses).max(initial=0.0)) or 1.0
+
+    def holding(self, subset: Any) -> NDArray[np.float64]:
+        """Return (sets,) 1 for those that hold the rows of a subset."""
+        holds = np.ones(len(self.members), np.bool_)
+        for row, times in subset.items():
+            holds &= (self.held[:, [row]].toarray() >= times).ravel()
+        return holds.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex:
+    """An optimal vertex of the relaxation over some sets.
+
+    Parameters
+    ----------
+    value
+        Its cost.
+    shares
+        (sets,) how much of each it takes.
+    duals
+        (rows of the program,) its duals: of records, of the number of classes, of splits and cuts.
+    matrix
+        (rows of the program, sets) coefficients.
+    """
+
+    value: float
+    shares: NDArray[np.float64]
+    duals: NDArray[np.float64]
+    matrix: csc_array
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """What the relaxation of a node leaves.
+
+    Parameters
+    ----------
+    node
+        Its part of the certificate.
+    value
+        What its duals prove for what the node holds.
+    left
+        The sets that releases up to the goal may have.
+    shares
+        (left,) how much of each the program takes.
+    cuts
+        Those that have a dual.
+    """
+
+    node: dict[str, Any]
+    value: int
+    left: Sets
+    shares: NDArray[np.float64]
+    cuts: list[RankOneCut]
+
+
+def solve_over(
+    sets: Sets, splits: Sequence[Split], cuts: Sequence[RankOneCut], budget: Budget
+) -> Vertex | None:
+    """Return a vertex of the relaxation over some sets; None if time ended."""
+    table = sets.table
+    coverage = covered(table)
+    parts: list[Any] = [sets.held.T]
+    lower, upper = [*coverage.astype(float)], [*coverage.astype(float)]
+    if table.classes:
+        parts.append(csr_array(np.ones((1, len(sets.members)))))
+        lower.append(-np.inf)
+        upper.append(float(table.n // table.k))
+    for subset, most, at_most in splits:
+        parts.append(csr_array(sets.holding(subset)[None, :]))
+        lower.append(-np.inf if at_most else most + 1.0)
+        upper.append(float(most) if at_most else np.inf)
+    if cuts:
+        parts.append(coefficients(cuts, sets.held).T)
+        lower += [-np.inf] * len(cuts)
+        upper += [*right_sides(cuts, coverage).astype(float)]
+    matrix = csc_array(vstack(parts))
+    program = GrowingProgram(np.array(lower), np.array(upper))
+    rows = len(coverage)
+    alone = vstack([identity(rows), csc_array((matrix.shape[0] - rows, rows))])
+    program.add_columns(np.full(rows, _ARTIFICIAL), csc_array(alone))
+    program.add_columns(sets.losses / sets.size, matrix)
+    found = program.solve(budget)
+    if found is None:
+        return None
+    scaled = found.duals * sets.size
+    return Vertex(found.value * sets.size, found.point[rows:], scaled, matrix)
+
+
+def proven_by(
+    sets: Sets,
+    splits: Sequence[Split],
+    cuts: Sequence[RankOneCut],
+    vertex: Vertex,
+    goal: int,
+) -> Relaxed:
+    """Return what the duals of a vertex prove in whole numbers."""
+    table, duals = sets.table, vertex.duals
+    first = len(table.rows)
+    split, cut = first + table.classes, first + table.classes + len(splits)
+    node = whole_duals(
+        table,
+        duals[:first].tolist(),
+        float(-duals[first]) if table.classes else 0.0,
+        [(c.types, c.divisor, float(-d)) for c, d in zip(cuts, duals[cut:], strict=True)],
+        np.abs(duals[split:cut]).tolist(),
+    )
+    reduced = sets.losses - vertex.matrix.T @ duals
+    blur = _BLUR * sets.size
+    # Floats tell which sets cannot matter; whole numbers decide on the others.
+    near = np.flatnonzero(reduced < blur).tolist()
+    node = lowered(table, node, {sets.members[a]: sets.costs[a] for a in near}, splits)
+    value = Duals(table, node, splits).value
+    kept = reduced <= (goal - value) / table.scale + blur
+    used = [c for c, d in zip(cuts, duals[cut:], strict=True) if d < 0]
+    return Relaxed(node, value, sets.only(kept), vertex.shares[kept], used)
+
+
+def covered(table: Table) -> NDArray[np.int64]:
+    """Return (rows,) how often each distinct record is covered in all."""
+    return np.array([table.coverage * table.counts[t] for t in range(len(table.rows))], np.int64)

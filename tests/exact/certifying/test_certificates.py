@@ -1,0 +1,334 @@
+"""Certificates prove what brute force finds, and nothing that is false."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import anonymip.certificates.check as checker
+from anonymip import (
+    Certificate,
+    Classes,
+    Cover,
+    Diversity,
+    EquivalenceClasses,
+    Freeform,
+    InputError,
+    PatternGuided,
+    Problem,
+    Solution,
+    UnsupportedObjective,
+    VerificationFailed,
+    census,
+    certify,
+    check_certificate,
+    load_instance,
+    objective,
+    solve,
+)
+from anonymip.certificates.check import Rejected, check
+from anonymip.exact.certifying import certifying, proof_tree
+from anonymip.exact.column_generation.column_generation import column_generation
+from anonymip.runtime.budget import Budget
+from tests.cover_brute_force import regular_optimum
+from tests.random_problems import Case, cases
+
+#: What `check.py` reports as a rejection.
+REFUSALS = (Rejected, ArithmeticError, LookupError, TypeError, ValueError)
+
+
+def best_of(case: Case, *, freeform: bool) -> tuple[Solution, float]:
+    """Return an optimal solution by brute force, and its loss."""
+    problem = case.problem()
+    if not freeform:
+        groups = min(case.releases(), key=case.release_loss)
+        classes = Classes.from_groups(groups, case.n)
+        return Solution.of(problem, classes, method="brute force"), case.release_loss(groups)
+    problem = problem.replace(recoding=Freeform())
+    loss, sets = regular_optimum(case.n, [case.k] * case.n, case.set_loss)
+    return Solution.of(problem, Cover.of([*map(list, sets)]), method="brute force"), loss
+
+
+@settings(max_examples=60)
+@given(cases(largest=6, suppression=False), st.booleans())
+def test_certificates_prove_the_optimum_of_brute_force(case: Case, freeform: bool) -> None:
+    """Of random tables, losses and recodings the optimum is certified, to what floats resolve."""
+    assume(case.problem().compiled.monotone)
+    solution, optimum = best_of(case, freeform=freeform)
+    slack = max(case.slack(optimum), case.slack(solution.problem.whole))
+    certificate = certify(solution)
+    assert certificate.loss is not None
+    assert abs(float(certificate.loss) - optimum) <= slack
+    assert certificate.bound <= certificate.loss
+    assert float(certificate.bound) >= optimum - 10 * slack
+
+
+@settings(max_examples=40)
+@given(cases(largest=6, suppression=False), st.booleans(), st.randoms(use_true_random=False))
+def test_no_falsified_certificate_claims_too_much(
+    case: Case, freeform: bool, chance: random.Random
+) -> None:
+    """Whatever numbers are changed, what is still accepted is no more than the truth."""
+    assume(case.problem().compiled.monotone)
+    solution, _ = best_of(case, freeform=freeform)
+    certificate = certify(solution)
+    for _ in range(15):
+        content = copy.deepcopy(certificate.content)
+        asked = content.pop("problem")
+        asked_in = {part: asked.pop(part) for part in ("constant", "terms", "records", "sha256")}
+        kept = {part: asked.pop(part) for part in ("k", "recoding")}
+        places = list(numbers_in([content, asked]))
+        holder, key = chance.choice(places)
+        change = chance.choice([1, -1, 10**9, -(10**9), 10**12])
+        holder[key] = changed(holder[key], change)
+        content["problem"] = {**asked, **asked_in, **kept}
+        try:
+            loss, bound = check(content)
+        except REFUSALS:
+            continue
+        assert certificate.loss is not None
+        assert loss is None or loss >= certificate.bound
+        # A bound below the optimum may be claimed; one above it never is.
+        assert bound <= certificate.loss
+
+
+def numbers_in(part: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield where numbers stand in a certificate: their list or mapping, and their place in it."""
+    for key, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
+        if isinstance(value, dict | list):
+            yield from numbers_in(value)
+        elif isinstance(value, int) or key in ("loss", "bound"):
+            yield part, key
+
+
+def changed(number: Any, change: int) -> Any:
+    """Return another number of the same kind."""
+    if isinstance(number, int):
+        return number + change
+    return str(Fraction(number) + Fraction(change, 10**9))
+
+
+@pytest.fixture(scope="module")
+def with_pool() -> dict[str, Any]:
+    """Return a certificate whose duals fall short of its bound, so that it has pool and tree."""
+    problem = Problem(census(11, 4, 4), 3)
+    solution = solve(problem, "equivalence-mip")
+    relaxed = column_generation(problem, bound_only=True).bound
+    assert relaxed is not None
+    known = replace(relaxed, value=solution.objective)
+    with pytest.MonkeyPatch.context() as without_cuts:
+        without_cuts.setattr(proof_tree, "separate", lambda *_, **__: [])
+        certificate = certifying.make_certificate(problem, known, solution, Budget())
+    assert certificate.is_optimal
+    assert len(certificate.content["proof"]["pool"]) > 10
+    assert '"at_most"' in json.dumps(certificate.content["proof"]["next"])
+    return certificate.content
+
+
+#: What a tampering leaves of an entry that it takes out.
+GONE = object()
+#: A share of the loss that is far above what rounding may hide, in parts of the usual scale.
+FAR = 10**10
+#: Where a certificate is tampered with, and how.
+TAMPERED: dict[str, tuple[tuple[Any, ...], Callable[[Any], Any]]] = {
+    "bound raised": (("bound",), lambda bound: str(Fraction(bound) + Fraction(1, 10**7))),
+    "loss lowered": (("loss",), lambda loss: str(Fraction(loss) - Fraction(1, 1000))),
+    "dual raised": (("proof", "duals", 0), lambda dual: dual + FAR),
+    "dual a float": (("proof", "duals", 0), float),
+    "dual missing": (("proof", "duals"), lambda duals: duals[:-1]),
+    "count dual negative": (("proof", "count"), lambda _: -1),
+    "set missing from the pool": (("proof", "pool"), lambda pool: pool[:-1]),
+    "pool missing": (("proof", "pool"), lambda _: GONE),
+    "tree missing": (("proof", "next"), lambda _: GONE),
+    "dual of the tree raised": (("proof", "next", "duals", 0), lambda dual: dual + FAR),
+    "record dropped": (("problem", "records"), lambda records: records[:-1]),
+    "record dropped from a class": (("release", 0), lambda members: members[:-1]),
+    "record in two classes": (("release",), lambda sets: [[*sets[0], sets[1][0]], *sets[1:]]),
+    "class too small": (("release",), lambda sets: [sets[0][:2], sets[0][2:], *sets[1:]]),
+    "value changed": (("problem", "records", 0, 1), lambda value: value + 1),
+    "weight lowered": (("problem", "terms", 0, "high"), lambda _: "1/100"),
+    "k raised": (("problem", "k"), lambda k: k + 1),
+    "k lowered": (("problem", "k"), lambda k: k - 1),
+    "recoding changed": (("problem", "recoding"), lambda _: "freeform"),
+    "recoding unknown": (("problem", "recoding"), lambda _: "patterns"),
+    "unit coarser": (("problem", "unit"), lambda unit: unit // 2),
+    "other format": (("format",), lambda _: "anonymip certificate 2"),
+}
+
+
+@pytest.mark.parametrize(("place", "change"), TAMPERED.values(), ids=TAMPERED)
+def test_tampered_certificates_are_rejected(
+    with_pool: dict[str, Any], place: tuple[Any, ...], change: Callable[[Any], Any]
+) -> None:
+    """Each single change that makes a certificate say or prove something else is found."""
+    assert check(copy.deepcopy(with_pool))[0] is not None
+    content: Any = copy.deepcopy(with_pool)
+    tamper(content, place, change)
+    with pytest.raises(REFUSALS):
+        check(content)
+
+
+def tamper(content: Any, place: tuple[Any, ...], change: Callable[[Any], Any]) -> None:
+    """Change what stands at a place of a certificate, or take it out."""
+    *above, last = place
+    for key in above:
+        content = content[key]
+    content[last] = change(content[last])
+    if content[last] is GONE:
+        del content[last]
+
+
+def sealed(asked: Any) -> str:
+    """Return the seal of a table and its loss."""
+    text = json.dumps([asked["constant"], asked["terms"], asked["records"]])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_the_seal_does_not_hide_another_table(with_pool: dict[str, Any]) -> None:
+    """Whoever changes a value and seals the table again loses the proof, not only the seal."""
+    content = copy.deepcopy(with_pool)
+    asked = content["problem"]
+    for record in asked["records"]:
+        record[1] = 50
+    asked["sha256"] = sealed(asked)
+    with pytest.raises(Rejected, match="does not lose what is said"):
+        check(content)
+
+
+def test_a_loss_that_falls_is_rejected() -> None:
+    """The search and the limit on sizes rest on it: the checker does not believe it."""
+    content = certify(solve(Problem(load_instance("health-records"), 3))).content
+    for term, wrong in (({"low": "1/31"}, "range"), ({"losses": [1, 0]}, "set")):
+        other = copy.deepcopy(content["problem"])
+        next(t for t in other["terms"] if t["kind"] == wrong).update(term)
+        other["sha256"] = sealed(other)
+        with pytest.raises(Rejected, match="the loss can fall"):
+            checker.Table(other)
+
+
+def test_the_checker_needs_the_standard_library_alone(
+    with_pool: dict[str, Any], tmp_path: Path
+) -> None:
+    """It imports no solver, no kernel, nothing of the package, and runs where none of them is."""
+    source = Path(checker.__file__)
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+    shutil.copy(source, tmp_path / "check.py")
+    (tmp_path / "proof.json").write_text(json.dumps(with_pool), encoding="utf-8")
+    command = [sys.executable, "-I", "-S", "check.py", "proof.json"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    loss = f"{float(Fraction(with_pool['loss'])):.6g}"
+    assert run.stdout.splitlines() == [
+        "classes, k = 3, 11 records:",
+        f"loss {loss}; no release below {loss} exists.",
+    ]
+    with_pool = copy.deepcopy(with_pool)
+    tamper(with_pool, *TAMPERED["dual raised"])
+    (tmp_path / "proof.json").write_text(json.dumps(with_pool), encoding="utf-8")
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stdout.startswith("REJECTED: ")
+
+
+def test_the_solution_says_that_its_bound_is_certified() -> None:
+    """A certified bound takes the place of one that a solver reported."""
+    certificate = certify(solve(Problem(load_instance("health-records"), 3), "equivalence-mip"))
+    solution = certificate.solution
+    assert solution is not None
+    assert solution.is_optimal
+    assert solution.bound is not None
+    assert solution.bound.proof == "certified"
+    assert certificate.is_optimal
+
+
+def test_a_bound_can_be_certified_alone() -> None:
+    """Without a release the certificate has no loss, and what it proves holds for all."""
+    problem = Problem(load_instance("health-records"), 3)
+    certificate = certify(problem)
+    assert certificate.loss is None
+    assert certificate.solution is None
+    best = solve(problem).objective
+    assert best - 1e-5 <= float(certificate.bound) <= best + 1e-12
+    assert check(certificate.content)[0] is None
+
+
+def test_files_are_private_and_can_be_read_back(tmp_path: Path) -> None:
+    """Only its owner can open a certificate; a checker beside it is replaced, nothing else is."""
+    certificate = certify(solve(Problem(load_instance("health-records"), 3)))
+    for _ in range(2):
+        path, beside = certificate.write(tmp_path / "proof.json")
+    assert path.stat().st_mode & 0o077 == 0
+    assert beside.read_text(encoding="utf-8") == Path(checker.__file__).read_text(encoding="utf-8")
+    again = check_certificate(path)
+    assert isinstance(again, Certificate)
+    assert (again.loss, again.bound) == (certificate.loss, certificate.bound)
+    beside.write_text("print('mine')", encoding="utf-8")
+    with pytest.raises(InputError, match=r"check\.py is there"):
+        certificate.write(tmp_path / "other.json")
+    assert beside.read_text(encoding="utf-8") == "print('mine')"
+    with pytest.raises(InputError, match="cannot be called"):
+        certificate.write(tmp_path / "sub" / "check.py")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "anonymip certificate 1"}', "\x00"])
+def test_what_is_no_certificate_is_said_to_be_none(text: str, tmp_path: Path) -> None:
+    """A file of another kind proves nothing, and is no internal error."""
+    (tmp_path / "proof.json").write_text(text, encoding="utf-8")
+    with pytest.raises(VerificationFailed, match="it is no certificate"):
+        check_certificate(tmp_path / "proof.json")
+
+
+@objective
+def product(record: Any) -> Any:
+    """Charge two attributes together."""
+    return record.spread["Age"] * record.spread["Zipcode"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"recoding": EquivalenceClasses(suppression=True)}, "without suppression"),
+        ({"recoding": Freeform(reciprocal=True)}, "plain freeform"),
+        ({"recoding": PatternGuided()}, "plain freeform"),
+        ({"objective": product}, "no sum of terms"),
+        ({"diversity": Diversity(l=1.5)}, "no diversity"),
+    ],
+    ids=["suppression", "reciprocal", "patterns", "general loss", "diversity"],
+)
+def test_what_cannot_be_certified_is_refused(change: dict[str, Any], reason: str) -> None:
+    """The reason is named before any work is done."""
+    problem = Problem(load_instance("health-records"), 2)
+    with pytest.raises(UnsupportedObjective, match=reason):
+        certify(problem.replace(**change))
+
+
+@pytest.mark.shared_data
+@pytest.mark.usefixtures("shared_data")
+@pytest.mark.parametrize(
+    ("recoding", "loss"), [(EquivalenceClasses(), "13.5"), (Freeform(), "12.5404")]
+)
+def test_the_sample_of_twenty_is_certified(recoding: Any, loss: str) -> None:
+    """The sample of Liang & Samavi loses 13.5 in classes, and not a unit less."""
+    certificate = certify(solve(Problem(load_instance("person20"), 3, recoding)))
+    assert certificate.sentence() == f"loss {loss}; no release below {loss} exists."
+    assert certificate.is_optimal
