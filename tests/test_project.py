@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,12 @@ def label(path: Path) -> str:
     return path.relative_to(REPOSITORY).as_posix()
 
 
+@cache
+def text_of(path: Path) -> str:
+    """Return what a file of the project holds."""
+    return path.read_text(encoding="utf-8")
+
+
 def absolute_name(node: ast.ImportFrom, path: Path) -> str:
     """Return the dotted name of the module that a `from` statement in `path` names."""
     if node.level == 0:
@@ -111,14 +118,17 @@ def absolute_name(node: ast.ImportFrom, path: Path) -> str:
     return ".".join((*base, node.module) if node.module else base)
 
 
-def imported_modules(path: Path, source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and dotted name of everything that a file imports, type checking included."""
+@cache
+def imported_modules(path: Path, source: str) -> list[tuple[int, str]]:
+    """Return line and dotted name of everything that a file imports, type checking included."""
+    found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             module = absolute_name(node, path)
-            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+            found += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
+    return found
 
 
 def rooms_imported(path: Path, source: str) -> Iterator[tuple[int, str]]:
@@ -230,10 +240,9 @@ def test_every_module_has_a_room() -> None:
     assert {room_of(path) for path in INSIDE} <= set(FLOOR)
 
 
-@pytest.mark.parametrize("path", INSIDE, ids=label)
-def test_imports_run_downwards(path: Path) -> None:
+def test_imports_run_downwards() -> None:
     """A module imports from its own room and those below, never from the face."""
-    assert upward_imports(path, path.read_text(encoding="utf-8")) == []
+    assert [one for path in INSIDE for one in upward_imports(path, text_of(path))] == []
 
 
 @pytest.mark.parametrize(
@@ -271,10 +280,9 @@ def test_downward_imports_pass(source: str) -> None:
     assert upward_imports(PACKAGE / "models" / "equivalence.py", source) == []
 
 
-@pytest.mark.parametrize("path", INSIDE, ids=label)
-def test_wings_import_no_sister(path: Path) -> None:
+def test_wings_import_no_sister() -> None:
     """A file imports from its own wing and those below it, from no wing beside its own."""
-    assert imports_of_sisters(path, path.read_text(encoding="utf-8")) == []
+    assert [one for path in INSIDE for one in imports_of_sisters(path, text_of(path))] == []
 
 
 def test_imports_of_sisters_are_seen() -> None:
@@ -300,7 +308,7 @@ def test_no_circle() -> None:
     imports = {
         module: {
             other
-            for other in modules_imported(path, path.read_text(encoding="utf-8"))
+            for other in modules_imported(path, text_of(path))
             if not is_wing(other) and other != module
         }
         for module, path in MODULES.items()
@@ -323,7 +331,7 @@ def test_models_are_built_and_not_solved() -> None:
         f"{label(path)}:{line} imports {name}"
         for path in INSIDE
         if room_of(path) == "models"
-        for line, name in imported_modules(path, path.read_text(encoding="utf-8"))
+        for line, name in imported_modules(path, text_of(path))
         if name.startswith("anonymip.solvers") or any(name.startswith(one) for one in solvers)
     ]
     assert offenders == []
@@ -336,7 +344,7 @@ def test_solvers_alone_call_solvers() -> None:
         f"{label(path)}:{line} imports {name}"
         for path in INSIDE
         if room_of(path) != "solvers"
-        for line, name in imported_modules(path, path.read_text(encoding="utf-8"))
+        for line, name in imported_modules(path, text_of(path))
         if any(name == one or name.startswith(f"{one}.") for one in solvers)
     ]
     assert offenders == []
@@ -346,9 +354,7 @@ def test_verification_shares_nothing_with_what_it_verifies() -> None:
     """The privacy room imports from the package only the errors and itself."""
     paths = [path for path in SOURCES if room_of(path) == "privacy"]
     assert paths
-    rooms = {
-        room for path in paths for _, room in rooms_imported(path, path.read_text(encoding="utf-8"))
-    }
+    rooms = {room for path in paths for _, room in rooms_imported(path, text_of(path))}
     assert rooms <= {"errors", "privacy"}
 
 
@@ -365,7 +371,7 @@ def test_no_module_hides_behind_an_exported_name(package: Path) -> None:
     dotted = ".".join(package.relative_to(REPOSITORY).parts)
     exported = set(getattr(importlib.import_module(dotted), "__all__", ()))
     themselves: set[str] = set()
-    for node in ast.walk(ast.parse(init.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(text_of(init))):
         if isinstance(node, ast.ImportFrom):
             own = absolute_name(node, init) == dotted
             names = {alias.asname or alias.name for alias in node.names}
@@ -385,7 +391,7 @@ def test_pyplot_is_never_imported() -> None:
     offenders = [
         f"{label(path)}:{line}"
         for path in SOURCES
-        for line, name in imported_modules(path, path.read_text(encoding="utf-8"))
+        for line, name in imported_modules(path, text_of(path))
         if re.match(r"matplotlib\.pyplot\b|(matplotlib\.)?pylab\b", name)
     ]
     assert offenders == []
@@ -462,8 +468,10 @@ def test_files_are_small() -> None:
 
 def too_long(text: str) -> bool:
     """Return whether a file has more lines than a reader takes in, and does not say why."""
+    if len(text.splitlines()) <= LONGEST:
+        return False
     reason = ast.get_docstring(ast.parse(text)) or ""
-    return len(text.splitlines()) > LONGEST and REASON not in " ".join(reason.split())
+    return REASON not in " ".join(reason.split())
 
 
 def crowded(names: Iterable[str]) -> bool:
@@ -474,7 +482,7 @@ def crowded(names: Iterable[str]) -> bool:
 def test_long_files_say_why_they_are_one() -> None:
     """A file of more than 400 lines says "One file, since ..." in its first lines."""
     modules = [path for path in project_files() if path.suffix == ".py"]
-    texts = {path: path.read_text(encoding="utf-8") for path in modules}
+    texts = {path: text_of(path) for path in modules}
     assert [label(path) for path, text in texts.items() if too_long(text)] == []
 
 
