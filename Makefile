@@ -6,6 +6,9 @@ VENV ?= .venv
 PACKAGE ?= --editable '.[dev]'
 PYTEST_ARGS ?=
 
+# The tests start a hundred processes that import the package: with its bytecode they start sooner.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := $(VENV)/bin
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,6 +68,12 @@ app.command("instances")(inventory.instances)
 app.command("versions")(inventory.versions)
 
 
+@cache
+def _built() -> Any:
+    """Return the commands and their options, which take longer to build than some to run."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -76,7 +83,7 @@ def run(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         with showing_warnings(), showing_records():
-            code = app(arguments, standalone_mode=False)
+            code = _built()(arguments, standalone_mode=False)
     except _UsageProblem as error:
         error.show()
         return int(error.exit_code)
