@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from functools import partial
 
 import numpy as np
@@ -32,8 +30,8 @@ from anonymip.heuristics.freeform.partitioned import solve_in_parts
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.orders.orders import cardinality_order
 from anonymip.recodings import Cap, Freeform
-from anonymip.solution import Solution
 from tests.brute_force import Column
+from tests.heuristics.freeform.part_methods import dying, failing, sleeping
 from tests.random_problems import LOSSES, Case, cases
 
 
@@ -123,36 +121,22 @@ def test_what_cannot_be_sent_is_solved_in_this_process(people: Problem) -> None:
     )
 
 
-def _failing(problem: Problem, *, budget: Budget, seed: int) -> Solution:
-    raise NoSolution("this part has none", remedy="Look elsewhere")
-
-
-def _dying(problem: Problem, *, budget: Budget, seed: int) -> Solution:
-    os._exit(3)
-
-
-def _sleeping(problem: Problem, *, budget: Budget, seed: int) -> Solution:
-    while budget.stop_reason() is None:
-        time.sleep(0.02)
-    return ring(problem, budget=budget)
-
-
 def test_what_a_part_raises_is_raised(people: Problem) -> None:
     """By a process too, with its type and remedy."""
     with pytest.raises(NoSolution, match=r"this part has none\. Look elsewhere"):
-        solve_in_parts(people, _failing, part=30, jobs=2)
+        solve_in_parts(people, failing, part=30, jobs=2)
 
 
 def test_a_process_that_dies_is_an_error(people: Problem) -> None:
     """No answer is no release."""
     with pytest.raises(AnonymipError, match="a worker process ended with exit code 3"):
-        solve_in_parts(people, _dying, part=30, jobs=2)
+        solve_in_parts(people, dying, part=30, jobs=2)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_time_limit_ends_all_parts(people: Problem, jobs: int) -> None:
     """Each part gets a share of the time, and the status tells that it ended."""
-    solution = solve_in_parts(people, _sleeping, part=30, jobs=jobs, budget=Budget.of(1.0))
+    solution = solve_in_parts(people, sleeping, part=30, jobs=jobs, budget=Budget.of(1.0))
     assert solution.status.stopped is Stopped.TIME
     assert solution.assignment.sizes.min() == people.k
 
@@ -162,7 +146,7 @@ def test_an_interrupt_reaches_the_processes(people: Problem, moment: float) -> N
     """The parts at hand end at once, those that wait too."""
     budget = Budget()
     threading.Timer(moment, budget.interrupt).start()
-    solution = solve_in_parts(people, _sleeping, part=30, jobs=2, budget=budget)
+    solution = solve_in_parts(people, sleeping, part=30, jobs=2, budget=budget)
     assert solution.status.stopped is Stopped.INTERRUPT
 
 
