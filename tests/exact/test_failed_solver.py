@@ -86,7 +86,7 @@ def test_every_formulation_of_classes_keeps_the_start(
     if formulation == "indicator" and solver == "cbc":
         pytest.skip("CBC knows no indicators")
     monkeypatch.setattr("tests.solvers.lying.Adapter.supports_indicators", True)
-    problem = Problem(census(14, 3, seed=2), 3)
+    problem = Problem(census(10, 3, seed=2), 3)
     assert_kept(equivalence_mip(problem, formulation=formulation, solver=solver))
 
 

@@ -48,6 +48,11 @@ def combinations_present() -> list[tuple[str, str]]:
     ]
 
 
+def slow_if(slow: bool) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the mark of what only a thorough run does, if it is slow."""
+    return (pytest.mark.thorough,) if slow else ()
+
+
 def assert_proves_the_optimum(case: Case, problem: Problem | None = None, **choices: Any) -> None:
     """Assert that the method finds the optimum of brute force and proves it."""
     problem = case.problem() if problem is None else problem
@@ -132,9 +137,17 @@ FINE = {
 }
 
 
-@pytest.mark.parametrize(("formulation", "solver"), combinations_present())
+@pytest.mark.parametrize(
+    ("formulation", "solver", "start"),
+    [
+        pytest.param(
+            *combination, start, marks=slow_if(combination[1] == "cbc" and start != "none")
+        )
+        for combination in combinations_present()
+        for start in ("none", "initial")
+    ],
+)
 @pytest.mark.parametrize("name", FINE)
-@pytest.mark.parametrize("start", ["none", "initial"])
 def test_fine_attributes_beside_coarse_ones(
     formulation: str, solver: str, name: str, start: str
 ) -> None:
@@ -176,7 +189,13 @@ def test_every_formulation_on_every_solver(formulation: str, solver: str, rules:
     assert_proves_or_is_refused(mixed("weighted", rules=RULES[rules]), formulation, solver)
 
 
-@pytest.mark.parametrize(("formulation", "solver"), combinations_present())
+@pytest.mark.parametrize(
+    ("formulation", "solver"),
+    [
+        pytest.param(*combination, marks=slow_if(combination == ("hull", "cbc")))
+        for combination in combinations_present()
+    ],
+)
 @pytest.mark.parametrize("loss", ["curved", "hierarchy", "leaning"])
 @pytest.mark.parametrize("worst", [False, True])
 def test_every_objective_on_every_formulation(
@@ -195,8 +214,14 @@ def test_equals_brute_force(formulation: str, case: Case) -> None:
     assert_proves_the_optimum(case, formulation=formulation)
 
 
-@pytest.mark.parametrize("formulation", [*PAIRS, "set-partition"])
-@pytest.mark.parametrize(("n", "k", "seed"), [(8, 3, 0), (9, 2, 1), (9, 4, 2)])
+@pytest.mark.parametrize(
+    ("formulation", "n", "k", "seed"),
+    [
+        pytest.param(name, *asked, marks=slow_if(name == "hull" and asked[0] == 9))
+        for name in [*PAIRS, "set-partition"]
+        for asked in [(8, 3, 0), (9, 2, 1), (9, 4, 2)]
+    ],
+)
 def test_equals_brute_force_on_nine_records(formulation: str, n: int, k: int, seed: int) -> None:
     """Up to nine records, with a hierarchy."""
     rng = np.random.default_rng(seed)

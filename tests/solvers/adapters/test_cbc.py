@@ -124,7 +124,7 @@ def test_late_process_is_asked_before_it_is_killed(
     # CBC itself, told nothing of the limit, on a model that it does not finish.
     impostor(tmp_path, monkeypatch, f'shift 5\nexec "{program}" model.lp "$@"')
     model = hard_knapsack()
-    result = solve_model(model, "cbc", SolverOptions(time_limit=0.5))
+    result = solve_model(model, "cbc", SolverOptions(time_limit=1.0))
     assert result.stopped is Stopped.TIME
     assert result.values is not None
     assert result.bound is not None
