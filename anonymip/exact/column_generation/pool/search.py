@@ -32,6 +32,9 @@ _ROUNDS, _STALLED, _LEAST_SHARE = 30, 3, 0.01
 #: Selections that are cheaper by less than this share are not looked for.
 RESOLUTION = 1e-7
 
+#: Rounds of cuts at every other node, with so many triples and so many starts.
+_NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 2, 24, 20
+
 #: Duals above this make a row worth its place.
 _BINDING = 1e-9
 
@@ -57,7 +60,7 @@ class PoolAnswer:
         The solver whose report the bound rests on, with its version; None if it rests on duals
         that were checked in arithmetic of its own.
     cuts
-        That were binding at the root, for the next pool.
+        That were binding at the root, and all that were found at other nodes, for the next pool.
     duals
         (t,) of the types at the root.
     columns_left
@@ -272,6 +275,10 @@ class PoolSearch:
             self._budget.report("pool", done=self._nodes)
             # The program stands at another node.
             again = self._solved(node.active, node.rows, bound)
+            for round_ in range(_NODE_ROUNDS):
+                if again is None or isinstance(again, float):
+                    break
+                again = self._cut(again, round_)
             if isinstance(again, float):
                 return bound
             children: list[_Node] = []
@@ -293,6 +300,22 @@ class PoolSearch:
                 pushed += 1
                 heapq.heappush(queue, (child.bound, pushed, child))
         return None
+
+    def _cut(self, node: _Node, round_: int) -> _Node | float | None:
+        """Return a node after one round of cuts."""
+        new = separate(
+            self._pool.incidence[node.relaxed.columns],
+            node.relaxed.weights,
+            self._pool.coverage,
+            known=self._cuts,
+            seed=self._options.seed + _NODE_ROUNDS * self._nodes + round_,
+            most=_NODE_CUTS,
+            starts=_NODE_STARTS,
+        )
+        if not new:
+            return node
+        self._add_cuts(new)
+        return self._solved(node.active, node.rows, node.bound)
 
     def _child(self, node: _Node, side: Branch) -> _Node | float | None:
         """Return one side of a branching; None if it is closed, its bound if time ended."""
