@@ -6,17 +6,20 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import UnsupportedObjective
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 
-#: A fraction with no more bits than this above and below the line is what a float was meant to be.
-_SIMPLE_BITS = 40
+#: A fraction with no more bits than this above and below the line is what a float was meant to be
+#: that differs from it by no more than rounding does, of so many parts.
+_SIMPLE_BITS, _ROUNDING = 40, 2**49
 #: Units that need more bits make whole numbers slow: losses are then taken as the floats they are.
 _LARGEST_UNIT = 160
 
@@ -55,32 +58,45 @@ def exact_problem(problem: Problem) -> dict[str, Any]:
         raise UnsupportedObjective(
             f"no certificate: {reason}", remedy="Ask for a bound without a certificate"
         )
-    simple = _problem_part(problem, simplest_fraction)
+    simple = _problem_part(problem, simple_fraction)
     if simple["unit"].bit_length() <= _LARGEST_UNIT:
-        return simple
-    return _problem_part(problem, Fraction)
+        # Losses that nearly agree may have changed places; then they are taken as they are.
+        with suppress(Rejected):
+            Table({**simple, "scale": simple["unit"]})
+            return simple
+    return _problem_part(problem, lambda number, _: Fraction(number))
 
 
-def simplest_fraction(number: float) -> Fraction:
-    """Return the simplest fraction that rounds to a float, or else the float itself."""
+def simple_fraction(number: float, size: float) -> Fraction:
+    """Return the simplest fraction that a float can mean, or the float itself if none is simple.
+
+    Parameters
+    ----------
+    number
+        The float.
+    size
+        Of what it was computed from, which says how far rounding may have put it off.
+    """
     exact = Fraction(number)
+    near = Fraction(max(abs(size), abs(number))) / _ROUNDING
     # The convergents of the continued fraction.
     before, last, rest = (0, 1), (1, 0), exact
     while True:
         whole = math.floor(rest)
         before, last = last, (whole * last[0] + before[0], whole * last[1] + before[1])
-        if float(Fraction(*last)) == number:
+        found = Fraction(*last)
+        if abs(found - exact) <= near:
             break
         rest = 1 / (rest - whole)
     bits = last[0].bit_length() + last[1].bit_length()
-    return Fraction(*last) if bits <= _SIMPLE_BITS else exact
+    return found if bits <= _SIMPLE_BITS else exact
 
 
-def _problem_part(problem: Problem, meant: Callable[[float], Fraction]) -> dict[str, Any]:
+def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -> dict[str, Any]:
     tables, data = problem.compiled.tables, problem.microdata
     used: list[int] = []
     terms: list[dict[str, Any]] = []
-    unit, constant = 1, meant(float(tables.constant))
+    unit, constant = 1, meant(float(tables.constant), 0.0)
 
     def column(attribute: int) -> int:
         if attribute not in used:
@@ -88,20 +104,26 @@ def _problem_part(problem: Problem, meant: Callable[[float], Fraction]) -> dict[
         return used.index(attribute)
 
     for r, a in enumerate(tables.range_columns.tolist()):
-        low, high = meant(float(tables.range_low[r])), meant(float(tables.range_high[r]))
+        low, high = (meant(float(end[r]), 0.0) for end in (tables.range_low, tables.range_high))
         constant -= (low + high) * _decimal(tables.range_origin[r])
         terms.append({"kind": "range", "column": column(a), "low": _text(low), "high": _text(high)})
         values = {_decimal(value) for value in np.unique(data.values[:, a])}
         unit = math.lcm(unit, *((end * v).denominator for end in (low, high) for v in values))
     for s, a in enumerate(tables.set_columns.tolist()):
         start, size = int(tables.set_start[s]), int(tables.set_sizes[s])
-        losses = [meant(x) for x in tables.set_losses[start + 1 : start + size + 1].tolist()]
+        by_count = tables.set_losses[start + 1 : start + size + 1]
+        largest = float(np.abs(by_count).max())
+        losses = [meant(loss, largest) for loss in by_count.tolist()]
         terms.append({"kind": "set", "column": column(a), "losses": [*map(_text, losses)]})
         unit = math.lcm(unit, *(loss.denominator for loss in losses))
     for p, a in enumerate(tables.pair_columns.tolist()):
         start, size = int(tables.pair_start[p]), int(tables.pair_sizes[p])
         square = tables.pair_losses[start : start + size * size].reshape(size, size)
-        rows = [[meant(x) for x in square[first, first:].tolist()] for first in range(size)]
+        largest = float(np.abs(square).max())
+        rows = [
+            [meant(loss, largest) for loss in square[first, first:].tolist()]
+            for first in range(size)
+        ]
         order = _printed(problem, a, data.levels[a])
         losses_by_rank = [[*map(_text, row)] for row in rows]
         terms.append(

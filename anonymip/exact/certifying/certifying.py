@@ -29,6 +29,10 @@ from anonymip.tolerances import LOSS_ABSOLUTE, closes_gap, same_loss
 
 _NOTICE = "This file holds values of the records: keep it as private as the table."
 _COLUMN_GENERATION = "column-generation"
+#: Records from which on the duals of a bound are taken as they are, and not bettered first.
+_LARGE = 3_000
+#: Share of the time in which they are bettered.
+_SHARE = 0.6
 #: Sets of a pool at most: each node of the tree looks through those that are left of it.
 _MOST_SETS = 20_000
 #: Shares of what the duals fall short by that are tried in turn.
@@ -83,11 +87,11 @@ def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bo
     """Return the bound of a solution if it has duals that are hard to better, or a better one."""
     own = None if solution is None else solution.bound
     final = solution is not None and (solution.is_optimal or solution.method == _COLUMN_GENERATION)
-    if own is not None and own.duals is not None and final:
+    if own is not None and own.duals is not None and (final or problem.n > _LARGE):
         return own
     start = None if solution is None else solution.assignment
     try:
-        found = column_generation(problem, start=start, budget=budget).bound
+        found = column_generation(problem, start=start, budget=budget.share(_SHARE)).bound
     except InputError:
         found = None
     bounds = [bound for bound in (own, found) if bound is not None and bound.duals is not None]

@@ -27,6 +27,8 @@ from anonymip.runtime.budget import Budget
 
 #: Share of what is left to prove that cuts must prove; otherwise the node is split.
 _RISE = 0.1
+#: Starts of the local search for cuts of each shape.
+_STARTS = 20
 #: Splits whose two sides are tried before one is chosen.
 _TRIED = 8
 #: Shares this near to whole numbers are whole.
@@ -90,7 +92,9 @@ def _with_cuts(
 ) -> Relaxed | None:
     """Return the relaxation with cuts that it breaks; None if they do not help enough."""
     sets, shares = relaxed.left, relaxed.shares
-    new = separate(sets.held, shares, covered(sets.table), known=relaxed.cuts, seed=seed)
+    new = separate(
+        *(sets.held, shares, covered(sets.table)), known=relaxed.cuts, seed=seed, starts=_STARTS
+    )
     cuts = [*relaxed.cuts, *new]
     vertex = solve_over(sets, splits, cuts, budget) if new else None
     if vertex is None:
