@@ -23,6 +23,14 @@ def multiple_of(rules: RootedRules, size: int) -> float:
 
 
 @kernel
+def highest_loss(rules: RootedRules, path: RootedPath, size: int, dual: float) -> float:
+    """Return the record loss from which on no column of the size is wanted that a row joins."""
+    if not rules.undominated or size == rules.smallest:
+        return np.inf
+    return min(dual, path.lowest[path.place[DEPTH]])
+
+
+@kernel
 def list_top(
     rows: SearchRows, path: RootedPath, types: NDArray[np.int64], begin: int, end: int, most: int
 ) -> int:
@@ -70,8 +78,8 @@ def keep_promising(
     """Keep what may join the partial set in a column that is wanted, and return its end."""
     types, losses, penalties = followers.rows, followers.losses, followers.penalties
     depth, cutoff, top = path.place[DEPTH], path.cutoff[0], path.top
-    multiple = multiple_of(rules, path.place[SIZE])
-    base = path.penalties[depth] - path.duals[depth]
+    size = path.place[SIZE]
+    multiple, base = multiple_of(rules, size), path.penalties[depth] - path.duals[depth]
     for _ in range(rounds):
         if list_top(rows, path, types, begin, end, missing) < missing:
             return begin
@@ -84,7 +92,8 @@ def keep_promising(
         for at in range(begin, end):
             dual = rows.duals[types[at]]
             bound = multiple * losses[at] + base + penalties[at] - others - min(dual, lowest)
-            if losses[at] < np.inf and (bound < cutoff or not rules.pruned):
+            promising = bound < cutoff or not rules.pruned
+            if promising and losses[at] < highest_loss(rules, path, size, dual):
                 types[kept], losses[kept], penalties[kept] = types[at], losses[at], penalties[at]
                 kept += 1
         if kept == end:

@@ -88,6 +88,10 @@ class Pricing:
     ) -> PricedColumns:
         """Return the best columns of each root and size whose reduced cost is below a number.
 
+        Where a class has a row whose dual is not above the record loss, the class without it is at
+        least as good: of columns beyond the smallest size such ones are left out, unless a
+        diversity is asked for, which the smaller ones may not have.
+
         Parameters
         ----------
         duals
@@ -111,7 +115,14 @@ class Pricing:
         asked = np.arange(len(order)) if roots is None else self._known(roots)
         at = _roots(asked, rank[asked], np.full(len(asked), len(order)), order, below)
         return self._search(
-            given, cuts, at, below, keep=per_root, nodes_a_size=max_nodes, budget=budget
+            given,
+            cuts,
+            at,
+            below,
+            keep=per_root,
+            nodes_a_size=max_nodes,
+            undominated=True,
+            budget=budget,
         )
 
     def all_below(
@@ -198,7 +209,15 @@ class Pricing:
             order = order[np.lexsort((-given[order], whose))]
         at = _roots(asked, begin, end, order, below)
         return self._search(
-            given, cuts, at, math.inf, keep=1, nodes_a_size=max_nodes, improving=True, budget=budget
+            given,
+            cuts,
+            at,
+            math.inf,
+            keep=1,
+            nodes_a_size=max_nodes,
+            improving=True,
+            undominated=True,
+            budget=budget,
         )
 
     def _ranked(self, duals: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -234,6 +253,7 @@ class Pricing:
         keep: int = UNLIMITED,
         nodes_a_size: int | None = None,
         improving: bool = False,
+        undominated: bool = False,
         max_columns: int = UNLIMITED,
         max_nodes: int | None = None,
         budget: Budget | None,
@@ -251,6 +271,7 @@ class Pricing:
                 max(1, int(keep)),
                 UNLIMITED if nodes_a_size is None else int(nodes_a_size),
                 improving,
+                undominated and summed and self.problem.diversity is None,
             ),
             roots,
             budget or Budget(),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from anonymip.enumeration.joining_rows import (
     bound_branches,
+    highest_loss,
     keep_promising,
     list_top,
     multiple_of,
@@ -191,7 +192,12 @@ def _is_affordable(
     base = path.penalties[1] - path.duals[1] - dual
     summed = 0.0
     for size in range(2, rules.largest + 1):
-        if size >= rules.smallest and multiple_of(rules, size) * loss + base - summed < below:
+        bound = multiple_of(rules, size) * loss + base - summed
+        if (
+            size >= rules.smallest
+            and bound < below
+            and loss < highest_loss(rules, path, size, dual)
+        ):
             return True
         summed += path.top[size - 2]
     return False
@@ -214,6 +220,9 @@ def _enter(rows: SearchRows, cuts: CutsOfRows, path: RootedPath, row: int, depth
     path.members[depth] = row
     path.used[row] += 1
     path.duals[depth + 1] = path.duals[depth] + rows.duals[row]
+    path.lowest[depth + 1] = path.lowest[depth]
+    if depth > 0:
+        path.lowest[depth + 1] = min(path.lowest[depth], rows.duals[row])
     add_row(rows.terms, path.sets, depth, depth + 1, row)
     count_in(rows.diversity, path.counts, row, 1, depth, depth + 1)
     for at in range(cuts.starts[row], cuts.starts[row + 1]):
@@ -337,6 +346,8 @@ def _write_down(
         row = followers.rows[at]
         reduced = multiple * followers.losses[at] + base + followers.penalties[at] - rows.duals[row]
         if not reduced < path.cutoff[0]:
+            continue
+        if not followers.losses[at] < highest_loss(rules, path, size, rows.duals[row]):
             continue
         count_in(rows.diversity, path.counts, row, 1, depth, size)
         diverse = may_be_diverse(rows.diversity, path.counts, size, size, size)

@@ -57,6 +57,10 @@ class RootedRules(Packed):
         Partial sets looked at for each root and size at which to give it up.
     improving
         Whether columns are wanted only where they are better than those of smaller sizes.
+    undominated
+        Whether a column is not wanted where one row less, not the root, is a column at least as
+        good: under `summed`, and where no diversity is asked for, wherever a row's dual is not
+        above the record loss.
     """
 
     smallest: int
@@ -66,6 +70,7 @@ class RootedRules(Packed):
     keep: int
     nodes_a_size: int
     improving: bool
+    undominated: bool
 
 
 class Roots(Packed):
@@ -127,8 +132,9 @@ class RootedPath(Packed):
         (1,) reduced costs from here on are not wanted for the root and size at hand.
     members
         (largest,) types of its rows.
-    losses, duals, penalties
-        (largest + 1,) its record loss, the duals of its rows and those of its cuts, summed.
+    losses, duals, penalties, lowest
+        (largest + 1,) its record loss, the duals of its rows and those of its cuts, summed, and the
+        lowest dual of its rows beside the root.
     sets
         What it covers.
     used
@@ -149,6 +155,7 @@ class RootedPath(Packed):
     losses: NDArray[np.float64]
     duals: NDArray[np.float64]
     penalties: NDArray[np.float64]
+    lowest: NDArray[np.float64]
     sets: GrowingSets
     used: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -208,6 +215,7 @@ def new_rooted_path(tables: LossTables, rows: SearchRows, largest: int) -> Roote
         np.zeros(deep),
         np.zeros(deep),
         np.zeros(deep),
+        np.full(deep, np.inf),
         new_growing_sets(tables, deep, words),
         np.zeros(len(rows.copies), whole),
         np.zeros(deep, whole),

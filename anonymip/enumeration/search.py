@@ -164,6 +164,7 @@ def _search_by_roots(
             UNLIMITED,
             UNLIMITED,
             False,
+            False,
         ),
         Roots(
             np.arange(t),
