@@ -54,7 +54,8 @@ class Search:
     def begin(self, roots: list[int], first: list[int], cutoff: float, keep: int) -> None:
         """Begin with roots, each of which may be joined by all types from some place on."""
         n = self.problem.n
-        self.rules = RootedRules(self.problem.k, self.largest, True, True, keep, UNLIMITED, False)
+        k = self.problem.k
+        self.rules = RootedRules(k, self.largest, True, True, keep, UNLIMITED, False, False)
         below = np.full(len(roots), cutoff)
         ends = np.full(len(roots), n)
         self.roots = Roots(
