@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from anonymip.exact.column_generation.exchanges import Support, exchange
 from anonymip.exact.column_generation.triples import violated_triples
 
 #: Sizes of T and divisors where every type is covered once; triples with d = 2 are found exactly.
@@ -169,11 +170,11 @@ def separate(
     found: list[RankOneCut] = []
     sets, excess = violated_triples(held, shares, covered)
     found += _chosen(sets, excess, 2, present, seen, most)
-    rng = np.random.default_rng(seed)
+    rng, packed = np.random.default_rng(seed), _support(held, shares, covered)
     for size, divisor in shapes_of(coverage, largest):
         if len(present) < size:
             continue
-        members, excess = _search(held, shares, covered, size, divisor, starts, rng)
+        members, excess = _search(packed, held, shares, size, divisor, starts, rng)
         found += _chosen(list(members), excess, divisor, present, seen, max(1, most // 4))
     return found
 
@@ -203,56 +204,34 @@ def _chosen(
 
 
 def _search(
+    support: Support,
     held: csr_array,
     weights: NDArray[np.float64],
-    coverage: NDArray[np.int64],
     size: int,
     divisor: int,
     starts: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return (starts, size) sets of types and (starts,) how much each breaks its cut."""
-    sets = _starts(held, weights, size, starts, rng)
-    at_least = [_more_than(held, level) for level in range(int(held.data.max(initial=1)))]
-    by_type = csr_array(held.T)
-    excess = np.full(starts, -np.inf)
-    moving = np.arange(starts)
-    while len(moving):
-        current = sets[moving]
-        counts = sum(by_type[current[:, at]].toarray() for at in range(size))
-        values = (counts // divisor) @ weights
-        excess[moving] = values - coverage[current].sum(axis=1) // divisor
-        best = excess[moving] + _VIOLATION / 10
-        swap = np.full((len(moving), 2), -1, np.int64)
-        for at in range(size):
-            # Without the type at this place, then with any other in its stead.
-            left = counts - by_type[current[:, at]].toarray()
-            value = ((left // divisor) @ weights)[:, None]
-            value = np.repeat(value, held.shape[1], axis=1)
-            for level, more in enumerate(at_least):
-                step = (left + level + 1) // divisor - (left + level) // divisor
-                value += (more @ (step * weights).T).T
-            sums = coverage[current].sum(axis=1) - coverage[current[:, at]]
-            value -= (sums[:, None] + coverage[None, :]) // divisor
-            np.put_along_axis(value, current, -np.inf, axis=1)
-            other = value.argmax(axis=1)
-            gain = value[np.arange(len(moving)), other]
-            better = gain > best
-            best[better] = gain[better]
-            swap[better] = np.stack([np.full(better.sum(), at), other[better]], axis=1)
-        moved = swap[:, 0] >= 0
-        moving, swap = moving[moved], swap[moved]
-        sets[moving, swap[:, 0]] = swap[:, 1]
+    sets, excess = _starts(held, weights, size, starts, rng), np.empty(starts)
+    exchange(support, sets, divisor, _VIOLATION / 10, excess)
     sets.sort(axis=1)
     return sets, excess
 
 
-def _more_than(held: csr_array, level: int) -> csr_array:
-    """Return (types, columns) 1.0 where a column has more members of a type than `level`."""
-    more = held.copy()
-    more.data = (more.data > level).astype(np.float64)
-    more.eliminate_zeros()
-    return csr_array(more.T.tocsr())
+def _support(held: csr_array, weights: NDArray[np.float64], coverage: NDArray[np.int64]) -> Support:
+    by_type = csr_array(held.T)
+    return Support(
+        column_starts=held.indptr.astype(np.int64),
+        column_types=held.indices.astype(np.int64),
+        column_counts=held.data.astype(np.int64),
+        type_starts=by_type.indptr.astype(np.int64),
+        type_columns=by_type.indices.astype(np.int64),
+        type_counts=by_type.data.astype(np.int64),
+        shares=np.ascontiguousarray(weights, np.float64),
+        coverage=np.ascontiguousarray(coverage, np.int64),
+        most=int(held.data.max(initial=1)),
+    )
 
 
 def _starts(

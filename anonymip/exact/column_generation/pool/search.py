@@ -35,6 +35,9 @@ RESOLUTION = 1e-7
 #: Rounds of cuts at every other node, with so many triples and so many starts.
 _NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 2, 24, 20
 
+#: Cuts that were not binding in so many relaxations are switched off until they are broken by this.
+_PATIENCE, _BROKEN = 40, 0.02
+
 #: Duals above this make a row worth its place.
 _BINDING = 1e-9
 
@@ -120,7 +123,10 @@ class PoolSearch:
         self._pool = pool
         self._relaxation = PoolRelaxation(pool, self._best)
         self._cuts: list[RankOneCut] = []
-        self._always = list(range(len(self._relaxation.sides)))
+        self._counted = list(range(len(self._relaxation.sides)))
+        # Of each further row, how many relaxations ago it was binding.
+        self._idle = np.zeros(len(self._counted), np.int64)
+        self._cut_rows: list[int] = []
         self._add_cuts(cuts)
 
     @property
@@ -198,8 +204,7 @@ class PoolSearch:
     def _narrow(self, root: _Node) -> None:
         """Go on with the columns and cuts that matter: the program of the root has far more."""
         pool, inside = self._pool, self._relaxation.inside(root.active)
-        cut_rows = self._always[len(self._always) - len(self._cuts) :]
-        binds = np.abs(root.relaxed.extra_duals[cut_rows]) > _BINDING
+        binds = np.abs(root.relaxed.extra_duals[self._cut_rows]) > _BINDING
         cuts = [cut for cut, bind in zip(self._cuts, binds.tolist(), strict=True) if bind]
         self._numbers = self._numbers[root.active]
         self._begin(pool.only(root.active), cuts)
@@ -210,8 +215,9 @@ class PoolSearch:
             return
         sides = right_sides(cuts, self._pool.coverage).astype(np.float64)
         held = coefficients(cuts, self._pool.incidence).astype(np.float64)
-        self._always += self._relaxation.add_rows(held, sides, least=False).tolist()
+        self._cut_rows += self._relaxation.add_rows(held, sides, least=False).tolist()
         self._cuts += cuts
+        self._idle = np.concatenate([self._idle, np.zeros(len(cuts), np.int64)])
 
     def _open(
         self, active: NDArray[np.int64], rows: frozenset[int], relaxed: Relaxed, bound: float
@@ -302,7 +308,13 @@ class PoolSearch:
         return None
 
     def _cut(self, node: _Node, round_: int) -> _Node | float | None:
-        """Return a node after one round of cuts."""
+        """Return a node after one round of cuts, those that were switched off before new ones."""
+        taken = self._relaxation.extra[node.relaxed.columns]
+        broken = taken.T @ node.relaxed.weights - self._relaxation.sides > _BROKEN
+        back = np.flatnonzero(broken & (self._idle > _PATIENCE) & self._is_cut)
+        if len(back):
+            self._idle[back] = 0
+            return self._solved(node.active, node.rows, node.bound)
         new = separate(
             self._pool.incidence[node.relaxed.columns],
             node.relaxed.weights,
@@ -323,6 +335,7 @@ class PoolSearch:
         if side.row is not None:
             column = csr_array(side.row.astype(np.float64)[:, None])
             row = self._relaxation.add_rows(column, np.array([side.side]), least=side.least)
+            self._idle = np.append(self._idle, 0)
             rows = rows | {int(row[0])}
         return self._solved(node.active[side.kept], rows, node.bound)
 
@@ -330,12 +343,22 @@ class PoolSearch:
         self, active: NDArray[np.int64], rows: frozenset[int], bound: float
     ) -> _Node | float | None:
         """Return a node after its relaxation; None if it is closed, its bound if time ended."""
-        held = np.zeros(len(self._relaxation.sides), np.bool_)
-        held[self._always] = True
+        held = self._is_cut & (self._idle <= _PATIENCE)
+        held[self._counted] = True
         held[list(rows)] = True
         self._relaxation.hold_rows(held)
         relaxed = self._relaxation.solve(active, self._budget)
-        return bound if relaxed is None else self._open(active, rows, relaxed, bound)
+        if relaxed is None:
+            return bound
+        self._idle = np.where(np.abs(relaxed.extra_duals) > _BINDING, 0, self._idle + 1)
+        return self._open(active, rows, relaxed, bound)
+
+    @property
+    def _is_cut(self) -> NDArray[np.bool_]:
+        """(e,) which of the further rows are cuts."""
+        cut = np.zeros(len(self._relaxation.sides), np.bool_)
+        cut[self._cut_rows] = True
+        return cut
 
 
 def _first_columns(pool: Pool, start: NDArray[np.int64] | None) -> NDArray[np.int64]:
