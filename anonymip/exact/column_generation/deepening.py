@@ -9,6 +9,7 @@ loss of the best one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,6 +61,7 @@ def deepen(
     centre: Centre,
     cuts: list[RankOneCut],
     settings: PoolSettings,
+    tighten: Callable[[list[RankOneCut]], Centre | None],
     budget: Budget,
 ) -> None:
     """Raise the bound of a run from target to target, until a pool is too large or all is proven.
@@ -74,10 +76,11 @@ def deepen(
         Feasible duals, and the cuts of their dual values.
     settings
         Of the pools.
+    tighten
+        Adds the cuts that bind in a pool to the given ones, and returns the feasible duals then.
     budget
         Ends it.
     """
-    carried: tuple[RankOneCut, ...] = ()
     first, gap = centre.bound, run.loss - centre.bound
     for share in _SHARES:
         if budget.stop_reason() is not None or run.is_closed(settings.gap):
@@ -103,7 +106,7 @@ def deepen(
             run.rules.coverage,
             upper_bound=target,
             count_limit=run.rules.most if run.rules.counted else None,
-            cuts=carried,
+            cuts=_binding(centre, cuts),
             start=np.sort(np.argsort(found.reduced, kind="stable")[: _FIRST * run.rules.types]),
             solver=settings.solver,
             options=settings.options,
@@ -113,7 +116,6 @@ def deepen(
         run.trace.append(
             f"{share:.0%} of the gap: {len(found.columns):,} columns, {answer.nodes:,} nodes"
         )
-        carried = answer.cuts
         if answer.chosen is not None:
             times = np.bincount(answer.chosen, minlength=len(pool))[: len(found.columns)]
             run.offer_columns(found.columns, times)
@@ -122,6 +124,15 @@ def deepen(
         run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof)
         if not answer.complete or answer.chosen is not None:
             return
+        new = [cut for cut in answer.cuts if cut not in cuts]
+        if new and share < 1.0 and not run.is_closed(settings.gap):
+            # What cuts the pool cuts all columns, and fewer of them are left for the next target.
+            centre = tighten(new) or centre
+
+
+def _binding(centre: Centre, cuts: list[RankOneCut]) -> list[RankOneCut]:
+    """Return the cuts that have a dual."""
+    return [cut for cut, dual in zip(cuts, centre.multipliers.cuts, strict=False) if dual > 0]
 
 
 def _singles(rules: ColumnRules) -> Columns:

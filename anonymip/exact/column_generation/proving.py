@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from anonymip.exact.column_generation.cuts import separate
+from anonymip.exact.column_generation.cuts import RankOneCut, separate
 from anonymip.exact.column_generation.deepening import PoolSettings, deepen
 from anonymip.exact.column_generation.relaxation.loop import (
     HEURISTIC_NODES,
@@ -17,7 +17,7 @@ from anonymip.exact.column_generation.relaxation.loop import (
     solve_relaxation,
 )
 from anonymip.exact.column_generation.relaxation.master import Master
-from anonymip.exact.column_generation.relaxation.multipliers import Multipliers
+from anonymip.exact.column_generation.relaxation.multipliers import Centre, Multipliers
 from anonymip.exact.column_generation.relaxation.prices import (
     ListedColumns,
     Prices,
@@ -142,7 +142,13 @@ class Proof:
                     settings.seed,
                     settings.gap,
                 )
-                deepen(run, prices, relaxed.centre, self._master.cuts, pools, budget)
+                cuts = self._master.cuts
+
+                def tighten(new: list[RankOneCut]) -> Centre | None:
+                    self._master.add_cuts(new)
+                    return self._relax(relaxed).centre
+
+                deepen(run, prices, relaxed.centre, cuts, pools, tighten, budget)
         return budget.stop_reason() or Stopped.GAP
 
     def _goes_on(self) -> bool:
