@@ -132,22 +132,19 @@ class Table:
 
     def release_loss(self, release: Any) -> int:
         """Return what a release loses: a list of classes, or of the sets of all records."""
-        covered_by = Counter(whole(i, 0) for members in release for i in members)
-        sizes = {len(members) for members in release}
-        demand(set(covered_by) == set(range(self.n)), "the release lacks records")
+        lies_in = Counter(whole(i, 0) for members in release for i in members)
+        sizes, total = {len(members) for members in release}, 0
+        demand(set(lies_in) == set(range(self.n)), "the release lacks records")
         demand(min(sizes) >= self.k, "a set of the release has fewer than k records")
-        if self.classes:
-            demand(set(covered_by.values()) == {1}, "a record lies in two classes")
-        else:
-            demand(len(release) == self.n and len(sizes) == 1, "the sets of the release differ")
-            demand(set(covered_by.values()) == sizes, "a record lies in too few or too many sets")
-            for i, members in enumerate(release):
-                demand(i in members and len(set(members)) == len(members), "a set is no set of i")
-        total = 0
-        for members in release:
+        demand(self.classes or len(sizes) == 1, "the sets of the release differ in size")
+        often = {1} if self.classes else sizes
+        demand(set(lies_in.values()) == often, "a record lies in too few or too many sets")
+        for i, members in enumerate(release):
+            own = self.classes or (i in members and len(set(members)) == len(members))
+            demand(own, "a set lacks its own record, or holds one twice")
             loss, covered = 0, None
-            for i in members:
-                loss, covered = self.grown(covered, self.types[i])
+            for j in members:
+                loss, covered = self.grown(covered, self.types[j])
             total += self.cost(loss, len(members))
         return total
 
@@ -303,9 +300,11 @@ def main(path: str) -> int:
         with open(path, encoding="utf-8") as file:
             certificate = json.load(file)
         loss, bound = check(certificate)
-    except (Rejected, ArithmeticError, LookupError, TypeError, ValueError) as reason:
-        known = isinstance(reason, Rejected)
-        print(f"REJECTED: {reason if known else f'no certificate ({type(reason).__name__})'}")
+    except Rejected as reason:
+        print(f"REJECTED: {reason}")
+        return 1
+    except (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+        print(f"REJECTED: no certificate ({type(error).__name__})")
         return 1
     asked = certificate["problem"]
     print(f"{asked['recoding']}, k = {asked['k']}, {len(asked['records'])} records:")
@@ -314,4 +313,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else "python check.py CERTIFICATE.json")

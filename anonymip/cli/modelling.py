@@ -87,7 +87,7 @@ def certify(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The certificate; check.py goes beside it.")
     ],
-    method: given.MethodName = "auto",
+    method: given.MethodName = "column-generation",
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,
     settings: given.SolverOptions,

@@ -118,7 +118,7 @@ def check_certificate(path: str | Path) -> Certificate:
         loss, bound = check(content)
     except Rejected as reason:
         raise _not_proven(path, str(reason)) from None
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         raise _not_proven(path, "it is no certificate") from None
     return Certificate(content, loss, bound)
 

@@ -80,7 +80,8 @@ def certify(
     _ = exact_problem(problem)  # refuses what cannot be certified
     budget = Budget.of(time_limit, progress) if budget is None else budget
     with budget.catching_interrupts():
-        return make_certificate(problem, _bound_of(problem, solution, budget), solution, budget)
+        known = _bound_of(problem, solution, budget)
+    return make_certificate(problem, known, solution, budget)
 
 
 def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bound:
@@ -135,13 +136,14 @@ def make_certificate(
     loss = None if release is None else Fraction(table.release_loss(release), table.scale)
     if loss is not None and solution is not None:
         _refuse_other_loss(float(loss), solution)
-    pools = Pools(problem, table)
     assert known.duals is not None
-    root = _root(table, known.duals, pools, budget)
-    bound = _proven(table, Duals(table, root).value, loss)
-    aim = _aim(table, known, loss)
-    if bound < aim:
-        bound = _deepen(table, root, bound, aim, pools, budget)
+    with budget.catching_interrupts():
+        pools = Pools(problem, table)
+        root = _root(table, known.duals, pools, budget)
+        bound = _proven(table, Duals(table, root).value, loss)
+        aim = _aim(table, known, loss)
+        if bound < aim:
+            bound = _deepen(table, root, bound, aim, pools, budget)
     content = {
         "format": "anonymip certificate 1",
         "notice": _NOTICE,
@@ -153,10 +155,11 @@ def make_certificate(
         "bound": str(bound),
         "proof": root,
     }
+    # What nobody can check is no certificate: this is on no limit, and Ctrl-C ends all.
     budget.report("checking the certificate")
     try:
         check(content)
-    except Rejected as reason:
+    except (Rejected, RecursionError) as reason:
         raise AnonymipError(
             f"the checker rejects the certificate: {reason}",
             remedy="This is an error of the program; please report it",

@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -332,3 +333,18 @@ def test_the_sample_of_twenty_is_certified(recoding: Any, loss: str) -> None:
     certificate = certify(solve(Problem(load_instance("person20"), 3, recoding)))
     assert certificate.sentence() == f"loss {loss}; no release below {loss} exists."
     assert certificate.is_optimal
+
+
+@pytest.mark.shared_data
+@pytest.mark.usefixtures("shared_data")
+@pytest.mark.parametrize(
+    ("k", "loss"), [(3, "52.3947"), (5, "85.5263")], ids=["triples", "five together"]
+)
+def test_optima_of_real_tables_are_certified(k: int, loss: str) -> None:
+    """Fifty records of CENSUS, all eight attributes, to the last digit."""
+    table = load_instance("census-1k")
+    rows = np.random.default_rng(0).permutation(1000)[:50]
+    solution = solve(Problem(table.take(rows), k), "column-generation")
+    certificate = certify(solution)
+    assert certificate.is_optimal
+    assert certificate.sentence() == f"loss {loss}; no release below {loss} exists."

@@ -1,0 +1,151 @@
+"""The checker's search finds what brute force finds, and its numbers are those of the package."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from anonymip import Freeform
+from anonymip.certificates.check import Duals, Table, search, sentence
+from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
+from anonymip.certificates.rounding import finer_scale
+from tests.random_problems import Case, cases
+
+
+def exact_table(case: Case, *, freeform: bool) -> Table:
+    """Return the table of a random problem in whole numbers."""
+    problem = case.problem()
+    problem = problem.replace(recoding=Freeform()) if freeform else problem
+    assume(uncertifiable(problem) is None)
+    part = exact_problem(problem)
+    return Table({**part, "scale": finer_scale(part["unit"], abs(problem.whole) / problem.n)})
+
+
+def scale_of(case: Case) -> float:
+    """Return the loss of a record that is published with all others, or 1."""
+    return abs(case.set_loss(range(case.n))) or 1.0
+
+
+def admissible(table: Table) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """Return all sets of distinct records that are allowed, each with records that make it."""
+    sizes = range(table.k, table.largest + 1)
+    return {
+        tuple(sorted(table.types[i] for i in records)): records
+        for size in sizes
+        for records in combinations(range(table.n), size)
+    }
+
+
+@settings(max_examples=100)
+@given(cases(largest=7, suppression=False), st.booleans(), st.randoms(use_true_random=False))
+def test_the_search_finds_all_sets_of_low_reduced_cost(
+    case: Case, freeform: bool, chance: random.Random
+) -> None:
+    """Under any duals, cuts and limit, the sets are those that the definition gives."""
+    table = exact_table(case, freeform=freeform)
+    rows, usual = len(table.rows), max(1, int(Fraction(scale_of(case)) * table.scale))
+    cuts = [
+        [chance.sample(range(rows), chance.randint(1, rows)), chance.randint(1, 3), amount]
+        for amount in (usual // 5, usual // 3)
+    ]
+    node = {
+        "duals": [chance.randint(-usual, 3 * usual) for _ in range(rows)],
+        "count": 0 if freeform else chance.choice([0, usual // 4]),
+        "cuts": cuts,
+        "splits": [],
+    }
+    expected, reduced = {}, {}
+    for members, records in admissible(table).items():
+        exact = case.set_loss(records)
+        loss, covered = 0, None
+        for row in members:
+            loss, covered = table.grown(covered, row)
+        assert abs(loss / table.scale - exact) <= case.slack(scale_of(case))
+        cost = loss * (1 if freeform else len(members))
+        paid = sum(
+            sum(row in types for row in members) // divisor * dual for types, divisor, dual in cuts
+        )
+        gained = sum(node["duals"][row] for row in members)
+        expected[members] = cost
+        reduced[members] = cost - gained + paid + node["count"]
+    for limit in (-1, *chance.sample(sorted(reduced.values()), min(3, len(reduced)))):
+        found = search(table, Duals(table, node), limit)
+        assert found == {m: c for m, c in expected.items() if reduced[m] <= limit}
+
+
+@settings(max_examples=40)
+@given(cases(largest=7, suppression=False), st.booleans(), st.randoms(use_true_random=False))
+def test_feasible_duals_never_exceed_a_release(
+    case: Case, freeform: bool, chance: random.Random
+) -> None:
+    """The value of duals that the search finds nothing under is below the optimum."""
+    table = exact_table(case, freeform=freeform)
+    optimum = case.cover_optimum() if freeform else case.optimum()
+    usual = max(1, int(Fraction(scale_of(case)) * table.scale))
+    node: dict[str, Any] = {
+        "duals": [chance.randint(0, usual) for _ in table.rows],
+        "count": 0,
+        "cuts": [],
+        "splits": [],
+    }
+    while any(search(table, Duals(table, node), -1)):
+        node["duals"] = [dual * 2 // 3 - 1 for dual in node["duals"]]
+    value = Duals(table, node).value / table.scale
+    assert value <= optimum + case.slack(scale_of(case))
+
+
+def test_alike_records_are_one_row() -> None:
+    """Records are numbered as they first occur, and counted."""
+    terms = [{"kind": "range", "column": 0, "low": -1, "high": 1}]
+    records = [[5], [3], [5], [5]]
+    seal = hashlib.sha256(json.dumps([0, terms, records]).encode()).hexdigest()
+    asked = {"recoding": "classes", "k": 2, "constant": 0, "terms": terms, "records": records}
+    table = Table({**asked, "sha256": seal, "unit": 1, "scale": 4})
+    assert table.types == [0, 1, 0, 0]
+    assert table.counts == Counter({0: 3, 1: 1})
+    assert table.grown(table.grown(None, 0)[1], 1)[0] == 2 * table.scale
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "meant"),
+    [
+        (1 / 74, 0.0, Fraction(1, 74)),
+        (0.1 * 3, 1.0, Fraction(3, 10)),
+        (1 / 3 - 1 / 4, 1.0, Fraction(1, 12)),
+        (0.0, 0.0, Fraction(0)),
+        (-2.5, 0.0, Fraction(-5, 2)),
+        (2e-8, 0.0, Fraction(1, 50_000_000)),
+        (np.sqrt(2.0), 1.0, Fraction(float(np.sqrt(2.0)))),
+        (np.pi * 1e-9, 0.0, Fraction(float(np.pi * 1e-9))),
+    ],
+)
+def test_floats_are_what_they_were_meant_to_be(number: float, size: float, meant: Fraction) -> None:
+    """A simple fraction within rounding is what a float stands for; others stand for themselves."""
+    assert simple_fraction(float(number), size) == meant
+
+
+@pytest.mark.parametrize(
+    ("loss", "bound", "said"),
+    [
+        ("27/2", "27/2", "loss 13.5; no release below 13.5 exists."),
+        ("757678/10000", "757599/10000", "loss 75.7678; no release below 75.7599 exists."),
+        (None, "13499999/1000000", "no release below 13.4999 exists."),
+        (None, "-13499991/1000000", "no release below -13.5 exists."),
+        ("1", "0", "loss 1; no release below 0 exists."),
+        (None, "1/3000000", "no release below 3.33333e-07 exists."),
+        (None, "123456789/10", "no release below 1.23456e+07 exists."),
+    ],
+)
+def test_bounds_are_printed_rounded_down(loss: str | None, bound: str, said: str) -> None:
+    """What is printed of a bound is never more than what is proven."""
+    assert sentence(None if loss is None else Fraction(loss), Fraction(bound)) == said
