@@ -43,8 +43,8 @@ _LARGEST = 8
 #: A fraction of a column counts from here on, a violation from there on.
 _FRACTION, _VIOLATION = 1e-6, 0.03
 
-#: Share of a column's types that a start takes.
-_TAKEN = 0.6
+#: Random numbers for each start.
+_DRAWS = 64
 
 #: A type is in at most so many new cuts of one shape.
 _EACH_TYPE = 6
@@ -170,11 +170,12 @@ def separate(
     found: list[RankOneCut] = []
     sets, excess = violated_triples(held, shares, covered)
     found += _chosen(sets, excess, 2, present, seen, most)
+    fractional = np.flatnonzero(np.isin(support, taken))
     rng, packed = np.random.default_rng(seed), _support(held, shares, covered)
     for size, divisor in shapes_of(coverage, largest):
         if len(present) < size:
             continue
-        members, excess = _search(packed, held, shares, size, divisor, starts, rng)
+        members, excess = _search(packed, fractional, size, divisor, starts, rng)
         found += _chosen(list(members), excess, divisor, present, seen, max(1, most // 4))
     return found
 
@@ -205,16 +206,16 @@ def _chosen(
 
 def _search(
     support: Support,
-    held: csr_array,
-    weights: NDArray[np.float64],
+    fractional: NDArray[np.int64],
     size: int,
     divisor: int,
     starts: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return (starts, size) sets of types and (starts,) how much each breaks its cut."""
-    sets, excess = _starts(held, weights, size, starts, rng), np.empty(starts)
-    exchange(support, sets, divisor, _VIOLATION / 10, excess)
+    sets, excess = np.empty((starts, size), np.int64), np.empty(starts)
+    draws = rng.random((starts, _DRAWS))
+    exchange(support, fractional, draws, divisor, _VIOLATION / 10, sets, excess)
     sets.sort(axis=1)
     return sets, excess
 
@@ -232,32 +233,3 @@ def _support(held: csr_array, weights: NDArray[np.float64], coverage: NDArray[np
         coverage=np.ascontiguousarray(coverage, np.int64),
         most=int(held.data.max(initial=1)),
     )
-
-
-def _starts(
-    held: csr_array,
-    weights: NDArray[np.float64],
-    size: int,
-    starts: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Return (starts, size) different types each, from columns that share types."""
-    columns_of = csr_array(held.T)
-    fractional = np.flatnonzero(np.abs(weights - np.rint(weights)) > _FRACTION)
-    sets = np.empty((starts, size), np.int64)
-    for at in range(starts):
-        chosen: list[int] = []
-        column = int(rng.choice(fractional))
-        while len(chosen) < size:
-            members = held.indices[held.indptr[column] : held.indptr[column + 1]]
-            new = [m for m in members.tolist() if m not in chosen]
-            chosen += [m for m in new if rng.random() < _TAKEN]
-            if not new:
-                # Nothing new may be left among the neighbours.
-                rest = np.setdiff1d(np.arange(held.shape[1]), chosen)
-                chosen.append(int(rng.choice(rest)))
-            near = chosen[int(rng.integers(len(chosen)))] if chosen else int(members[0])
-            beside = columns_of.indices[columns_of.indptr[near] : columns_of.indptr[near + 1]]
-            column = int(rng.choice(beside))
-        sets[at] = chosen[:size]
-    return sets

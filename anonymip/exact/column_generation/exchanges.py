@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
+#: Share of a column's types that a start takes.
+_TAKEN = 0.6
+#: Columns that a start looks at before it takes any type.
+_STEPS = 40
+
 
 class Support(Packed):
     """The columns that a fractional solution takes.
@@ -31,22 +36,28 @@ class Support(Packed):
 @kernel
 def exchange(
     support: Support,
-    sets: NDArray[np.int64],
+    fractional: NDArray[np.int64],
+    draws: NDArray[np.float64],
     divisor: int,
     least_gain: float,
+    sets: NDArray[np.int64],
     excess: NDArray[np.float64],
 ) -> None:
-    """Improve each of (s, size) sets of types, and fill (s,) how much each breaks its cut."""
+    """Fill (s, size) sets of types, and (s,) how much each breaks its cut.
+
+    Each set begins in one of the fractional columns, with random numbers (s, r) below 1, and grows
+    in columns that share types with it.
+    """
     columns, types = len(support.shares), len(support.coverage)
     counts = np.empty(columns, np.int64)
     added = np.empty(types)
     inside = np.zeros(types, np.bool_)
     for s in range(sets.shape[0]):
         chosen = sets[s]
+        _begin(support, fractional, draws[s], inside, chosen)
         counts[:] = 0
         covered = 0
         for at in range(len(chosen)):
-            inside[chosen[at]] = True
             covered += support.coverage[chosen[at]]
             _count(support, counts, chosen[at], 1)
         while True:
@@ -77,6 +88,44 @@ def exchange(
         excess[s] = value
         for at in range(len(chosen)):
             inside[chosen[at]] = False
+
+
+@kernel
+def _begin(
+    support: Support,
+    fractional: NDArray[np.int64],
+    draws: NDArray[np.float64],
+    inside: NDArray[np.bool_],
+    chosen: NDArray[np.int64],
+) -> None:
+    """Choose different types from columns that share types, and mark them."""
+    size, drawn, steps = 0, 0, 0
+    column = fractional[int(draws[0] * len(fractional))]
+    while size < len(chosen):
+        begin, end = support.column_starts[column], support.column_starts[column + 1]
+        steps += 1
+        is_new = False
+        for p in range(begin, end):
+            drawn = (drawn + 1) % len(draws)
+            i = support.column_types[p]
+            if size < len(chosen) and not inside[i]:
+                is_new = True
+                if draws[drawn] < _TAKEN:
+                    inside[i], chosen[size] = True, i
+                    size += 1
+        if size < len(chosen) and (not is_new or steps > _STEPS):
+            # No type near is left: any other one, so that the end is reached.
+            drawn = (drawn + 1) % len(draws)
+            i = int(draws[drawn] * len(inside))
+            while inside[i]:
+                i = (i + 1) % len(inside)
+            inside[i], chosen[size] = True, i
+            size += 1
+        drawn = (drawn + 1) % len(draws)
+        near = chosen[int(draws[drawn] * size)] if size else support.column_types[begin]
+        begin, end = support.type_starts[near], support.type_starts[near + 1]
+        drawn = (drawn + 1) % len(draws)
+        column = support.type_columns[begin + int(draws[drawn] * (end - begin))]
 
 
 @kernel

@@ -51,10 +51,20 @@ class Pool:
         return most if self.count_limit is None else min(most, self.count_limit)
 
     @cached_property
-    def limits(self) -> NDArray[np.int64]:
+    def limits(self) -> NDArray[np.float64]:
         """(c,) how often a selection can hold each column."""
         fits = self.coverage[self.incidence.indices] // self.incidence.data
-        return np.asarray(np.minimum.reduceat(fits, self.incidence.indptr[:-1]), np.int64)
+        return np.minimum.reduceat(fits, self.incidence.indptr[:-1]).astype(np.float64)
+
+    @cached_property
+    def largest(self) -> float:
+        """The most members of a column."""
+        return float(self.sizes.max(initial=0))
+
+    @cached_property
+    def costliest(self) -> float:
+        """The largest cost of a column, without its sign."""
+        return float(np.abs(self.costs).max(initial=0.0))
 
     def only(self, columns: NDArray[np.int64]) -> Pool:
         """Return the pool of some columns, by number."""

@@ -216,14 +216,12 @@ class PoolRelaxation:
             pool.most * float(negative.min(initial=0.0)), float(negative @ pool.limits[active])
         )
         paid = np.concatenate([pool.coverage * duals, self.sides * extra_duals])
-        largest = float(pool.sizes.max(initial=0))
+        largest = pool.largest
         reach = largest * float(np.abs(duals).max(initial=0.0))
         reach += (
             float(np.diff(self.extra.indptr).max(initial=0))
             * largest
             * float(np.abs(extra_duals).max(initial=0.0))
         )
-        scale = float(np.abs(paid).sum()) + pool.most * (
-            reach + float(np.abs(pool.costs).max(initial=0.0))
-        )
+        scale = float(np.abs(paid).sum()) + pool.most * (reach + pool.costliest)
         return float(paid.sum()) + missing - DUAL_ROUNDING * scale
