@@ -239,7 +239,7 @@ def lower_bound(
     >>> import anonymip
     >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
     >>> round(anonymip.lower_bound(problem).value, 4)
-    0.4974
+    0.6619
     """
     _warn_of_weights(problem)
     budget = Budget.of(time_limit, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.bounds.ladder import ladder_bound
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
 from anonymip.bounds.squared_error import squared_error_bound, squared_error_terms
@@ -22,8 +23,9 @@ def lower_bound_of(
 ) -> Bound | None:
     """Return a lower bound on the loss of any release, by whichever argument holds.
 
-    Monotone record losses are bounded by nearest neighbours, or by what the weaker notions leave of
-    that; squared errors by nearest squared distances; releases by patterns by duals of records.
+    Monotone record losses are bounded by duals of records, which begin with nearest neighbours, or
+    by what the weaker notions leave of these; squared errors by nearest squared distances; releases
+    by patterns by duals of records of their own.
 
     Parameters
     ----------
@@ -45,9 +47,10 @@ def lower_bound_of(
             return by_duals
     if isinstance(problem.objective, SSE):
         return squared_error_bound(problem, budget=budget)
-    found = nearest_neighbour_bound(problem, effort=effort, budget=budget)
-    if found is not None:
-        return found
+    for bound in (ladder_bound, nearest_neighbour_bound):
+        found = bound(problem, effort=effort, budget=budget)
+        if found is not None:
+            return found
     return weaker_notion_bound(problem, effort=effort, budget=budget)
 
 

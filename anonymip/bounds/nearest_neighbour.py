@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import fsum
 
 import numpy as np
@@ -79,13 +80,38 @@ def nearest_neighbour_bound(
         return None
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
-    terms, complete = _lowered_terms(problem, budget, _CELLS[effort])
-    value = fsum(terms) if compiled.aggregate == "sum" else float(terms.max())
+    terms, complete = lowered_terms(problem, budget, effort)
     remarks = [] if complete else ["cut short"]
+    return bound_of_terms(problem, terms, "nearest-neighbour", remarks, watch)
+
+
+def bound_of_terms(
+    problem: Problem,
+    terms: NDArray[np.float64],
+    method: str,
+    remarks: Sequence[str],
+    watch: Stopwatch,
+) -> Bound:
+    """Return the sum of (n,) terms as a bound, or their maximum if the objective takes that.
+
+    Parameters
+    ----------
+    problem
+        With a monotone objective.
+    terms
+        Of the records.
+    method, remarks
+        Named by the bound, beside what is only assumed of the objective.
+    watch
+        Runs since the work began.
+    """
+    compiled = problem.compiled
+    value = fsum(terms) if compiled.aggregate == "sum" else float(terms.max())
+    said = list(remarks)
     if compiled.assumed:
-        remarks.append(f"assuming that {' and '.join(compiled.assumed)}")
-    method = f"nearest-neighbour ({', '.join(remarks)})" if remarks else "nearest-neighbour"
-    return Bound(value, method, "argument", watch.seconds)
+        said.append(f"assuming that {' and '.join(compiled.assumed)}")
+    named = f"{method} ({', '.join(said)})" if said else method
+    return Bound(value, named, "argument", watch.seconds)
 
 
 def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64]:
@@ -112,13 +138,14 @@ def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> N
             f"{problem.compiled.obstacle}",
             remedy="Use an objective that never falls when a cell covers more",
         )
-    return _lowered_terms(problem, budget or Budget())[0]
+    return lowered_terms(problem, budget or Budget())[0]
 
 
-def _lowered_terms(
-    problem: Problem, budget: Budget, cells: float = np.inf
+def lowered_terms(
+    problem: Problem, budget: Budget, effort: str = "thorough"
 ) -> tuple[NDArray[np.float64], bool]:
     """Return (n,) terms, lowered by their rounding errors, and whether all were computed."""
+    cells = _CELLS[effort]
     own = _own_losses(problem, np.arange(problem.n))
     if problem.compiled.has_tables:
         terms, complete = _terms(problem, budget, cells)
@@ -129,11 +156,15 @@ def _lowered_terms(
         terms, complete = pairwise_terms(problem, budget)
     # Own loss and increase may cancel: their rounding does not.
     size = np.abs(own) + np.abs(terms - own)
-    # A recoding from outside may suppress records without saying so.
-    if getattr(problem.recoding, "suppression", True):
+    if suppresses(problem):
         terms = np.minimum(terms, problem.compiled.suppression_price)
     # Each term is a short sum of rounded products; their errors must not lift the bound.
     return terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms)), complete
+
+
+def suppresses(problem: Problem) -> bool:
+    """Return whether records may be suppressed; a recoding from outside may not say so."""
+    return bool(getattr(problem.recoding, "suppression", True))
 
 
 def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[NDArray[np.float64], bool]:

@@ -32,7 +32,7 @@ from anonymip import (
     census,
     compare,
     load_instance,
-    nearest_neighbour_bound,
+    lower_bound,
     objective,
     register_method,
 )
@@ -88,7 +88,7 @@ def test_gaps_to_the_best_bound() -> None:
     """Where no optimum is proven, losses are measured against the best bound, and it is said."""
     problem = Problem(census(60, 4, 1), k=3)
     table = compare(problem, [3], ["mondrian", "k-member"])
-    bound = nearest_neighbour_bound(problem)
+    bound = lower_bound(problem)
     assert bound is not None
     for row in table.rows:
         loss = row.solution.objective
@@ -101,9 +101,9 @@ def test_gaps_to_the_best_bound() -> None:
 
 
 def test_a_better_bound_serves_all_rows(own_methods: None) -> None:
-    """A bound that one method proves is shared by all, and beats the nearest neighbours' one."""
+    """A bound that one method proves is shared by all, and beats the one without a solver."""
     problem = Problem(census(60, 4, 1), k=3)
-    weaker = nearest_neighbour_bound(problem)
+    weaker = lower_bound(problem)
     assert weaker is not None
     better = weaker.value * 1.01
 

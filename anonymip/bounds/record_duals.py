@@ -1,0 +1,204 @@
+"""Duals of records: what each may charge for, so that no set of k records costs less than its sum.
+
+A vector of duals d is *feasible* if d(S) <= k c(S) for every set S of k records, c being the loss
+of one record that is published as S. The loss c is monotone, so feasible duals bound more:
+
+**Sets of s >= k records.** Each of their subsets K of k records has d(K) <= k c(K) <= k c(S), and
+every record lies in the same share k / s of these subsets. Their mean says d(S) k / s <= k c(S),
+that is d(S) <= s c(S).
+
+**Classes.** The classes S of a release are disjoint, have s >= k records, and cost s c(S) each: the
+release loses the sum of all duals at least. No other size has to be looked at, and no rule about
+sizes is used: with diversity, limits or whatever else raises the optimum, the bound holds. Where
+records may be suppressed at a price, duals above it are lowered to it, which keeps them feasible.
+
+**Freeform covers.** All cover sets have one size s >= k, and each record lies in s of them. A set
+costs c(S) >= d(S) / s, and in the sum over the sets every dual is counted s times: the same bound.
+
+With *degrees* of the records, and for (k,1)- and (k,k)-anonymity, records lie in sets of different
+sizes, or in none: the sum proves nothing there. What holds is what each record pays by itself, the
+*k-set terms*: the least c(S) over the sets S of k records that hold it. These are feasible duals,
+too, since all k terms of a set are at most c(S).
+
+**Ascent.** Raising the dual of a record i by the least of k c(S) - d(S) over the sets of k that
+hold i keeps the vector feasible; where a set holds i and other records of the same row, what it
+leaves is shared among them. So the ascent may end anywhere. Records go by rising k-set terms: those
+in crowded places first, while the others still stand at their terms. Let i be raised no higher than
+h, no dual raised before being above h. A set S that holds i with c(S) >= h is then no obstacle: the
+duals raised are at most h, and the others at most c(S). All that matters lies within h of i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.bounds.dual_raising import NearSearch, raise_step
+from anonymip.bounds.near_lists import new_near_lists
+from anonymip.bounds.nearest_neighbour import suppresses
+from anonymip.enumeration.search_inputs import loss_scale
+from anonymip.objectives.kernels.box_tree import build_tree, new_tree
+from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
+from anonymip.objectives.kernels.growing_sets import term_rows
+from anonymip.objectives.kernels.nearest_types import DEEPEST
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, SEARCH_ROUNDING
+
+#: Losses that the search for one k-set may compute.
+_EACH = 60_000
+
+
+class RecordDuals:
+    """Feasible duals of the row types of a problem, raised step by step.
+
+    Parameters
+    ----------
+    problem
+        With a monotone loss that has tables.
+    terms
+        (n,) what each record loses at least; where that cannot be improved, it stays.
+    most
+        Losses that may be computed in all, times the columns that they look at.
+    budget
+        Ends the work.
+
+    Attributes
+    ----------
+    duals
+        (t,) of a row of each type, without what all sets lose alike.
+    counts
+        (t,) rows of each type.
+    """
+
+    def __init__(
+        self, problem: Problem, terms: NDArray[np.float64], most: float, budget: Budget
+    ) -> None:
+        full, k = problem.compiled.tables, problem.k
+        # What all sets lose alike would only take digits away.
+        tables = full._replace(constant=0.0)
+        columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
+        types = problem.microdata.row_types([int(a) for a in columns])
+        self._problem, self._budget, self._constant = problem, budget, full.constant
+        self._inverse, self.counts = types.inverse, types.counts.astype(np.int64)
+        self.duals = terms[types.first] - self._constant
+        self._most = most / max(1, len(columns))
+        t = len(self.counts)
+        rows = kernel_rows(problem.microdata, tables, types.first)
+        read = term_rows(rows)
+        words = int(read.set_words.max(initial=-1)) + 1
+        self._search = NearSearch(
+            tables,
+            rows,
+            read,
+            self.counts,
+            new_tree(tables, t),
+            new_state(tables, 2),
+            new_near_lists(tables, t, k, words),
+            np.empty(k, np.int32),
+            np.empty(k + 1),
+            np.empty(DEEPEST, np.int64),
+            np.empty(DEEPEST),
+            np.zeros(1, np.int64),
+            np.zeros(1),
+        )
+        build_tree(self._search.tree, tables, rows, self.counts)
+        self._floors = self.duals
+
+    @property
+    def left(self) -> float:
+        """How many losses may still be computed."""
+        return self._most - float(self._search.lists.work[0] + self._search.looked[0])
+
+    @property
+    def value(self) -> float:
+        """The sum of the duals of all rows, without what all sets lose alike."""
+        return float(self.duals @ self.counts)
+
+    def raise_to_k_sets(self, share: float = 1.0) -> bool:
+        """Let each dual be what the record loses at least in any set of k; return if all are.
+
+        Parameters
+        ----------
+        share
+            Of the losses that are left to compute, this much is for k-sets.
+        """
+        none = np.zeros(len(self.duals))
+        order = np.arange(len(none))
+        done = self._sweep("bound by k-sets", order, none, none, none, True, _EACH, share)
+        self._floors = self.duals.copy()
+        return done
+
+    def ascend(
+        self, factor: float, shares: tuple[float, ...], each: int, share: float = 1.0
+    ) -> bool:
+        """Raise the duals from the k-set terms on, in rising order; return if all were looked at.
+
+        Parameters
+        ----------
+        factor
+            Times its k-set term a dual becomes at most.
+        shares
+            Of the way there, at which a dual stands in between; rising, the last one is 1.
+        each
+            Losses that the search for one row and one of the shares may compute.
+        share
+            Of the losses that are left to compute, this much is for this ascent.
+        """
+        floors = self._floors
+        order = np.argsort(floors, kind="stable")
+        caps = floors + (factor - 1.0) * np.abs(floors)
+        self.duals = floors.copy()
+        if suppresses(self._problem):
+            price = self._problem.compiled.suppression_price - self._constant
+            caps, self.duals = np.fmin(caps, price), np.fmin(floors, price)
+        self._search.reached[0] = -np.inf
+        steps = np.array(shares)
+        return self._sweep("bound by dual ascent", order, floors, caps, steps, False, each, share)
+
+    def _sweep(
+        self,
+        phase: str,
+        order: NDArray[np.int64],
+        spare: NDArray[np.float64],
+        caps: NDArray[np.float64],
+        shares: NDArray[np.float64],
+        alone: bool,
+        each: int,
+        share: float,
+    ) -> bool:
+        most = self._most - (1.0 - share) * max(0.0, self.left)
+        cursor, k, duals, search = np.zeros(1, np.int64), self._problem.k, self.duals, self._search
+
+        def step(amount: int) -> int:
+            return int(
+                raise_step(
+                    search,
+                    k,
+                    duals,
+                    spare,
+                    order,
+                    cursor,
+                    amount,
+                    caps,
+                    shares,
+                    alone,
+                    each,
+                    most,
+                )
+            )
+
+        run_in_steps(step, len(order), self._budget, phase, first=20)
+        return bool(cursor[0] == len(order))
+
+    def terms(self) -> NDArray[np.float64]:
+        """Return (n,) the duals of the records, lowered by what rounding may have added."""
+        problem, duals = self._problem, self.duals
+        if suppresses(problem):
+            duals = np.fmin(duals, problem.compiled.suppression_price - self._constant)
+        highest = float(np.abs(duals).max())
+        searched = SEARCH_ROUNDING * loss_scale(problem) + DUAL_ROUNDING * highest
+        sizes = abs(self._constant) + np.abs(duals)
+        rounding = problem.k * searched + problem.rounding / problem.n + LOSS_RELATIVE * sizes
+        return (self._constant + duals - rounding)[self._inverse]
