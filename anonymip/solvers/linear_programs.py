@@ -207,7 +207,13 @@ class GrowingProgram:
             self._model.setOptionValue("time_limit", limit)
         self._model.run()
         if self._model.getModelStatus() != self._optimal:
-            return None
+            if budget.stop_reason() is not None:
+                return None
+            # A basis may be too ill-conditioned to go on from.
+            self._model.clearSolver()
+            self._model.run()
+            if self._model.getModelStatus() != self._optimal:
+                return None
         solution = self._model.getSolution()
         return LinearAnswer(
             float(self._model.getInfo().objective_function_value),

@@ -33,10 +33,10 @@ _ROUNDS, _STALLED, _LEAST_SHARE = 30, 3, 0.01
 RESOLUTION = 1e-7
 
 #: Rounds of cuts at every other node, with so many triples and so many starts.
-_NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 2, 24, 20
+_NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 2, 40, 80
 
 #: Cuts that were not binding in so many relaxations are switched off until they are broken by this.
-_PATIENCE, _BROKEN = 40, 0.02
+_PATIENCE, _BROKEN = 20, 0.02
 
 #: Duals above this make a row worth its place.
 _BINDING = 1e-9
