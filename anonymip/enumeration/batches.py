@@ -1,7 +1,7 @@
 """Search for sets of row types in batches, for losses without tables.
 
-The objective's own function gives the losses of many sets at a time. As in the depth-first search
-a set grows by one row at a time, types never descending.
+The objective's own function gives the losses of many sets at a time. A set grows by one row at a
+time, types never descending.
 """
 
 from __future__ import annotations

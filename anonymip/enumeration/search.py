@@ -184,7 +184,7 @@ def _search_by_roots(
     members = run.found.members[: sizes.sum()]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     losses = run.found.reduced[:count] + dual_sums(merged.duals[members], starts)
-    # As if a set grew by one row at a time, types never descending.
+    # Models take the sets in an order that does not depend on how they were found.
     order = lexicographic_order(members, sizes, t)
     members, sizes = members[members_of(starts, sizes, order)], sizes[order]
     reason = "max_sets" if run.reason == "max_columns" else run.reason

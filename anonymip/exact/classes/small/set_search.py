@@ -1,7 +1,7 @@
 """The sets of rows that a better release than the known one may hold, found depth first.
 
-As in the enumeration of all sets, a set grows by one row at a time, types never descending, and
-what may follow is filtered on the way down. The types come in the order of falling duals. With a
+A set grows by one row at a time, types never descending, and what may follow is filtered on the
+way down. The types come in the order of falling duals. With a
 monotone record loss c a set of t rows that contains S loses at least t c(S); its reduced cost is at
 least that less the duals of S and the t - |S| highest ones that may follow.
 """
