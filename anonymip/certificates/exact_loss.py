@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from anonymip.certificates.check import Rejected, Table
-from anonymip.errors import UnsupportedObjective
+from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 
+#: Distinct records at most: the checker looks at all pairs of them, some minutes for so many.
+MOST_DISTINCT = 10_000
 #: A fraction with no more bits than this above and below the line is what a float was meant to be
 #: that differs from it by no more than rounding does, of so many parts.
 _SIMPLE_BITS, _ROUNDING = 40, 2**49
@@ -52,6 +54,8 @@ def exact_problem(problem: Problem) -> dict[str, Any]:
     ------
     UnsupportedObjective
         If the problem is none that certificates are for.
+    InputError
+        If it has too many records.
     """
     reason = uncertifiable(problem)
     if reason is not None:
@@ -59,6 +63,13 @@ def exact_problem(problem: Problem) -> dict[str, Any]:
             f"no certificate: {reason}", remedy="Ask for a bound without a certificate"
         )
     simple = _problem_part(problem, simple_fraction)
+    distinct = len({tuple(record) for record in simple["records"]})
+    if distinct > MOST_DISTINCT:
+        raise InputError(
+            f"no certificate: the table has {distinct:,} distinct records, and a checker in plain "
+            f"Python looks at all pairs, of {MOST_DISTINCT:,} at most",
+            remedy="Ask for a bound without a certificate",
+        )
     if simple["unit"].bit_length() <= _LARGEST_UNIT:
         # Losses that nearly agree may have changed places; then they are taken as they are.
         with suppress(Rejected):

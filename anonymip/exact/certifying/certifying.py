@@ -7,21 +7,23 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from anonymip._version import __version__
 from anonymip.assignments import Classes, Cover
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.certificates.check import Duals, Rejected, Table, check
 from anonymip.certificates.dual_proof import DualProof
 from anonymip.certificates.exact_loss import exact_problem
 from anonymip.certificates.rounding import finer_scale, lowered, whole_duals
-from anonymip.errors import AnonymipError, InputError, NoSolution
+from anonymip.errors import AnonymipError, InputError
 from anonymip.exact.certifying.certificate import Certificate
 from anonymip.exact.certifying.proof_tree import prove_by_tree
 from anonymip.exact.certifying.relaxing import Sets
 from anonymip.exact.certifying.small_pools import Pools
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.problem import Problem
+from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.solution import Bound, Solution
 from anonymip.status import Status, Stopped
@@ -64,8 +66,8 @@ def certify(
     ------
     UnsupportedObjective
         If there are no certificates for such problems: the message says why.
-    NoSolution
-        If time ended before there was any bound.
+    InputError
+        If there are too many records for a checker in plain Python.
 
     Examples
     --------
@@ -96,12 +98,18 @@ def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bo
     except InputError:
         found = None
     bounds = [bound for bound in (own, found) if bound is not None and bound.duals is not None]
-    if not bounds:
-        raise NoSolution(
-            "no certificate: no bound with dual values was found",
-            remedy="Give more time, or fewer records",
-        )
-    return max(bounds, key=lambda bound: bound.value)
+    return max([*bounds, _by_neighbours(problem, budget)], key=lambda bound: bound.value)
+
+
+def _by_neighbours(problem: Problem, budget: Budget) -> Bound:
+    """Return the bound by nearest neighbours with its duals, which are there at once."""
+    terms = nearest_neighbour_terms(problem, budget)
+    classes = not isinstance(problem.recoding, Freeform)
+    coverage = 1 if classes else problem.k
+    largest = min(2 * problem.k - 1, problem.n) if classes else problem.k
+    weight: Literal["size", "one"] = "size" if classes else "one"
+    proof = DualProof(terms / coverage, problem.k, largest, weight, coverage)
+    return Bound(proof.value, "nearest-neighbour", "argument", duals=proof)
 
 
 def make_certificate(

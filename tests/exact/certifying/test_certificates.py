@@ -39,9 +39,11 @@ from anonymip import (
     certify,
     check_certificate,
     load_instance,
+    nearest_neighbour_bound,
     objective,
     solve,
 )
+from anonymip.certificates import exact_loss
 from anonymip.certificates.check import Rejected, check
 from anonymip.exact.certifying import certifying, proof_tree
 from anonymip.exact.column_generation.column_generation import column_generation
@@ -321,6 +323,30 @@ def test_what_cannot_be_certified_is_refused(change: dict[str, Any], reason: str
     problem = Problem(load_instance("health-records"), 2)
     with pytest.raises(UnsupportedObjective, match=reason):
         certify(problem.replace(**change))
+
+
+@pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
+def test_what_takes_too_long_is_certified_by_neighbours(
+    recoding: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where column generation has no duals in time, those of nearest neighbours are taken."""
+
+    def nothing(*_: Any, **__: Any) -> Any:
+        raise InputError("no duals", remedy="")
+
+    monkeypatch.setattr(certifying, "column_generation", nothing)
+    problem = Problem(census(30, 4, 1), 3, recoding)
+    certificate = certify(problem)
+    pairs = nearest_neighbour_bound(problem)
+    assert pairs is not None
+    assert float(certificate.bound) == pytest.approx(pairs.value, rel=1e-7)
+
+
+def test_tables_too_large_for_the_checker_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checker in plain Python would take hours: that is said before any work."""
+    monkeypatch.setattr(exact_loss, "MOST_DISTINCT", 6)
+    with pytest.raises(InputError, match="7 distinct records"):
+        certify(Problem(load_instance("health-records"), 3))
 
 
 @pytest.mark.shared_data
