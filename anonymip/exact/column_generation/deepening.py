@@ -42,6 +42,8 @@ class PoolSettings:
         Of what is small.
     most
         Columns of a pool at most.
+    branches
+        Nodes of the search of a pool at most; None for no limit.
     seed
         Of cuts and solver.
     gap
@@ -51,6 +53,7 @@ class PoolSettings:
     solver: str
     options: SolverOptions
     most: int
+    branches: int | None
     seed: int
     gap: float
 
@@ -110,6 +113,7 @@ def deepen(
             start=np.sort(np.argsort(found.reduced, kind="stable")[: _FIRST * run.rules.types]),
             solver=settings.solver,
             options=settings.options,
+            max_nodes=settings.branches,
             budget=budget,
             seed=settings.seed,
         )

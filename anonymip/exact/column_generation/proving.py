@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from anonymip.exact.column_generation.cuts import RankOneCut, separate
 from anonymip.exact.column_generation.deepening import PoolSettings, deepen
+from anonymip.exact.column_generation.regions import improve_by_regions
 from anonymip.exact.column_generation.relaxation.loop import (
     HEURISTIC_NODES,
     Relaxed,
@@ -56,11 +57,17 @@ class Work:
         Of a pool at most.
     nodes
         Of a solver's search for whole numbers of the master's columns.
+    regions
+        Of a release that are chosen again.
+    branches
+        Of the search of a pool; None for no limit.
     """
 
     rounds: int
     columns: int
     nodes: int
+    regions: int
+    branches: int | None
 
 
 @dataclass(frozen=True)
@@ -139,9 +146,11 @@ class Proof:
                     settings.solver,
                     settings.options,
                     settings.work.columns,
+                    settings.work.branches,
                     settings.seed,
                     settings.gap,
                 )
+                self._improve(relaxed.centre)
                 cuts = self._master.cuts
 
                 def tighten(new: list[RankOneCut]) -> Centre | None:
@@ -218,6 +227,14 @@ class Proof:
         if rounds:
             run.trace.append(f"{len(master.cuts):,} cuts in {rounds} rounds: bound {run.lower:.6g}")
         return relaxed
+
+    def _improve(self, centre: Centre) -> None:
+        """Choose neighbouring sets of the best release again."""
+        run, most = self._run, self._settings.work.regions
+        before = run.loss
+        budget = self._budget.share(_SHARE)
+        if improve_by_regions(run, self._prices, self._master, centre, most, budget):
+            run.trace.append(f"neighbouring sets chosen again: {before:.6g} to {run.loss:.6g}")
 
     def _few_are_left(self, relaxed: Relaxed) -> bool:
         """Return whether all sets that a better release may hold are few."""

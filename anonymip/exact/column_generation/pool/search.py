@@ -104,8 +104,10 @@ class PoolSearch:
         solver: str | None,
         options: SolverOptions,
         budget: Budget,
+        max_nodes: int | None = None,
     ) -> None:
         self._solver, self._options, self._budget = solver, options, budget
+        self._most = np.inf if max_nodes is None else max_nodes
         self._best = upper_bound
         self._chosen: NDArray[np.int64] | None = None
         # What columns of the pool are called outside.
@@ -275,7 +277,7 @@ class PoolSearch:
             bound, _, node = queue[0]
             if bound >= self._floor:
                 return None
-            if self._budget.stop_reason() is not None:
+            if self._nodes >= self._most or self._budget.stop_reason() is not None:
                 return bound
             self._nodes += 1
             self._budget.report("pool", done=self._nodes)

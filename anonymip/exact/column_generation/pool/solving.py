@@ -33,6 +33,7 @@ def solve_pool(
     start: NDArray[np.int64] | None = None,
     solver: str | None = "highs",
     options: SolverOptions | None = None,
+    max_nodes: int | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> PoolAnswer:
@@ -58,6 +59,8 @@ def solve_pool(
         Of what is small; None to branch only.
     options
         Of the solver.
+    max_nodes
+        Of the branching, after which the answer is not complete; None for no limit.
     budget
         When to stop.
     seed
@@ -72,7 +75,9 @@ def solve_pool(
     unit = _unit(costs)
     pool = Pool(csr_array(incidence), costs / unit, coverage, count_limit)
     options = replace(options or SolverOptions(), seed=seed)
-    search = PoolSearch(pool, upper_bound / unit, tuple(cuts), solver, options, budget or Budget())
+    search = PoolSearch(
+        pool, upper_bound / unit, tuple(cuts), solver, options, budget or Budget(), max_nodes
+    )
     answer = search.run(start)
     value = None if answer.chosen is None else Pool.cost(replace(pool, costs=costs), answer.chosen)
     bound = answer.bound * unit
