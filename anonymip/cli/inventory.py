@@ -1,13 +1,32 @@
-"""Commands that list what there is: methods, solvers, instances, versions."""
+"""Commands that list what there is: methods, solvers, instances, leaderboard, versions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from anonymip.cli.console import out, print_table, say
+import typer
+
+from anonymip.cli import arguments as given
+from anonymip.cli.console import (
+    err,
+    human,
+    out,
+    print_table,
+    say,
+    showing_progress,
+    write_json,
+)
+from anonymip.cli.options import spread
+from anonymip.cli.tables import refuse_targets
 from anonymip.errors import InputError
+from anonymip.files import Outputs, writing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from anonymip.instances.library.catalogue import LibraryEntry
     from anonymip.solvers import Availability
 
 
@@ -75,6 +94,110 @@ def instances() -> None:
         )
     )
     print_table(out, ("instance", "here", "description", "source"), rows)
+
+
+@spread
+def leaderboard(
+    *,
+    instance: Annotated[
+        list[str] | None,
+        typer.Option("--instance", help="An entry; repeatable. Default: all proven optima."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="A method; repeatable. Default: all heuristics."),
+    ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Run the exact methods too.")] = False,
+    known: Annotated[
+        bool, typer.Option("--known", help="Run nothing: print what is known of all entries.")
+    ] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option("--check", help="A release of an entry, as 'solve --json' writes it."),
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write what is better into the library's files.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write both tables in Markdown.")
+    ] = None,
+    settings: given.SolverOptions,
+    json: given.JsonTarget = None,
+) -> None:
+    """Measure methods on the library of instances: how far each is from the proven optimum."""
+    from anonymip.experiments import leaderboard as boards
+    from anonymip.instances.library.catalogue import library
+
+    if check is not None:
+        _check(check, update, json)
+        return
+    refuse_targets([], output, json)
+    if known:
+        entries = boards.chosen_entries(instance or list(library()))
+        board = boards.Leaderboard(tuple(entries), ())
+    else:
+        entries = _at_hand(boards.chosen_entries(instance or []), bool(instance))
+        with showing_progress() as progress:
+            board = boards.measure(
+                entries,
+                method or [],
+                exact=exact,
+                progress=progress,
+                told=lambda text: say(err, text),
+                **asdict(settings),
+            )
+        if not instance:
+            board = board.with_others()
+    with writing() as outputs:
+        if output is not None:
+            outputs.write_text(board.to_markdown(), output)
+        write_json([one.to_dict() for one in board.standings], json, outputs)
+        if update:
+            _update(board.entries, outputs)
+    if board.standings:
+        print_table(human(json), boards.METHOD_COLUMNS, board.method_texts())
+        say(human(json), "")
+    print_table(human(json), boards.ENTRY_COLUMNS, board.entry_texts())
+    if not board.complete:
+        say(err, "interrupted: the methods and instances that are missing were not run")
+
+
+def _at_hand(entries: list[LibraryEntry], named: bool) -> list[LibraryEntry]:
+    """Return the entries whose files are here; those that are named must be."""
+    from anonymip.instances import INSTANCES
+
+    here = []
+    for entry in entries:
+        if named or entry.table not in INSTANCES or _presence(entry.table) == "yes":
+            here.append(entry)
+    if len(here) < len(entries):
+        say(err, f"{len(entries) - len(here)} instances are left out: their data are not here")
+    return here
+
+
+def _check(file: Path, update: bool, json: str | None) -> None:
+    """Check a release that is handed in, and say whether it is better than what is known."""
+    from anonymip.experiments.claims import read_claim
+
+    refuse_targets([file], json)
+    claim = read_claim(file)
+    with writing() as outputs:
+        write_json([claim.to_dict()], json, outputs)
+        if update:
+            _update([claim.improved], outputs)
+    say(human(json), claim.text())
+
+
+def _update(entries: Iterable[LibraryEntry], outputs: Outputs) -> None:
+    """Stage the files of the library with these entries in the place of those of their names."""
+    from anonymip.instances.library.catalogue import families, family_text, read_family
+
+    changed = {entry.name: entry for entry in entries}
+    for file in families():
+        before = read_family(file)
+        after = [changed.get(entry.name, entry) for entry in before]
+        if after != before:
+            outputs.write_text(family_text(file, after), file)
 
 
 def _presence(name: str) -> str:

@@ -29,6 +29,7 @@ FLAGS = {
     "methods": (),
     "solvers": (),
     "instances": (),
+    "leaderboard": ("--instance", "--method", "--exact", "--known", "--check", "--update", "-o"),
     "versions": (),
 }
 

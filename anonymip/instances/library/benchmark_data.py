@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from anonymip.errors import InputError
@@ -80,3 +82,20 @@ def read_numbers(name: str) -> Microdata:
     """Return a table of the benchmark data whose columns are all numeric."""
     frame = read_table(data_file(name))
     return Schema({str(column): {"kind": "numeric"} for column in frame.columns}).apply(frame)
+
+
+def with_categories(data: Microdata, counts: Mapping[str, int]) -> Microdata:
+    """Return a table some of whose categorical attributes have more categories than occur in it.
+
+    A loss counts categories and does not ask which: those that do not occur are made up.
+    """
+    attributes = []
+    for attribute, levels in zip(data.attributes, data.levels, strict=True):
+        if attribute.name in counts:
+            domain = list(map(str, levels.tolist()))
+            made_up = range(1, counts[attribute.name] - len(domain) + 1)
+            domain += [f"not observed {number}" for number in made_up]
+            attributes.append(replace(attribute, domain=tuple(domain)))
+        else:
+            attributes.append(attribute)
+    return Microdata(data.frame, tuple(attributes))

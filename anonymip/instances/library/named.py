@@ -10,7 +10,13 @@ from types import MappingProxyType
 
 from anonymip.errors import InputError
 from anonymip.instances.hierarchies.hierarchy import read_hierarchy
-from anonymip.instances.library.benchmark_data import data_file, read_extract, read_numbers
+from anonymip.instances.library.benchmark_data import (
+    data_file,
+    read_extract,
+    read_numbers,
+    with_categories,
+)
+from anonymip.instances.library.catalogue import PREFIX, find_entry
 from anonymip.instances.library.generators import census
 from anonymip.instances.library.small_tables import (
     accident_records,
@@ -288,6 +294,13 @@ _INSTANCES = (
         ("census_ipums/census_1k_8attr.txt", "census_ipums/census_8attr_domain_mixed.txt"),
     ),
     NamedInstance(
+        "census-1k-categories",
+        "the same with the 83 birthplaces and 47 scores of the whole CENSUS, not all of them here",
+        "Liang & Samavi 2020 (IPUMS USA)",
+        lambda: with_categories(load_instance("census-1k-mixed"), {"BPL": 83, "OCCSCORE": 47}),
+        ("census_ipums/census_1k_8attr.txt", "census_ipums/census_8attr_domain_mixed.txt"),
+    ),
+    NamedInstance(
         "census-10k",
         "10,000 census records, 8 attributes, age and education numeric, the paper's domains",
         "Doka et al. 2015, domains of its Table 2 (IPUMS USA)",
@@ -333,15 +346,15 @@ def load_instance(name: str, schema: Schema | None = None) -> Microdata:
     Parameters
     ----------
     name
-        A named instance (see :data:`INSTANCES`), ``census:n,m,seed``, or the path of a CSV or
-        Parquet file.
+        A named instance (see :data:`INSTANCES`), ``census:n,m,seed``, ``library:NAME`` for the
+        table of an entry of the library, or the path of a CSV or Parquet file.
     schema
         For a file: its schema; None looks for a TOML file of the same name beside it.
 
     Raises
     ------
     InputError
-        If there is no such instance, or its data are not here.
+        If there is no such instance, its data are not here, or they are not those of the entry.
     """
     if name in INSTANCES:
         if schema is not None:
@@ -349,6 +362,9 @@ def load_instance(name: str, schema: Schema | None = None) -> Microdata:
         return INSTANCES[name].load()
     if name.startswith("census:"):
         return _generated(name)
+    if name.startswith(PREFIX):
+        entry = find_entry(name)
+        return entry.rows_of(load_instance(entry.table))
     file = Path(name)
     if not os.path.isfile(file):
         raise InputError(
@@ -373,8 +389,7 @@ def _generated(name: str) -> Microdata:
         numbers = []
     if len(numbers) not in (2, 3):
         raise InputError(
-            f"instance {name!r} is not census:n,m,seed",
-            remedy="For example census:1000,8,1",
+            f"instance {name!r} is not census:n,m,seed", remedy="For example census:1000,8,1"
         )
     n, m, *seed = numbers
     if n > _MOST_GENERATED:

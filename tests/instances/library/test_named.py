@@ -33,6 +33,7 @@ BENCHMARKS = {
     "fars": (10_093, 7, None),
     "census-1k": (1_000, 8, None),
     "census-1k-mixed": (1_000, 8, None),
+    "census-1k-categories": (1_000, 8, None),
     "census-10k": (10_000, 8, 9_058),
     "census-100k": (100_000, 4, 1_936),
     "tarragona": (834, 13, None),
@@ -185,6 +186,20 @@ def test_the_mixed_census_extract_has_six_categorical_attributes() -> None:
     data = load_instance("census-1k-mixed")
     assert [a.name for a in data.attributes if a.is_numeric] == ["AGE", "HIGRADE"]
     assert all(a.domain is None for a in data.attributes if not a.is_numeric)
+
+
+@pytest.mark.shared_data
+def test_the_categories_of_the_whole_census_are_counted() -> None:
+    """2, 6, 7, 83, 7 and 47 of them; records and their codes are those of the mixed extract."""
+    data, observed = load_instance("census-1k-categories"), load_instance("census-1k-mixed")
+    sizes = [
+        len(levels) if attribute.domain is None else len(attribute.domain)
+        for attribute, levels in zip(data.attributes, data.levels, strict=True)
+        if not attribute.is_numeric
+    ]
+    assert sizes == [2, 6, 7, 83, 7, 47]
+    assert data.frame.equals(observed.frame)
+    assert data.codes.tolist() == observed.codes.tolist()
 
 
 @pytest.mark.shared_data

@@ -1,0 +1,297 @@
+"""The leaderboard: how far every method is from the optimum on the library of instances."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anonymip._version import __version__
+from anonymip.errors import InputError, NoSolution, UnsupportedObjective
+from anonymip.experiments.comparison import Comparison, compare
+from anonymip.instances import load_instance
+from anonymip.instances.library.catalogue import (
+    PREFIX,
+    PROTOTYPE,
+    LibraryEntry,
+    better,
+    closer,
+    find_entry,
+    library,
+)
+from anonymip.methods import find_method
+from anonymip.objectives import load_objective
+from anonymip.problem import Problem
+from anonymip.recodings.registry import find_recoding
+from anonymip.runtime.budget import Progress
+from anonymip.solution import bound_text
+from anonymip.tolerances import OPTIMALITY_RELATIVE
+
+#: Columns of the entries, and of the methods, for people.
+ENTRY_COLUMNS = ("instance", "n", "k", "recoding", "objective", "best loss", "bound", "gap", "by")
+METHOD_COLUMNS = (
+    *("recoding", "method", "instances", "optimal"),
+    *("mean", "median", "worst", "seconds"),
+)
+
+_OF_METHODS = (
+    "How far the releases of a method are above the proven optimum, over the instances on which "
+    "that is known and the method found a release; how many are optimal; seconds in all."
+)
+_OF_ENTRIES = (
+    "What is known of each instance. A figure that is marked * is of an earlier program and not "
+    "yet found by this one."
+)
+
+
+def problem_of(entry: LibraryEntry) -> Problem:
+    """Return the problem of an entry.
+
+    Raises
+    ------
+    InputError
+        If its table is not here, or another than the figures are of.
+    """
+    return Problem(
+        load_instance(PREFIX + entry.name),
+        entry.k,
+        find_recoding(entry.recoding),
+        load_objective(entry.objective),
+    )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method on one entry.
+
+    Parameters
+    ----------
+    entry
+        With the best that is known, this run included.
+    method
+        Its name.
+    loss
+        What its release loses; None if it found none.
+    seconds
+        That it took.
+    """
+
+    entry: LibraryEntry
+    method: str
+    loss: float | None
+    seconds: float
+
+    @property
+    def distance(self) -> float | None:
+        """(loss - optimum) / optimum; None without a release or a proven optimum above 0."""
+        optimum = self.entry.loss
+        if self.loss is None or optimum is None or not self.entry.is_proven:
+            return None
+        if optimum == 0:
+            return 0.0 if self.loss == 0 else None
+        return max(0.0, (self.loss - optimum) / optimum)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a record for JSON."""
+        entry = self.entry
+        return {
+            "instance": PREFIX + entry.name,
+            "k": entry.k,
+            "recoding": entry.recoding,
+            "objective_name": entry.objective,
+            "method": self.method,
+            "objective": self.loss,
+            "optimum": entry.loss if entry.is_proven else None,
+            "best": entry.loss,
+            "best_by": entry.loss_by,
+            "bound": entry.bound,
+            "bound_by": entry.bound_by,
+            "distance": self.distance,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Entries with the best that is known, and the methods that were run on them."""
+
+    entries: tuple[LibraryEntry, ...]
+    standings: tuple[Standing, ...]
+    complete: bool = True
+
+    def with_others(self) -> Leaderboard:
+        """Return the leaderboard with all entries of the library, those that were not run too."""
+        run = {entry.name: entry for entry in self.entries}
+        return replace(self, entries=tuple(run.get(name, one) for name, one in library().items()))
+
+    def entry_texts(self) -> list[list[str]]:
+        """Return the entries as texts, in the order of `ENTRY_COLUMNS`."""
+        return [entry_texts(entry) for entry in self.entries]
+
+    def method_texts(self) -> list[list[str]]:
+        """Return the methods as texts, the nearest to the optimum first in each recoding."""
+        measured: dict[tuple[str, str], list[Standing]] = {}
+        for one in self.standings:
+            if one.distance is not None:
+                measured.setdefault((one.entry.recoding, one.method), []).append(one)
+        recodings = list(dict.fromkeys(recoding for recoding, _ in measured))
+
+        def mean(runs: list[Standing]) -> float:
+            return statistics.fmean(run.distance or 0.0 for run in runs)
+
+        ranked = sorted(
+            measured.items(), key=lambda item: (recodings.index(item[0][0]), mean(item[1]))
+        )
+        return [
+            [
+                recoding,
+                method,
+                str(len(runs)),
+                str(sum((run.distance or 0.0) <= OPTIMALITY_RELATIVE for run in runs)),
+                f"{100 * mean(runs):.2f} %",
+                f"{100 * statistics.median(run.distance or 0.0 for run in runs):.2f} %",
+                f"{100 * max(run.distance or 0.0 for run in runs):.2f} %",
+                f"{sum(run.seconds for run in runs):.2f}",
+            ]
+            for (recoding, method), runs in ranked
+        ]
+
+    def to_markdown(self) -> str:
+        """Return both tables in Markdown."""
+        lines = ["# Leaderboard", "", f"AnonyMIP {__version__}: `anonymip leaderboard`.", ""]
+        if self.standings:
+            lines += [_OF_METHODS, "", *_markdown(METHOD_COLUMNS, self.method_texts()), ""]
+        lines += [_OF_ENTRIES, "", *_markdown(ENTRY_COLUMNS, self.entry_texts())]
+        return "\n".join(lines) + "\n"
+
+
+def entry_texts(entry: LibraryEntry) -> list[str]:
+    """Return an entry as texts, in the order of `ENTRY_COLUMNS`."""
+
+    def figure(value: float | None, by: str | None, text: Callable[[float], str]) -> str:
+        if value is None:
+            return "unknown"
+        return text(value) + ("*" if by == PROTOTYPE else "")
+
+    gap = "unknown" if entry.gap is None else f"{100 * entry.gap:.2f} %"
+    by = dict.fromkeys(name for name in (entry.loss_by, entry.bound_by) if name)
+    return [
+        entry.name,
+        str(entry.records),
+        str(entry.k),
+        entry.recoding,
+        entry.objective,
+        figure(entry.loss, entry.loss_by, lambda loss: f"{loss:.7g}"),
+        figure(entry.bound, entry.bound_by, lambda bound: bound_text(bound, 7)),
+        "proven" if entry.is_proven else gap,
+        "; ".join(by),
+    ]
+
+
+def _markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
+def chosen_entries(names: Sequence[str]) -> list[LibraryEntry]:
+    """Return the entries that are named, or those whose optimum is proven if none is."""
+    if names:
+        return [find_entry(name) for name in dict.fromkeys(names)]
+    return [entry for entry in library().values() if entry.is_proven]
+
+
+def measure(
+    entries: Sequence[LibraryEntry],
+    methods: Sequence[str] = (),
+    *,
+    exact: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    told: Callable[[str], None] = lambda _: None,
+    **settings: Any,
+) -> Leaderboard:
+    """Run methods on entries of the library; Ctrl-C ends it with what is done so far.
+
+    Parameters
+    ----------
+    entries
+        What to run them on.
+    methods
+        Names; none means all heuristics of each entry's recoding.
+    exact
+        Whether to run the exact method of the recoding too.
+    told
+        Called with the name of each entry before its methods are run, and with what stopped them.
+    progress, **settings
+        See :func:`anonymip.solve`; an effort or a time limit holds for each run.
+
+    Raises
+    ------
+    InputError
+        If a table is not here, a method is unknown, or one of those named solves no entry.
+    """
+    asked = {entry.name: _methods_for(entry, methods) for entry in entries}
+    for name in methods:
+        if not any(name in fitting for fitting in asked.values()):
+            raise InputError(
+                f"the method {name} solves none of these instances",
+                remedy="Name instances of its recoding with --instance",
+            )
+    known: list[LibraryEntry] = []
+    standings: list[Standing] = []
+    complete = True
+    for entry in entries:
+        fitting = asked[entry.name]
+        if not complete or (methods and not fitting):
+            known.append(entry)
+            continue
+        told(entry.name)
+        try:
+            run = compare(
+                problem_of(entry),
+                [entry.k],
+                fitting,
+                instance=PREFIX + entry.name,
+                exact=exact,
+                progress=progress,
+                **settings,
+            )
+        except (NoSolution, UnsupportedObjective) as nothing:
+            if methods and isinstance(nothing, UnsupportedObjective):
+                raise
+            told(f"{entry.name}: {nothing.message}")
+            known.append(entry)
+            continue
+        complete = run.complete
+        best = _improved(entry, run)
+        known.append(best)
+        standings += [
+            Standing(best, row.solution.method, row.solution.objective, row.solution.seconds)
+            for row in run.rows
+        ]
+        standings += [Standing(best, name, None, 0.0) for _, name, _ in run.failures]
+    return Leaderboard(tuple(known), tuple(standings), complete)
+
+
+def _methods_for(entry: LibraryEntry, methods: Sequence[str]) -> list[str]:
+    return [
+        name
+        for name in methods
+        if find_method(name).solves(entry.recoding) and find_method(name).solves_for(entry.k)
+    ]
+
+
+def _improved(entry: LibraryEntry, run: Comparison) -> LibraryEntry:
+    """Return the entry with the best loss and the best bound of a comparison."""
+    best = entry
+    for row in run.rows:
+        solution = row.solution
+        best = better(best, solution.objective, found_by(solution.method))
+        if solution.bound is not None:
+            best = closer(best, solution.bound.value, found_by(solution.bound.method))
+    return best
+
+
+def found_by(method: str) -> str:
+    """Return how a figure names the method that found it."""
+    return f"{method}, AnonyMIP {__version__}"
