@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.bounds.pairwise_terms import pairwise_terms
+from anonymip.certificates import DualProof
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives.kernels.box_tree import BoxTree, build_tree, new_tree
@@ -23,6 +24,7 @@ from anonymip.objectives.kernels.nearest_types import DEEPEST, nearest_types
 from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -111,7 +113,21 @@ def bound_of_terms(
     if compiled.assumed:
         said.append(f"assuming that {' and '.join(compiled.assumed)}")
     named = f"{method} ({', '.join(said)})" if said else method
-    return Bound(value, named, "argument", watch.seconds)
+    return Bound(value, named, "argument", watch.seconds, _as_duals(problem, terms))
+
+
+def _as_duals(problem: Problem, terms: NDArray[np.float64]) -> DualProof | None:
+    """Return the terms as duals for certificates; None where these have no such proof."""
+    recoding, k = problem.recoding, problem.k
+    classes = isinstance(recoding, EquivalenceClasses) and not recoding.suppression
+    covers = isinstance(recoding, Freeform) and recoding == Freeform()
+    if problem.compiled.aggregate != "sum" or not (classes or covers):
+        return None
+    largest = recoding.max_size(problem).size or problem.n
+    if classes:
+        return DualProof(terms, k, min(largest, problem.n), "size", 1)
+    # Each record lies in k sets, each of which may charge it a k-th.
+    return DualProof(terms / k, k, largest, "one", k)
 
 
 def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64]:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from anonymip._version import __version__
 from anonymip.assignments import Classes, Cover
-from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
+from anonymip.bounds.ladder import ladder_bound
 from anonymip.certificates.check import Duals, Rejected, Table, check
 from anonymip.certificates.dual_proof import DualProof
 from anonymip.certificates.exact_loss import exact_problem
@@ -23,7 +23,6 @@ from anonymip.exact.certifying.relaxing import Sets
 from anonymip.exact.certifying.small_pools import Pools
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.problem import Problem
-from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.solution import Bound, Solution
 from anonymip.status import Status, Stopped
@@ -33,6 +32,8 @@ _NOTICE = "This file holds values of the records: keep it as private as the tabl
 _COLUMN_GENERATION = "column-generation"
 #: Records from which on the duals of a bound are taken as they are, and not bettered first.
 _LARGE = 3_000
+#: Records up to which column generation has good ones soon.
+_SURE = 500
 #: Share of the time in which they are bettered.
 _SHARE = 0.6
 #: Sets of a pool at most: each node of the tree looks through those that are left of it.
@@ -98,18 +99,11 @@ def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bo
     except InputError:
         found = None
     bounds = [bound for bound in (own, found) if bound is not None and bound.duals is not None]
-    return max([*bounds, _by_neighbours(problem, budget)], key=lambda bound: bound.value)
-
-
-def _by_neighbours(problem: Problem, budget: Budget) -> Bound:
-    """Return the bound by nearest neighbours with its duals, which are there at once."""
-    terms = nearest_neighbour_terms(problem, budget)
-    classes = not isinstance(problem.recoding, Freeform)
-    coverage = 1 if classes else problem.k
-    largest = min(2 * problem.k - 1, problem.n) if classes else problem.k
-    weight: Literal["size", "one"] = "size" if classes else "one"
-    proof = DualProof(terms / coverage, problem.k, largest, weight, coverage)
-    return Bound(proof.value, "nearest-neighbour", "argument", duals=proof)
+    if not bounds or (problem.n > _SURE and bounds == [found]):
+        quick = ladder_bound(problem, effort="quick", budget=budget)
+        assert quick is not None
+        bounds.append(quick)
+    return max(bounds, key=lambda bound: bound.value)
 
 
 def make_certificate(

@@ -39,7 +39,7 @@ from anonymip import (
     certify,
     check_certificate,
     load_instance,
-    nearest_neighbour_bound,
+    lower_bound,
     objective,
     solve,
 )
@@ -326,20 +326,25 @@ def test_what_cannot_be_certified_is_refused(change: dict[str, Any], reason: str
 
 
 @pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
-def test_what_takes_too_long_is_certified_by_neighbours(
-    recoding: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_bounds_by_duals_of_records_are_certified(
+    recoding: Any, effort: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where column generation has no duals in time, those of nearest neighbours are taken."""
+    """The rungs below column generation carry their duals, which prove what they say."""
 
     def nothing(*_: Any, **__: Any) -> Any:
         raise InputError("no duals", remedy="")
 
-    monkeypatch.setattr(certifying, "column_generation", nothing)
     problem = Problem(census(30, 4, 1), 3, recoding)
-    certificate = certify(problem)
-    pairs = nearest_neighbour_bound(problem)
-    assert pairs is not None
-    assert float(certificate.bound) == pytest.approx(pairs.value, rel=1e-7)
+    bound = lower_bound(problem, effort=effort)
+    assert bound is not None
+    certificate = certifying.make_certificate(problem, bound, None, Budget())
+    assert float(certificate.bound) == pytest.approx(bound.value, rel=1e-7)
+    assert "pool" not in certificate.content["proof"]
+    monkeypatch.setattr(certifying, "column_generation", nothing)
+    quick = lower_bound(problem, effort="quick")
+    assert quick is not None
+    assert float(certify(problem).bound) == pytest.approx(quick.value, rel=1e-7)
 
 
 def test_tables_too_large_for_the_checker_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
