@@ -85,6 +85,7 @@ def deepen(
         Ends it.
     """
     first, gap = centre.bound, run.loss - centre.bound
+    singles = _singles(run.rules)
     for share in _SHARES:
         if budget.stop_reason() is not None or run.is_closed(settings.gap):
             return
@@ -102,13 +103,14 @@ def deepen(
         if not found.complete:
             run.trace.append(f"{share:.0%} of the gap has more than {settings.most:,} columns")
             return
-        pool = found.columns.and_also(_singles(run.rules))
+        pool = found.columns.and_also(singles)
         answer = solve_pool(
             csr_array(pool.incidence(run.rules.types).T).astype(np.int64),
             pool.costs,
             run.rules.coverage,
             upper_bound=target,
-            count_limit=run.rules.most if run.rules.counted else None,
+            # Rows that are left out are columns of a pool, which that does not count.
+            count_limit=run.rules.most if run.rules.counted and not len(singles) else None,
             cuts=_binding(centre, cuts),
             start=np.sort(np.argsort(found.reduced, kind="stable")[: _FIRST * run.rules.types]),
             solver=settings.solver,
@@ -123,8 +125,9 @@ def deepen(
         if answer.chosen is not None:
             times = np.bincount(answer.chosen, minlength=len(pool))[: len(found.columns)]
             run.offer_columns(found.columns, times)
-        named = _named(run.rules, found.columns, target)
-        proof = replace(dual_proof(run.rules, centre, cuts), pool=named)
+        proof = dual_proof(run.rules, centre, cuts)
+        if proof is not None:
+            proof = replace(proof, pool=_named(run.rules, found.columns, target))
         run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof)
         if not answer.complete or answer.chosen is not None:
             return

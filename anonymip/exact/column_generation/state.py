@@ -114,7 +114,7 @@ class Run:
         duals = dual_proof(self.rules, centre, cuts)
         self.bound = Bound(centre.bound, source, "argument", self.watch.seconds, duals)
 
-    def raise_by_pool(self, value: float, solver: str | None, duals: DualProof) -> None:
+    def raise_by_pool(self, value: float, solver: str | None, duals: DualProof | None) -> None:
         """Take the bound that the search of a pool ends with, up to a resolution as solvers have.
 
         Parameters
@@ -143,8 +143,10 @@ class Run:
             self.bound = found
 
 
-def dual_proof(rules: ColumnRules, centre: Centre, cuts: list[RankOneCut]) -> DualProof:
-    """Return feasible duals as a certificate reads them."""
+def dual_proof(rules: ColumnRules, centre: Centre, cuts: list[RankOneCut]) -> DualProof | None:
+    """Return feasible duals as a certificate reads them; None where rows may be left out."""
+    if np.isfinite(rules.price):
+        return None
     multipliers, rows = centre.multipliers, rules.rows
     type_of = rows.type_of
     used = [

@@ -33,6 +33,7 @@ from anonymip import (
     load_instance,
 )
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
+from anonymip.exact.classes.small import solve_small
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.freeform.freeform_mip import freeform_mip
 from anonymip.exact.trust import is_too_fine
@@ -125,6 +126,15 @@ def test_classes_equal_the_model(seed: int, k: int) -> None:
     model = equivalence_mip(problem, formulation="set-partition")
     assert own.objective == pytest.approx(model.objective, rel=1e-6)
     assert own.is_optimal == model.is_optimal or own.is_optimal
+
+
+def test_rows_that_are_left_out_are_no_classes() -> None:
+    """At most three classes of 4 fit into 14 records; those left out come on top of them."""
+    problem = Problem(larger_microdata(1148, 14), 4, EquivalenceClasses(suppression=True))
+    best = solve_small(problem, seed=0)
+    assert best.proven
+    assert column_generation(problem).objective == pytest.approx(best.objective)
+    assert len(set(best.labels.tolist()) - {-1}) + (best.labels == -1).sum() > 14 // 4
 
 
 @pytest.mark.parametrize("seed", range(6))
