@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anonymip.bounds.combinatorial import bound_in_time, lower_bound_of
+from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
 from anonymip.errors import AnonymipError, InputError, InputWarning
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.at_hand import release_at_hand
+from anonymip.methods.ladder import climb, climb_in_time
 from anonymip.methods.selection import picked_method
 from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
@@ -145,8 +146,9 @@ def solve(
             if early is not None:
                 solution = solution.with_bound(early)
             # Without one in advance a bound is due even if no time is left: it costs little then.
-            if not complete and (early is None or budget.stop_reason() is None):
-                late = bound_in_time(problem, effort=effort, budget=budget)
+            if early is None or budget.stop_reason() is None:
+                known = early if complete else None
+                late = climb_in_time(problem, [solution], known=known, effort=effort, budget=budget)
                 solution = solution if late is None else solution.with_bound(late)
     return solution
 
@@ -250,7 +252,7 @@ def lower_bound(
         in_force(RunInForce(budget)),
     ):
         try:
-            return lower_bound_of(problem, effort=effort, budget=budget)
+            return climb(problem, effort=effort, budget=budget)
         except CompilationStopped as stopped:
             raise stopped.nothing_found() from None
 

@@ -83,6 +83,7 @@ class Pricing:
         below: float = 0.0,
         per_root: int = 1,
         max_nodes: int | None = None,
+        most_nodes: int | None = None,
         roots: ArrayLike | None = None,
         budget: Budget | None = None,
     ) -> PricedColumns:
@@ -104,6 +105,8 @@ class Pricing:
             Most columns of each root and size.
         max_nodes
             Partial sets looked at for a root and a size at which to go on to the next.
+        most_nodes
+            Partial sets that end the search.
         roots
             Types whose columns are looked for; None means all.
         budget
@@ -121,6 +124,7 @@ class Pricing:
             below,
             keep=per_root,
             nodes_a_size=max_nodes,
+            max_nodes=most_nodes,
             undominated=True,
             budget=budget,
         )

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.errors import (
     InputError,
     Interrupted,
@@ -18,6 +17,7 @@ from anonymip.errors import (
     UnsupportedObjective,
 )
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
+from anonymip.methods.ladder import climb_in_time
 from anonymip.problem import Problem
 from anonymip.runtime.announcing.needed_kernels import kernels_left
 from anonymip.runtime.budget import Budget, Progress
@@ -221,7 +221,7 @@ def compare(
             if found:
                 run = next(runs)
                 with in_force(RunInForce(run)):
-                    bound = bound_in_time(asked, effort=effort, budget=run)
+                    bound = climb_in_time(asked, found, effort=effort, budget=run)
                 rows += _measured(found, bound)
     if failures and not rows:
         if len(refusals) == len(failures):

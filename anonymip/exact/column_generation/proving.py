@@ -61,6 +61,8 @@ class Work:
         Of a release that are chosen again.
     branches
         Of the search of a pool; None for no limit.
+    searched
+        Partial sets that the pricing looks at in all; None for no limit.
     """
 
     rounds: int
@@ -68,6 +70,7 @@ class Work:
     nodes: int
     regions: int
     branches: int | None
+    searched: int | None
 
 
 @dataclass(frozen=True)
@@ -107,10 +110,16 @@ class Proof:
         Of the steps.
     budget
         Ends them.
+
+    Attributes
+    ----------
+    relaxed
+        Whether the linear program over all columns was solved.
     """
 
     def __init__(self, run: Run, settings: Settings, budget: Budget) -> None:
         self._run, self._settings, self._budget = run, settings, budget
+        self.relaxed = False
         self._prices: Prices
         self._master: Master
 
@@ -132,6 +141,7 @@ class Proof:
             self._master.add(columns_of(run.rules, release.assignment))
         self._price_around_incumbent()
         relaxed = self._relax(None)
+        self.relaxed = relaxed.solved
         if relaxed.point is not None and relaxed.solved:
             run.trace.append(
                 f"linear program {relaxed.point.value:.6g} with {len(self._master.known):,} "
@@ -161,14 +171,15 @@ class Proof:
         return budget.stop_reason() or Stopped.GAP
 
     def _goes_on(self) -> bool:
-        return self._budget.stop_reason() is None and not self._run.is_closed(self._settings.gap)
+        ended = self._budget.stop_reason() is not None or self._prices.spent
+        return not ended and not self._run.is_closed(self._settings.gap)
 
     def _priced(self) -> Prices | None:
         """Return the pricing; None if there was no time to list all columns."""
         rules = self._run.rules
         compiled = rules.problem.compiled
         if compiled.has_tables and compiled.monotone:
-            return SearchedColumns(rules)
+            return SearchedColumns(rules, self._settings.work.searched)
         listed = ListedColumns(rules, self._budget)
         return listed if listed.stopped is None else None
 

@@ -64,13 +64,13 @@ def solve_relaxation(
     prices
         Of the columns.
     budget
-        Ends the rounds.
+        Ends the rounds, as does what the pricing may look at.
     centre
         Feasible duals known before.
     """
     best, point = centre, None
     rounds, exact, smoothing = 0, False, _SMOOTHING
-    while budget.stop_reason() is None:
+    while budget.stop_reason() is None and not prices.spent:
         found = master.solve(budget)
         if found is None:
             break

@@ -54,6 +54,11 @@ class Priced:
 class Prices(Protocol):
     """The pricing of columns under duals and cuts."""
 
+    @property
+    def spent(self) -> bool:
+        """Whether as much was looked at as the effort allows."""
+        ...
+
     def best(
         self,
         multipliers: Multipliers,
@@ -114,6 +119,7 @@ class ListedColumns:
         self.rules, self.columns = rules, Columns(starts, members, costs)
         self._incidence = self.columns.incidence(rules.types)
         self._sizes = self.columns.sizes
+        self.spent = False
 
     def best(
         self,
@@ -176,12 +182,24 @@ class SearchedColumns:
     ----------
     rules
         Which columns.
+    most
+        Partial sets that all searches look at together; None for no limit.
     """
 
-    def __init__(self, rules: ColumnRules) -> None:
+    def __init__(self, rules: ColumnRules, most: int | None = None) -> None:
         self._pricing = Pricing(
             rules.problem, smallest=rules.smallest, largest=rules.largest, weight=rules.weight
         )
+        self._left = most
+
+    @property
+    def spent(self) -> bool:
+        """Whether as much was looked at as the effort allows."""
+        return self._left is not None and self._left <= 0
+
+    def _count(self, found: PricedColumns) -> None:
+        if self._left is not None:
+            self._left -= found.nodes
 
     def best(
         self,
@@ -199,8 +217,10 @@ class SearchedColumns:
             _cut_duals(cuts, multipliers.cuts),
             below=below - count,
             max_nodes=max_nodes,
+            most_nodes=None if self._left is None else max(1, self._left),
             budget=budget,
         )
+        self._count(found)
         return _as_priced(found, count, found.least + count)
 
     def all_below(
@@ -215,6 +235,8 @@ class SearchedColumns:
     ) -> Priced:
         """Return all columns whose reduced cost is below a threshold."""
         count = multipliers.count
+        if self._left is not None:
+            max_nodes = max(1, min(self._left, self._left if max_nodes is None else max_nodes))
         found = self._pricing.all_below(
             multipliers.duals,
             threshold - count,
@@ -223,6 +245,7 @@ class SearchedColumns:
             max_nodes=max_nodes,
             budget=budget,
         )
+        self._count(found)
         return _as_priced(found, count, None)
 
 

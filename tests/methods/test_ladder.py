@@ -1,0 +1,81 @@
+"""The ladder of bounds: the best that is within reach, for any release."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from anonymip import OneK, Problem, census, compare, lower_bound, solve
+from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.exact.column_generation import bounding
+from anonymip.methods.ladder import climb
+from anonymip.recodings import Freeform
+from anonymip.runtime.budget import Budget
+from tests.random_problems import Case, cases, ruled_cases, without_diversity
+
+
+@settings(max_examples=60)
+@given(case=ruled_cases())
+def test_never_above_the_best_release(case: Case) -> None:
+    """Of classes with and without rules, whatever rung the bound stands on."""
+    bound, best = climb(case.problem()), case.optimum()
+    if bound is not None:
+        assert bound.value <= best + 1e-9 * max(1.0, abs(best))
+
+
+@settings(max_examples=40)
+@given(case=cases(suppression=False, largest=6))
+def test_never_above_the_best_cover(case: Case) -> None:
+    """Of freeform covers, with and without limits."""
+    limited = without_diversity(replace(case, worst=False))
+    bound = climb(limited.problem().replace(recoding=Freeform()))
+    best = limited.cover_optimum()
+    if bound is not None and not math.isinf(best):
+        assert bound.value <= best + 1e-9 * max(1.0, abs(best))
+
+
+def test_heuristics_are_bounded_by_column_generation() -> None:
+    """Of small tables the linear program over all sets says how good a release is."""
+    problem = Problem(census(150, 6, seed=2), 3)
+    solution, below = solve(problem, "greedy-search"), lower_bound_of(problem)
+    optimum = solve(problem, "column-generation")
+    assert solution.bound is not None
+    assert below is not None
+    assert solution.bound.method == "column generation, linear program"
+    assert below.value < solution.bound.value <= optimum.objective <= solution.objective
+    alone = lower_bound(problem)
+    assert alone is not None
+    assert alone.value == pytest.approx(solution.bound.value, rel=1e-6)
+    row = compare(problem, [3], ["mondrian"]).rows[0]
+    assert row.solution.bound is not None
+    assert row.solution.bound.value == pytest.approx(solution.bound.value, rel=1e-6)
+
+
+def test_what_is_too_large_stands_on_a_lower_rung(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is looked at beyond the effort; a spent effort leaves the best bound so far."""
+    problem, budget = Problem(census(150, 6, seed=2), 3), Budget()
+    below, whole = lower_bound_of(problem), climb(problem)
+    monkeypatch.setitem(bounding._TRIED, "normal", 100)
+    assert bounding.relaxation_bound(problem, [], effort="normal", budget=budget) == (None, False)
+    monkeypatch.setitem(bounding._TRIED, "normal", 10_000)
+    assert below is not None
+    assert whole is not None
+    for searched in (10, 1_000, 5_000):
+        monkeypatch.setitem(bounding._SEARCHED, "normal", searched)
+        _, solved = bounding.relaxation_bound(problem, [], effort="normal", budget=budget)
+        assert not solved
+        short = climb(problem)
+        assert short is not None
+        assert below.value <= short.value <= whole.value + 1e-9
+
+
+def test_other_notions_have_their_own_bounds() -> None:
+    """A record of a one-sided notion may hide less than k sets do."""
+    problem = Problem(census(30, 3, seed=1), 3, OneK())
+    own, found = lower_bound_of(problem), climb(problem)
+    assert own is not None
+    assert found is not None
+    assert found.value == own.value
