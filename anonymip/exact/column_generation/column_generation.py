@@ -17,6 +17,7 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.solvers import SolverOptions
+from anonymip.status import Stopped
 
 #: Share of the time that heuristics may take.
 _STARTING = 0.25
@@ -109,6 +110,9 @@ def column_generation(
             f"column generation found no release that obeys the rules ({stopped.value})",
             remedy="Loosen a rule, or give it more time",
         )
+    if stopped is Stopped.GAP and not bound_only and not run.is_closed(gap):
+        further = "" if effort == "thorough" else "; thorough may prove more"
+        run.trace.append(f"stopped by effort {effort}{further}")
     return Solution.of(
         problem,
         run.incumbent.assignment,

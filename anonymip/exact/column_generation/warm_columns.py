@@ -21,11 +21,7 @@ from anonymip.solution import Solution
 _CLASSES: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("anonymip.heuristics.classes.ordered_cut:ordered_cut", {}),
     ("anonymip.heuristics.classes.k_member:k_member", {}),
-    ("anonymip.heuristics.local_search.local_search:local_search", {"from_method": "k-member"}),
-    (
-        "anonymip.heuristics.local_search.local_search:local_search",
-        {"from_method": "greedy-search"},
-    ),
+    ("anonymip.heuristics.local_search.local_search:local_search", {"from_method": "best"}),
 )
 _COVERS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("anonymip.heuristics.freeform.hungarian:hungarian", {}),
