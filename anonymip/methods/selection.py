@@ -25,8 +25,8 @@ from anonymip.status import Stopped
 _FEW_RECORDS = 200
 #: Up to so many possible classes or sets an integer program over them is proven within seconds.
 FEW_CLASSES = 100_000
-#: Row types times the square of k up to which column generation ends: 100 records with k = 5 took it
-#: half a minute, and 300 with k = 3.
+#: Row types times the square of k up to which column generation ends: of 100 records with k = 5, or
+#: 300 with k = 3, it took half a minute.
 _BY_COLUMNS = {"quick": 600, "normal": 2_700, "thorough": 10_000}
 #: Records up to which the models of the weaker notions are proven within seconds.
 _FEW_CONCEALED = 12
