@@ -57,7 +57,7 @@ def relaxation_bound(
         rules = column_rules(freed)
     except InputError:
         return None, False
-    work = Work(rounds=0, columns=0, nodes=0, branches=0, searched=_SEARCHED[effort])
+    work = Work(0, 0, nodes=0, regions=0, branches=0, searched=_SEARCHED[effort])
     settings = Settings("highs", SolverOptions(), 0.0, work, 0, bound_only=True)
     run = Run(freed, rules, Stopwatch())
     for release in releases:

@@ -24,9 +24,9 @@ _STARTING = 0.25
 
 _WORK: Mapping[str, Work] = MappingProxyType(
     {
-        "quick": Work(rounds=5, columns=20_000, nodes=20, regions=0, branches=50, searched=1_000_000),
-        "normal": Work(rounds=30, columns=300_000, nodes=200, regions=60, branches=2_000, searched=10_000_000),
-        "thorough": Work(rounds=60, columns=3_000_000, nodes=1_000, regions=1_000, branches=None, searched=None),
+        "quick": Work(5, 20_000, nodes=20, regions=0, branches=50, searched=1_000_000),
+        "normal": Work(30, 300_000, nodes=200, regions=60, branches=2_000, searched=10_000_000),
+        "thorough": Work(60, 3_000_000, nodes=1_000, regions=1_000, branches=None, searched=None),
     }
 )
 
