@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.bounds.nearest_neighbour import bound_of_terms, lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
@@ -11,6 +14,7 @@ from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 
@@ -20,10 +24,12 @@ _CELLS = {"quick": 5e8, "normal": 4e9, "thorough": 1e11}
 _SHARE_OF_K_SETS, _SHARE_OF_SWEEPS = 0.4, 0.8
 #: How far duals are raised, in k-set terms, if so many losses may be computed for each row type.
 _FACTORS = ((8_000, 2.5), (3_000, 2.0), (1_000, 1.5), (0, 1.25))
-#: Shares of the way at which a dual stands in between.
-_STEPS = (0.5, 1.0)
-#: Losses that one search may compute.
-_EACH = 200_000
+#: How far a thorough ascent raises them.
+_FARTHEST = 3.0
+#: Shares of the way at which a dual stands in between, and losses that one search may compute;
+#: thorough ones go by shorter steps and search longer.
+_STEPS, _EACH = (0.5, 1.0), 200_000
+_SHORT_STEPS, _MANY = (0.25, 0.5, 0.75, 1.0), 1_000_000
 
 
 def ladder_bound(
@@ -63,26 +69,39 @@ def ladder_bound(
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
     terms, complete = lowered_terms(problem, budget, effort)
-    remarks = [] if complete else ["cut short"]
-    best = bound_of_terms(problem, terms, "nearest-neighbour", remarks, watch)
+    best = bound_of_terms(problem, terms, "nearest-neighbour", _remarks(complete), watch)
     # With k = 2 a set is a pair.
     if not complete or (problem.k == 2 and not _duals_hold(problem)):
         return best
+    try:
+        for bound in _higher_rungs(problem, terms, effort, budget, watch):
+            best = bound if bound.value > best.value else best
+    except CompilationStopped:
+        pass  # what is proven by then is a bound
+    return best
+
+
+def _higher_rungs(
+    problem: Problem, terms: NDArray[np.float64], effort: str, budget: Budget, watch: Stopwatch
+) -> Iterator[Bound]:
+    """Yield the bounds by k-sets and by every sweep of the ascent."""
     duals = RecordDuals(problem, terms, _CELLS[effort], budget)
     complete = duals.raise_to_k_sets(_SHARE_OF_K_SETS if effort != "quick" else 1.0)
-    remarks = [] if complete else ["cut short"]
-    best = _better(best, bound_of_terms(problem, duals.terms(), "k-sets", remarks, watch))
+    yield bound_of_terms(problem, duals.terms(), "k-sets", _remarks(complete), watch)
     if effort == "quick" or not _duals_hold(problem):
-        return best
+        return
     factors = _factors(duals, effort)
-    for sweeps, factor in enumerate(factors, 1):
+    for sweep, factor in enumerate(factors, 1):
         if duals.left <= 0 or budget.stop_reason() is not None:
-            break
-        share = _SHARE_OF_SWEEPS if sweeps < len(factors) else 1.0
-        complete = duals.ascend(factor, _STEPS, _EACH, share)
-        remarks = [] if complete else ["cut short"]
-        best = _better(best, bound_of_terms(problem, duals.terms(), "dual ascent", remarks, watch))
-    return best
+            return
+        share = _SHARE_OF_SWEEPS if sweep < len(factors) else 1.0
+        steps, each = (_SHORT_STEPS, _MANY) if factor == _FARTHEST else (_STEPS, _EACH)
+        complete = duals.ascend(factor, steps, each, share)
+        yield bound_of_terms(problem, duals.terms(), "dual ascent", _remarks(complete), watch)
+
+
+def _remarks(complete: bool) -> tuple[str, ...]:
+    return () if complete else ("cut short",)
 
 
 def _duals_hold(problem: Problem) -> bool:
@@ -90,18 +109,15 @@ def _duals_hold(problem: Problem) -> bool:
     if problem.compiled.aggregate != "sum":
         return False
     recoding = problem.recoding
-    if isinstance(recoding, Freeform):
+    if type(recoding) is Freeform:  # another may allow other covers
         return recoding.degrees is None
     return published_form(recoding) == "classes"
 
 
 def _factors(duals: RecordDuals, effort: str) -> tuple[float, ...]:
     """Return how far the duals are raised, sweep by sweep: what is safe comes first."""
-    each = math.inf if effort == "thorough" else duals.left / len(duals.counts)
+    if effort == "thorough":
+        return (_FACTORS[-1][1], _FACTORS[0][1], _FARTHEST)
+    each = duals.left / len(duals.counts)
     most = next(factor for least, factor in _FACTORS if each >= least)
     return tuple(sorted({_FACTORS[-1][1], most}))
-
-
-def _better(one: Bound, other: Bound) -> Bound:
-    """Return the higher bound, the first one if they are equal."""
-    return other if other.value > one.value else one

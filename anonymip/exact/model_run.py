@@ -132,10 +132,15 @@ class ModelRun:
         self.trace.append("the model takes longer to build than there is time: the start is kept")
         return self.kept(self.incumbent, self.budget.stop_reason() or Stopped.TIME, bound)
 
+    @property
+    def _late_effort(self) -> str | None:
+        """How much work a bound without a solver may be that comes after the solver."""
+        return None if self.budget.deadline is None else "quick"
+
     def kept(self, start: Solution, stopped: Stopped, bound: Bound | None = None) -> Solution:
         """Return the start as the solution, with a bound that needs no solver."""
         kept = self.solution(start.assignment, stopped)
-        own = lower_bound_of(self.problem) if bound is None else bound
+        own = lower_bound_of(self.problem, effort=self._late_effort) if bound is None else bound
         return kept if own is None else kept.with_bound(own)
 
     def solve(
@@ -180,7 +185,7 @@ class ModelRun:
         solution = self.solution(read.assignment, result.stopped, read.bound, result.solver)
         # Where the solver's report is not enough, arithmetic may be: for a loss of 0 it always is.
         if bound is None and not solution.is_optimal:
-            bound = lower_bound_of(self.problem)
+            bound = lower_bound_of(self.problem, effort=self._late_effort)
         return solution if bound is None else solution.with_bound(bound)
 
     def _without_solver(self, failure: BaseException, bound: Bound | None) -> Solution:
@@ -200,6 +205,10 @@ class ModelRun:
         self.trace.append(f"{reason}: {FAILED}{what}")
         kept = self.solution(found.assignment, Stopped.ERROR)
         by_search = None if searched is None else searched.bound
-        for known in (lower_bound_of(self.problem), by_search, bound):
+        for known in (
+            lower_bound_of(self.problem, effort=self._late_effort),
+            by_search,
+            bound,
+        ):
             kept = kept if known is None else kept.with_bound(known)
         return kept

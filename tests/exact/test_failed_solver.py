@@ -226,7 +226,7 @@ def test_the_command_line_writes_the_release(
     impostor(tmp_path, monkeypatch, SCRIPTS["exit"])
     monkeypatch.setattr(failed_solver, "_SEARCHED", 0)
     table, release, answer = (tmp_path / name for name in ("t.csv", "r.csv", "a.json"))
-    numbers = np.random.default_rng(5).integers(0, 90, (12, 2))
+    numbers = np.random.default_rng(10).integers(0, 90, (12, 2))
     pd.DataFrame(numbers, columns=["a", "b"]).to_csv(table, index=False)
     asked = ["anonymize", str(table), "-q", "a", "-q", "b", "-k", "3", "--method"]
     asked += ["equivalence-mip", "--option", "equivalence-mip.formulation=bigm", "--solver", "cbc"]
