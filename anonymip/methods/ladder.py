@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
-from anonymip.exact.column_generation.bounding import relaxation_bound
+from anonymip.exact.column_generation.bounding import may_be_bounded, relaxation_bound
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
@@ -45,23 +45,34 @@ def climb(
 
     Notes
     -----
-    The linear program over all sets of records is above every combinatorial bound. Where it is
-    not tried, or not solved within the effort, the others are computed too.
+    The linear program over all sets of records is above every combinatorial bound but for its
+    rounding, which matters where nothing is lost: then nearest neighbours prove it. Where it is not
+    tried, or not solved within the effort, what comes between is computed too.
     """
     budget = budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
-    highest, solved = None, False
-    with suppress(CompilationStopped):
+    if not may_be_bounded(problem, effort):
+        return known or lower_bound_of(problem, effort=effort, budget=budget)
+    rungs: list[Bound | None] = [known]
+    solved = False
+    try:
+        if known is None:
+            rungs.append(nearest_neighbour_bound(problem, effort="quick", budget=budget))
+        if _is_closed(releases, rungs[-1]):
+            return rungs[-1]
         highest, solved = relaxation_bound(problem, releases, effort=effort, budget=budget)
-    if solved:
-        return highest
-    if known is None:
-        try:
-            known = lower_bound_of(problem, effort=effort, budget=budget)
-        except CompilationStopped:
-            if highest is None:
-                raise
-    return max(filter(None, (highest, known)), key=lambda bound: bound.value, default=None)
+        rungs.append(highest)
+        if known is None and not solved:
+            rungs.append(lower_bound_of(problem, effort=effort, budget=budget))
+    except CompilationStopped:
+        if not any(rungs):
+            raise
+    return max(filter(None, rungs), key=lambda bound: bound.value, default=None)
+
+
+def _is_closed(releases: Sequence[Solution], bound: Bound | None) -> bool:
+    """Return whether a bound proves one of the releases optimal."""
+    return bound is not None and any(one.with_bound(bound).is_optimal for one in releases)
 
 
 def climb_in_time(problem: Problem, releases: Sequence[Solution], **settings: Any) -> Bound | None:

@@ -60,7 +60,7 @@ def test_methods_of_a_recoding_are_compared(shell: Any) -> None:
     assert result.code == 0, result.err
     losses = {record["method"]: record["objective"] for record in result.records()}
     assert {"greedy", "sort-greedy", "hungarian", "ring", "nh", "reassign"} <= set(losses)
-    assert min(losses.values()) == pytest.approx(losses["freeform-mip"])
+    assert min(losses.values()) == pytest.approx(losses["column-generation"])
 
 
 def test_options_of_freeform_methods(shell: Any) -> None:

@@ -67,7 +67,7 @@ def test_gaps_to_the_optimum() -> None:
     """Where a method proves the optimum, all losses of that k are measured against it."""
     table = compare(health(), [2, 3], ["initial", "mondrian"], exact=True)
     assert [(row.solution.problem.k, row.solution.method) for row in table.rows] == [
-        (k, method) for k in (2, 3) for method in ("initial", "mondrian", "equivalence-mip")
+        (k, method) for k in (2, 3) for method in ("initial", "mondrian", "column-generation")
     ]
     for k in (2, 3):
         rows = [row for row in table.rows if row.solution.problem.k == k]
@@ -152,9 +152,9 @@ def test_all_heuristics_by_default() -> None:
     methods = [row.solution.method for row in compare(health(), [3]).rows]
     assert methods == HEURISTICS
     exact = [row.solution.method for row in compare(health(), [3], exact=True).rows]
-    assert exact == [*HEURISTICS, "equivalence-mip"]
-    twice = compare(health(), [3], ["mondrian", "equivalence-mip", "mondrian"], exact=True)
-    assert [row.solution.method for row in twice.rows] == ["mondrian", "equivalence-mip"]
+    assert exact == [*HEURISTICS, "column-generation"]
+    twice = compare(health(), [3], ["mondrian", "column-generation", "mondrian"], exact=True)
+    assert [row.solution.method for row in twice.rows] == ["mondrian", "column-generation"]
 
 
 def test_a_method_from_outside_is_compared(own_methods: None) -> None:

@@ -26,7 +26,6 @@ from anonymip import (
     register_method,
     solve,
 )
-from anonymip.bounds import combinatorial
 from anonymip.errors import Interrupted
 from anonymip.methods import registry
 from anonymip.runtime.compilation import CompilationStopped, stop_compilation_in_time
@@ -140,8 +139,8 @@ def test_a_bound_that_cannot_be_compiled_in_time(
     def stopped(*given: Any, **more: Any) -> Any:
         raise CompilationStopped(Stopped.TIME)
 
-    monkeypatch.setattr(combinatorial, "lower_bound_of", stopped)
-    monkeypatch.setattr("anonymip.solving.lower_bound_of", stopped)
+    for rung in ("nearest_neighbour_bound", "lower_bound_of", "relaxation_bound"):
+        monkeypatch.setattr(f"anonymip.methods.ladder.{rung}", stopped)
     assert solve(problem, "initial").bound is None
     with pytest.raises(NoSolution, match="while kernels were compiled"):
         lower_bound(problem)

@@ -233,7 +233,7 @@ def test_method_from_outside(health: Problem) -> None:
     assert solution.seed == 5
     assert solution.bound is not None
     rows = compare(health, [2, 3], ["pairs", "mondrian"], exact=True).rows
-    assert [row.solution.method for row in rows] == ["pairs", "mondrian", "equivalence-mip"] * 2
+    assert [row.solution.method for row in rows] == ["pairs", "mondrian", "column-generation"] * 2
     assert all(row.against == "optimum" for row in rows)
     assert "pairs" in METHODS
 

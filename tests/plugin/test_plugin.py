@@ -209,7 +209,8 @@ def test_a_bound_on_a_recoding_from_outside(run: Run) -> None:
     outside = ("bound", "health-records", "-k", "3", "--json", "-")
     (found,) = records(run(*outside, "--recoding", "fixed-size"))
     (plain,) = records(run(*outside))
-    assert found["bound"] == plain["bound"] > 0
+    # Whose classes may be larger than 2k - 1, so that no set of them is left out.
+    assert 0 < found["bound"] <= plain["bound"]
 
 
 SPEC = "from anonymip.methods import MethodSpec\nmagic = MethodSpec"

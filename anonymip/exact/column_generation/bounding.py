@@ -49,7 +49,7 @@ def relaxation_bound(
     Complexity: exponential in k in the worst case, bounded by what the effort allows. 1,000
     records of 8 attributes take 2 seconds with k = 3; 300 take 3 seconds with k = 5.
     """
-    if not _may_be_bounded(problem, effort):
+    if not may_be_bounded(problem, effort):
         return None, False
     # What holds without rules holds under them.
     freed = problem.replace(diversity=None, limits=())
@@ -67,7 +67,7 @@ def relaxation_bound(
     return run.bound, proof.relaxed
 
 
-def _may_be_bounded(problem: Problem, effort: str) -> bool:
+def may_be_bounded(problem: Problem, effort: str) -> bool:
     """Return whether loss, recoding and size of a problem are such that this is tried."""
     compiled = problem.compiled
     if problem.recoding.name not in ("classes", "freeform"):

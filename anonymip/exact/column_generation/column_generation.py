@@ -26,7 +26,9 @@ _WORK: Mapping[str, Work] = MappingProxyType(
     {
         "quick": Work(5, 20_000, nodes=20, regions=0, branches=50, searched=1_000_000),
         "normal": Work(30, 300_000, nodes=200, regions=60, branches=2_000, searched=10_000_000),
-        "thorough": Work(60, 3_000_000, nodes=1_000, regions=1_000, branches=None, searched=None),
+        "thorough": Work(
+            60, 3_000_000, nodes=1_000, regions=1_000, branches=20_000, searched=200_000_000
+        ),
     }
 )
 

@@ -39,10 +39,10 @@ from anonymip import (
     certify,
     check_certificate,
     load_instance,
-    lower_bound,
     objective,
     solve,
 )
+from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.certificates import exact_loss
 from anonymip.certificates.check import Rejected, check
 from anonymip.exact.certifying import certifying, proof_tree
@@ -336,13 +336,13 @@ def test_bounds_by_duals_of_records_are_certified(
         raise InputError("no duals", remedy="")
 
     problem = Problem(census(30, 4, 1), 3, recoding)
-    bound = lower_bound(problem, effort=effort)
+    bound = lower_bound_of(problem, effort=effort)
     assert bound is not None
     certificate = certifying.make_certificate(problem, bound, None, Budget())
     assert float(certificate.bound) == pytest.approx(bound.value, rel=1e-7)
     assert "pool" not in certificate.content["proof"]
     monkeypatch.setattr(certifying, "column_generation", nothing)
-    quick = lower_bound(problem, effort="quick")
+    quick = lower_bound_of(problem, effort="quick")
     assert quick is not None
     assert float(certify(problem).bound) == pytest.approx(quick.value, rel=1e-7)
 
