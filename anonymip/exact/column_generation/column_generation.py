@@ -24,8 +24,8 @@ _STARTING = 0.25
 
 _WORK: Mapping[str, Work] = MappingProxyType(
     {
-        "quick": Work(5, 20_000, nodes=20, regions=0, branches=50, searched=1_000_000),
-        "normal": Work(30, 300_000, nodes=200, regions=60, branches=2_000, searched=10_000_000),
+        "quick": Work(5, 20_000, nodes=5, regions=0, branches=5, searched=1_000_000),
+        "normal": Work(30, 300_000, nodes=20, regions=20, branches=25, searched=10_000_000),
         "thorough": Work(
             60, 3_000_000, nodes=1_000, regions=1_000, branches=20_000, searched=200_000_000
         ),
