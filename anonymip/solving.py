@@ -12,7 +12,7 @@ from anonymip.effort import check_effort
 from anonymip.errors import AnonymipError, InputError, InputWarning
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.at_hand import release_at_hand
-from anonymip.methods.ladder import climb, climb_in_time
+from anonymip.methods.best_bound import best_bound, best_bound_in_time
 from anonymip.methods.selection import picked_method
 from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
@@ -148,7 +148,9 @@ def solve(
             # Without one in advance a bound is due even if no time is left: it costs little then.
             if early is None or budget.stop_reason() is None:
                 known = early if complete else None
-                late = climb_in_time(problem, [solution], known=known, effort=effort, budget=budget)
+                late = best_bound_in_time(
+                    problem, [solution], known=known, effort=effort, budget=budget
+                )
                 solution = solution if late is None else solution.with_bound(late)
     return solution
 
@@ -252,7 +254,7 @@ def lower_bound(
         in_force(RunInForce(budget)),
     ):
         try:
-            return climb(problem, effort=effort, budget=budget)
+            return best_bound(problem, effort=effort, budget=budget)
         except CompilationStopped as stopped:
             raise stopped.nothing_found() from None
 

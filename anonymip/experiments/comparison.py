@@ -17,7 +17,7 @@ from anonymip.errors import (
     UnsupportedObjective,
 )
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
-from anonymip.methods.ladder import climb_in_time
+from anonymip.methods.best_bound import best_bound_in_time
 from anonymip.problem import Problem
 from anonymip.runtime.announcing.needed_kernels import kernels_left
 from anonymip.runtime.budget import Budget, Progress
@@ -221,7 +221,7 @@ def compare(
             if found:
                 run = next(runs)
                 with in_force(RunInForce(run)):
-                    bound = climb_in_time(asked, found, effort=effort, budget=run)
+                    bound = best_bound_in_time(asked, found, effort=effort, budget=run)
                 rows += _measured(found, bound)
     if failures and not rows:
         if len(refusals) == len(failures):

@@ -140,7 +140,7 @@ def test_a_bound_that_cannot_be_compiled_in_time(
         raise CompilationStopped(Stopped.TIME)
 
     for rung in ("nearest_neighbour_bound", "lower_bound_of", "relaxation_bound"):
-        monkeypatch.setattr(f"anonymip.methods.ladder.{rung}", stopped)
+        monkeypatch.setattr(f"anonymip.methods.best_bound.{rung}", stopped)
     assert solve(problem, "initial").bound is None
     with pytest.raises(NoSolution, match="while kernels were compiled"):
         lower_bound(problem)

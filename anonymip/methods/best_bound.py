@@ -15,7 +15,7 @@ from anonymip.runtime.compilation import CompilationStopped
 from anonymip.solution import Bound, Solution
 
 
-def climb(
+def best_bound(
     problem: Problem,
     releases: Sequence[Solution] = (),
     *,
@@ -75,9 +75,11 @@ def _is_closed(releases: Sequence[Solution], bound: Bound | None) -> bool:
     return bound is not None and any(one.with_bound(bound).is_optimal for one in releases)
 
 
-def climb_in_time(problem: Problem, releases: Sequence[Solution], **settings: Any) -> Bound | None:
-    """Return :func:`climb`, or None too if the run ends while kernels are compiled."""
+def best_bound_in_time(
+    problem: Problem, releases: Sequence[Solution], **settings: Any
+) -> Bound | None:
+    """Return :func:`best_bound`, or None too if the run ends while kernels are compiled."""
     try:
-        return climb(problem, releases, **settings)
+        return best_bound(problem, releases, **settings)
     except CompilationStopped:
         return None

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from anonymip import OneK, Problem, census, compare, lower_bound, solve
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.exact.column_generation import bounding
-from anonymip.methods.ladder import climb
+from anonymip.methods.best_bound import best_bound
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from tests.random_problems import Case, cases, ruled_cases, without_diversity
@@ -21,7 +21,7 @@ from tests.random_problems import Case, cases, ruled_cases, without_diversity
 @given(case=ruled_cases())
 def test_never_above_the_best_release(case: Case) -> None:
     """Of classes with and without rules, whatever rung the bound stands on."""
-    bound, best = climb(case.problem()), case.optimum()
+    bound, best = best_bound(case.problem()), case.optimum()
     if bound is not None:
         assert bound.value <= best + 1e-9 * max(1.0, abs(best))
 
@@ -31,7 +31,7 @@ def test_never_above_the_best_release(case: Case) -> None:
 def test_never_above_the_best_cover(case: Case) -> None:
     """Of freeform covers, with and without limits."""
     limited = without_diversity(replace(case, worst=False))
-    bound = climb(limited.problem().replace(recoding=Freeform()))
+    bound = best_bound(limited.problem().replace(recoding=Freeform()))
     best = limited.cover_optimum()
     if bound is not None and not math.isinf(best):
         assert bound.value <= best + 1e-9 * max(1.0, abs(best))
@@ -57,7 +57,7 @@ def test_heuristics_are_bounded_by_column_generation() -> None:
 def test_what_is_too_large_stands_on_a_lower_rung(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is looked at beyond the effort; a spent effort leaves the best bound so far."""
     problem, budget = Problem(census(150, 6, seed=2), 3), Budget()
-    below, whole = lower_bound_of(problem), climb(problem)
+    below, whole = lower_bound_of(problem), best_bound(problem)
     monkeypatch.setitem(bounding._TRIED, "normal", 100)
     assert bounding.relaxation_bound(problem, [], effort="normal", budget=budget) == (None, False)
     monkeypatch.setitem(bounding._TRIED, "normal", 10_000)
@@ -67,7 +67,7 @@ def test_what_is_too_large_stands_on_a_lower_rung(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(bounding._SEARCHED, "normal", searched)
         _, solved = bounding.relaxation_bound(problem, [], effort="normal", budget=budget)
         assert not solved
-        short = climb(problem)
+        short = best_bound(problem)
         assert short is not None
         assert below.value <= short.value <= whole.value + 1e-9
 
@@ -75,7 +75,7 @@ def test_what_is_too_large_stands_on_a_lower_rung(monkeypatch: pytest.MonkeyPatc
 def test_other_notions_have_their_own_bounds() -> None:
     """A record of a one-sided notion may hide less than k sets do."""
     problem = Problem(census(30, 3, seed=1), 3, OneK())
-    own, found = lower_bound_of(problem), climb(problem)
+    own, found = lower_bound_of(problem), best_bound(problem)
     assert own is not None
     assert found is not None
     assert found.value == own.value
