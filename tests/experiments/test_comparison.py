@@ -93,9 +93,10 @@ def test_gaps_to_the_best_bound() -> None:
     for row in table.rows:
         loss = row.solution.objective
         assert row.against == "bound"
-        assert row.reference == bound.value
+        # The linear program starts from other sets, and ends at the same value but for rounding.
+        assert row.reference == pytest.approx(bound.value)
         assert row.solution.bound is not None
-        assert row.solution.bound.value == bound.value
+        assert row.solution.bound.value == row.reference
         assert row.gap == pytest.approx((loss - bound.value) / loss)
         assert not row.solution.is_optimal
 
@@ -311,8 +312,7 @@ def test_no_exact_method_fits() -> None:
 @pytest.mark.parametrize(
     ("recoding", "heuristic", "method", "reason"),
     [
-        (EquivalenceClasses(), "initial", "equivalence-mip", "members tier"),
-        (Freeform(), "ring", "freeform-mip", "looks at the members"),
+        (EquivalenceClasses(), "initial", "column-generation", "lists the possible sets"),
     ],
 )
 def test_an_exact_method_that_takes_no_such_loss(
@@ -320,7 +320,7 @@ def test_an_exact_method_that_takes_no_such_loss(
 ) -> None:
     """Its rows say why, whether it refuses at once or in the end; the other rows are there."""
     problem = Problem(census(60, 3, 1), 3, recoding, SSE())
-    table = compare(problem, [3, 4], [heuristic], exact=True, time_limit=2)
+    table = compare(problem, [3, 4], [heuristic], exact=True)
     assert [row.solution.method for row in table.rows] == [heuristic] * 2
     assert table.complete
     assert [(k, name) for k, name, _ in table.failures] == [(3, method), (4, method)]
