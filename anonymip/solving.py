@@ -243,7 +243,7 @@ def lower_bound(
     >>> import anonymip
     >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
     >>> round(anonymip.lower_bound(problem).value, 4)
-    0.6619
+    0.9551
     """
     _warn_of_weights(problem)
     budget = Budget.of(time_limit, progress)

@@ -46,7 +46,8 @@ def test_a_heuristic_far_from_the_bound_is_not_called_optimal() -> None:
     solution = solve(PROBLEM, "initial")
     assert solution.objective == pytest.approx(200 / 2e9)
     assert not solution.is_optimal
-    assert solution.gap == pytest.approx(1 - OPTIMUM / solution.objective, rel=1e-6)
+    assert solution.gap is not None
+    assert 1 - OPTIMUM / solution.objective <= solution.gap < 0.97
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
