@@ -10,6 +10,8 @@ from typing import Any
 from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
 from anonymip.errors import AnonymipError, InputError, InputWarning
+from anonymip.exact.column_generation.warm_columns import FEW
+from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.at_hand import release_at_hand
 from anonymip.methods.best_bound import best_bound, best_bound_in_time
@@ -169,7 +171,14 @@ def _bound_in_advance(problem: Problem, effort: str, budget: Budget) -> tuple[Bo
 
 def _runs(spec: MethodSpec, problem: Problem, effort: str) -> list[str]:
     """Return the names that the kernels of a run are known by."""
-    return [spec.name] if spec.role != "selection" else [picked_method(problem, effort)]
+    name = spec.name if spec.role != "selection" else picked_method(problem, effort)
+    if name == "column-generation" and problem.n > FEW:
+        if problem.recoding.name == "freeform":
+            return [name, "reassign"]
+        return [name, "local-search", *starts_of(problem)]
+    if name == "local-search" and spec.role == "selection":
+        return [name, *starts_of(problem)]
+    return [name]
 
 
 def _warn_of_weights(problem: Problem) -> None:

@@ -30,6 +30,14 @@ _COVERS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("anonymip.heuristics.freeform.ring:ring", {}),
 )
 _OF = MappingProxyType({"classes": _CLASSES, "freeform": _COVERS})
+#: Of so few records the master finds the rest by itself, before kernels of heuristics are compiled.
+FEW = 40
+_FIRST = MappingProxyType(
+    {
+        "classes": "anonymip.heuristics.classes.initial:initial",
+        "freeform": "anonymip.heuristics.freeform.ring:ring",
+    }
+)
 #: What a heuristic may refuse that columns do not.
 _REFUSALS: tuple[type[AnonymipError], ...] = (NoSolution, InputError, UnsupportedObjective)
 
@@ -54,8 +62,10 @@ def starting_releases(
         If the start breaks a rule.
     """
     found = [] if start is None else [Solution.of(problem, start, method="start")]
-    for target, options in _OF[problem.recoding.name]:
-        if budget.stop_reason() is not None and found:
+    recoding, few = problem.recoding.name, problem.n <= FEW
+    first: dict[str, Mapping[str, object]] = {_FIRST[recoding]: {}} if few else {}
+    for target, options in (*first.items(), *_OF[recoding]):
+        if found and (few or budget.stop_reason() is not None):
             break
         module, _, name = target.partition(":")
         heuristic = getattr(importlib.import_module(module), name)

@@ -80,12 +80,8 @@ def make_starts(problem: Problem, budget: Budget, seed: int) -> list[Solution]:
         If none finds any.
     """
     repeating = repeats(problem)
-    names = [name for name in STARTS if name not in _LEFT_OUT]
-    if problem.n > (_SEVERAL if problem.compiled.has_tables else _EVALUATED):
-        one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
-        names = ["ordered-cut" if repeating else one]
     found: list[Solution] = []
-    for name in names:
+    for name in starts_of(problem):
         if found and budget.stop_reason() is not None:
             break
         # Where rows repeat, neighbours on a short path are nearly always alike.
@@ -96,6 +92,14 @@ def make_starts(problem: Problem, budget: Budget, seed: int) -> list[Solution]:
             # Some are for one k, and some keep no rules.
             continue
     return found or [make_start(problem, "greedy-search", "", budget, seed)]
+
+
+def starts_of(problem: Problem) -> list[str]:
+    """Return the methods whose classes :func:`make_starts` makes."""
+    if problem.n > (_SEVERAL if problem.compiled.has_tables else _EVALUATED):
+        one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
+        return ["ordered-cut" if repeats(problem) else one]
+    return [name for name in STARTS if name not in _LEFT_OUT]
 
 
 def repeats(problem: Problem) -> bool:
