@@ -95,7 +95,10 @@ class Run:
 
     def offer_columns(self, columns: Columns, times: NDArray[np.int64]) -> bool:
         """Take what whole numbers of columns make, and return whether it is better."""
-        if (columns.incidence(self.rules.types) @ times > self.rules.sides).any():
+        covered = columns.incidence(self.rules.types) @ times
+        # What a solver's tolerances leave uncovered is no release, unless rows may be left out.
+        short = not np.isfinite(self.rules.price) and (covered < self.rules.sides).any()
+        if short or (covered > self.rules.sides).any():
             return False
         assignment = release_of(self.rules, columns, times)
         return assignment is not None and self.offer(assignment)

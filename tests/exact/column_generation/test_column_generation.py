@@ -35,10 +35,14 @@ from anonymip import (
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.column_generation.column_generation import column_generation
+from anonymip.exact.column_generation.conditions import column_rules
+from anonymip.exact.column_generation.relaxation.columns import Columns
+from anonymip.exact.column_generation.state import Run
 from anonymip.exact.freeform.freeform_mip import freeform_mip
 from anonymip.exact.trust import is_too_fine
 from anonymip.recodings import KK, EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Progress
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.status import Stopped
 from tests.brute_force import Column, Rules, least_cost_of_classes
 from tests.random_problems import (
@@ -375,3 +379,12 @@ def test_covers_of_census(n: int, k: int, optimum: float) -> None:
     solution = column_generation(Problem(rows_of_census("census-10k", n), k, Freeform()))
     assert solution.is_optimal
     assert solution.objective == pytest.approx(optimum, abs=1e-3)
+
+
+def test_columns_that_leave_rows_uncovered_are_no_release() -> None:
+    """A solver of integer programs may round costs of 1e12 away and leave a row out."""
+    problem = Problem(census(6, 3, seed=1), 2)
+    run = Run(problem, column_rules(problem), Stopwatch())
+    columns = Columns(np.array([0, 2, 4]), np.array([0, 1, 2, 3], np.int32), np.ones(2))
+    assert not run.offer_columns(columns, np.array([1, 1]))
+    assert run.incumbent is None
