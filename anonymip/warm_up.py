@@ -63,7 +63,7 @@ def usual_runs() -> tuple[str, ...]:
         if is_built_in(spec)
         and spec.recoding == "classes"
         and spec.role in ("heuristic", "exact")
-        and "diversity" not in spec.needs
+        and not {"diversity", "numeric"} & set(spec.needs)
     )
     return (BOUND, *compared, *_PICKED)
 

@@ -120,7 +120,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                     MethodOption(
                         "from_method",
                         "greedy-search",
-                        "start: greedy-search, k-member, forest, edge-cover, hilbert, hp, "
+                        "start: greedy-search, k-member, mdav, forest, edge-cover, hilbert, hp, "
                         "mondrian, ordered-cut, initial, split-carry; best: the best of several",
                     ),
                     MethodOption("order", "", "order of the start; empty for its default"),
@@ -161,6 +161,14 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "Byun et al. 2007",
                 takes=("effort",),
                 options=(_SEARCH,),
+            ),
+            MethodSpec(
+                "mdav",
+                "classes",
+                "heuristic",
+                "anonymip.heuristics.classes.mdav:mdav",
+                "Domingo-Ferrer & Torra 2005; numeric attributes",
+                needs=("numeric",),
             ),
             MethodSpec(
                 "mondrian",

@@ -84,7 +84,8 @@ class MethodSpec:
         for one; ``"superadditive"``, a loss of classes that no cut raises, and of covers a monotone
         one; ``"stars"``, a loss that exact cells and stars decide, whatever the values;
         ``"levels"``, a loss that the levels of hierarchies decide, whatever the values;
-        ``"published"``, one of published records; ``"k=2"`` or ``"k=3"``, a problem with this k.
+        ``"published"``, one of published records; ``"numeric"``, a table of numeric attributes
+        alone; ``"k=2"`` or ``"k=3"``, a problem with this k.
     takes
         Common settings that it reads: ``"solver"``, ``"gap"``, ``"threads"``, ``"log"``,
         ``"solver_options"``, ``"checkpoint"``, ``"resume"`` and ``"effort"``.
@@ -155,6 +156,10 @@ class MethodSpec:
             return "needs a diversity"
         if "published" in self.needs and compiled.tier == "members":
             return f"needs a loss of published records; {compiled.name!r} looks at members"
+        if "numeric" in self.needs:
+            others = [a.name for a in problem.microdata.attributes if a.kind != "numeric"]
+            if others:
+                return f"needs numeric attributes; {others[0]!r} is not numeric"
         if "stars" in self.needs:
             try:
                 pattern_costs(compiled, np.eye(2, dtype=np.bool_)[:, [0] * problem.m])

@@ -57,9 +57,9 @@ def local_search(
         With equivalence classes.
     from_method
         What makes the start where none is given: ``greedy-search``, ``ordered-cut``, ``k-member``,
-        ``mondrian``, ``hilbert``, ``hp``, ``forest``, ``edge-cover``, ``initial``, ``split-carry``;
-        or ``best``: in tables of up to 2,000 records all of these but the last two are improved by
-        moves, and the best of them by windows too; larger tables have one
+        ``mondrian``, ``hilbert``, ``hp``, ``mdav``, ``forest``, ``edge-cover``, ``initial``,
+        ``split-carry``; or ``best``: in tables of up to 2,000 records all of these but the last
+        two are improved by moves, and the best of them by windows too; larger tables have one
         start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records, else
         ``greedy-search``.
     order

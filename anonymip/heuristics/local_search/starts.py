@@ -18,6 +18,7 @@ STARTS = MappingProxyType(
     {
         "greedy-search": "anonymip.heuristics.classes.greedy_search:greedy_search",
         "k-member": "anonymip.heuristics.classes.k_member:k_member",
+        "mdav": "anonymip.heuristics.classes.mdav:mdav",
         "forest": "anonymip.heuristics.approximation.forest:forest",
         "edge-cover": "anonymip.heuristics.approximation.edge_cover:edge_cover",
         "hilbert": "anonymip.heuristics.classes.hilbert:hilbert",
@@ -89,7 +90,7 @@ def make_starts(problem: Problem, budget: Budget, seed: int) -> list[Solution]:
         try:
             found.append(make_start(problem, name, order, budget, seed))
         except (InputError, NoSolution):
-            # Some are for one k, and some keep no rules.
+            # Some are for one k or for numbers, and some keep no rules.
             continue
     return found or [make_start(problem, "greedy-search", "", budget, seed)]
 

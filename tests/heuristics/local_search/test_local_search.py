@@ -292,7 +292,7 @@ def people() -> Problem:
     return Problem(census(400, 5, seed=3), 4)
 
 
-@pytest.mark.parametrize("name", sorted(set(STARTS)))
+@pytest.mark.parametrize("name", sorted({*STARTS} - {"mdav"}))
 def test_every_start_is_improved(people: Problem, name: str) -> None:
     """Each method that can make the start does, and what it leaves is found."""
     asked = people.replace(k=2) if name == "edge-cover" else people
@@ -307,7 +307,8 @@ def test_the_best_start_leaves_no_more_than_any(people: Problem, k: int) -> None
     """With moves alone the best of all starts is what it says."""
     asked = people.replace(k=k)
     best = local_search(asked, from_method="best", window=0)
-    names = [name for name in STARTS if name != "split-carry" and (k == 2 or name != "edge-cover")]
+    unfit = {"split-carry", "mdav"} if k == 2 else {"split-carry", "mdav", "edge-cover"}
+    names = [name for name in STARTS if name not in unfit]
     for name in names:
         assert best.objective <= local_search(asked, from_method=name, window=0).objective
     assert "one of the best of" in best.trace[0]
