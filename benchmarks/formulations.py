@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from anonymip import InputError, Problem, build, load_instance, solve_model
-from anonymip.files import replacing
 from anonymip.models import formulations_of, relax
 from anonymip.solvers import SolverOptions, get_solver
 from anonymip.solvers.modelling.compilation import compile_standard_form
-
-PAGE = Path(__file__).parents[1] / "docs" / "formulations.md"
-BEGIN, END = "<!-- formulations: begin -->", "<!-- formulations: end -->"
 
 _INSTANCES = (
     ("aggarwal-4", 2),
@@ -74,16 +69,8 @@ def _row(instance: str, problem: Problem, formulation: str) -> dict[str, Any]:
     return {**row, "lp_bound": bound, "solver": solver, **answer}
 
 
-def write_table(frame: pd.DataFrame) -> None:
-    """Put the results between the markers of docs/formulations.md."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    with replacing(PAGE) as (temporary,):
-        temporary.write_text(f"{before}{BEGIN}\n{_markdown(frame)}\n{END}{after}", encoding="utf-8")
-
-
-def _markdown(frame: pd.DataFrame) -> str:
+def markdown(frame: pd.DataFrame) -> str:
+    """Return the table of docs/formulations.md."""
     heads = (
         ("instance", "instance"),
         ("k", "k"),

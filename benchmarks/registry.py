@@ -13,8 +13,7 @@ import pandas as pd
 
 from anonymip.files import replacing
 from anonymip.publishing import versions
-
-RESULTS = Path(__file__).parent / "results"
+from benchmarks.pages import result_file, write_pages
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,11 @@ class Benchmark:
         Yields one record a measurement.
     instances
         Named instances that it needs.
-    finish
-        Does something with all measurements, such as writing them into a page.
     """
 
     name: str
     run: Callable[[], Iterator[dict[str, Any]]]
     instances: tuple[str, ...] = ()
-    finish: Callable[[pd.DataFrame], None] | None = None
 
 
 def machine() -> dict[str, str]:
@@ -54,16 +50,20 @@ def machine() -> dict[str, str]:
     }
 
 
-def record(benchmark: Benchmark) -> pd.DataFrame:
-    """Run a benchmark, print its rows as they come, and write its result file."""
+def write_results(name: str, frame: pd.DataFrame) -> None:
+    """Write the result file of a benchmark."""
+    file = result_file(name)
+    file.parent.mkdir(exist_ok=True)
+    with replacing(file) as (temporary,):
+        frame.to_csv(temporary, index=False)
+
+
+def record(benchmark: Benchmark) -> None:
+    """Run a benchmark, print its rows as they come, write its result file and its pages."""
     rows = []
     for row in benchmark.run():
         print(f"{benchmark.name}: " + ", ".join(f"{key} {value}" for key, value in row.items()))
         rows.append(row)
     frame = pd.DataFrame(rows).assign(**machine())
-    RESULTS.mkdir(exist_ok=True)
-    with replacing(RESULTS / f"{benchmark.name}.csv") as (temporary,):
-        frame.to_csv(temporary, index=False)
-    if benchmark.finish is not None:
-        benchmark.finish(frame)
-    return frame
+    write_results(benchmark.name, frame)
+    write_pages(benchmark.name)

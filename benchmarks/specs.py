@@ -6,48 +6,18 @@ from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
 
-from anonymip import Problem, Solution, load_instance, lower_bound, solve
-from anonymip.methods import METHODS
+from anonymip import Problem, load_instance, lower_bound, solve
+from benchmarks.adult import adult
 from benchmarks.chains import boundaries, local_search, small_windows, split_carry
 from benchmarks.first_run import demo_from_a_clone, first_runs
-from benchmarks.formulations import formulations, write_table
+from benchmarks.formulations import formulations
 from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
+from benchmarks.heuristics import HEURISTICS, row_of, warm_up
+from benchmarks.leaderboard import leaderboard
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.registry import Benchmark
 from benchmarks.shapes import shapes
 from benchmarks.solving import hand_over, time_limits
-
-_HEURISTICS = tuple(
-    spec.name
-    for spec in METHODS.values()
-    if spec.role == "heuristic" and spec.recoding == "classes" and not spec.needs
-)
-
-
-def _warm_up() -> None:
-    """Load all kernels: the first use of each in a process reads it from the disk."""
-    problem = Problem(load_instance("census:50,8,1"), k=3)
-    for name in _HEURISTICS:
-        solve(problem, name)
-        for way in ("scan", "tree") if name in ("greedy-search", "k-member") else ():
-            solve(problem, name, options={"search": way})
-    solve(problem, "ordered-cut", options={"order": "neighbour+2opt"})
-    solve(problem, "ordered-cut", options={"order": "hilbert"})
-
-
-def _row(solution: Solution) -> dict[str, Any]:
-    return {
-        "n": solution.problem.n,
-        "m": solution.problem.m,
-        "k": solution.problem.k,
-        "method": solution.method,
-        "ncp": round(solution.ncp, 6),
-        "gcp": round(solution.gcp, 6),
-        "bound": None if solution.bound is None else round(solution.bound.value, 6),
-        "gap": None if solution.gap is None else round(solution.gap, 6),
-        "status": str(solution.status),
-        "seconds": round(solution.seconds, 3),
-    }
 
 
 def person20() -> Iterator[dict[str, Any]]:
@@ -62,7 +32,7 @@ def person20() -> Iterator[dict[str, Any]]:
         )
         reference = reference or solution.seconds
         yield {
-            **_row(solution),
+            **row_of(solution),
             "variant": f"integer_ends={integer_ends}",
             "solver": solution.solver,
             "ratio": round(solution.seconds / reference, 2),
@@ -70,33 +40,9 @@ def person20() -> Iterator[dict[str, Any]]:
         }
 
 
-def adult() -> Iterator[dict[str, Any]]:
-    """Compare the heuristics on UCI Adult."""
-    _warm_up()
-    data = load_instance("adult")
-    runs: list[tuple[str, dict[str, Any]]] = [("greedy-search", {})]
-    runs += [("greedy-search", {"order": "cardinality"})]
-    runs += [(name, {}) for name in _HEURISTICS if name != "greedy-search"]
-    runs += [("ordered-cut", {"order": order}) for order in ("hilbert", "neighbour+2opt")]
-    runs += [("mondrian", {"strict": False})]
-    for k in (5, 10):
-        problem = Problem(data, k=k)
-        reference = None
-        for name, options in runs:
-            solution = solve(problem, name, options=options)
-            reference = reference or solution
-            yield {
-                **_row(solution),
-                "variant": "; ".join(f"{key}={value}" for key, value in options.items()),
-                "ratio": round(solution.seconds / reference.seconds, 3),
-                "loss_ratio": round(solution.ncp / reference.ncp, 4),
-                "reference": "greedy-search, order=variance, in the same run",
-            }
-
-
 def search() -> Iterator[dict[str, Any]]:
     """Compare the tree with the scan; the assignments are the same."""
-    _warm_up()
+    warm_up()
     for instance, k in (("census:2000,8,1", 5), ("census:20000,8,1", 5), ("census:5000,25,1", 5)):
         problem = Problem(load_instance(instance), k=k)
         reference = None
@@ -104,7 +50,7 @@ def search() -> Iterator[dict[str, Any]]:
             solution = solve(problem, "greedy-search", options={"search": way}, bound=False)
             reference = reference or solution
             yield {
-                **_row(solution),
+                **row_of(solution),
                 "variant": f"{instance} search={way}",
                 "ratio": round(reference.seconds / solution.seconds, 2),
                 "same": bool((reference.assignment.labels == solution.assignment.labels).all()),
@@ -114,7 +60,7 @@ def search() -> Iterator[dict[str, Any]]:
 
 def scale() -> Iterator[dict[str, Any]]:
     """Grow the table."""
-    _warm_up()
+    warm_up()
     reference = None
     for n in (1_000, 10_000, 100_000, 1_000_000):
         problem = Problem(load_instance(f"census:{n},8,1"), k=10)
@@ -127,7 +73,7 @@ def scale() -> Iterator[dict[str, Any]]:
         each = solution.seconds / n
         reference = reference or each
         yield {
-            **_row(solution),
+            **row_of(solution),
             "bound_seconds": round(seconds, 3),
             "ratio": round(each / reference, 2),
             "reference": "seconds a record at 1,000 records in the same run",
@@ -136,16 +82,16 @@ def scale() -> Iterator[dict[str, Any]]:
 
 def generator() -> Iterator[dict[str, Any]]:
     """Compare losses on generated records with those on the real extract."""
-    _warm_up()
+    warm_up()
     real = load_instance("census-1k")
     for k in (3, 10):
-        for name in _HEURISTICS:
+        for name in HEURISTICS:
             expected = solve(Problem(real, k=k), name, bound=False)
             for seed in range(3):
                 made = load_instance(f"census:1000,8,{seed}")
                 solution = solve(Problem(made, k=k), name, bound=False)
                 yield {
-                    **_row(solution),
+                    **row_of(solution),
                     "variant": f"seed {seed}",
                     "loss_ratio": round(solution.ncp / expected.ncp, 4),
                     "reference": f"ncp {expected.ncp:.3f} on the real extract",
@@ -155,13 +101,14 @@ def generator() -> Iterator[dict[str, Any]]:
 #: All benchmarks.
 BENCHMARKS = (
     Benchmark("adult", adult, ("adult",)),
+    Benchmark("leaderboard", leaderboard, ("adult", "census-1k", "census-10k", "census-100k")),
     Benchmark("search", search),
     Benchmark("scale", scale),
     Benchmark("generator", generator, ("census-1k",)),
     Benchmark("person20", person20, ("person20",)),
     Benchmark("first-run", first_runs, ("adult",)),
     Benchmark("demo", demo_from_a_clone),
-    Benchmark("formulations", formulations, finish=write_table),
+    Benchmark("formulations", formulations),
     Benchmark("hand-over", hand_over),
     Benchmark("freeform", freeform),
     Benchmark("reassign", reassigned),

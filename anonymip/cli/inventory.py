@@ -21,11 +21,9 @@ from anonymip.cli.console import (
 from anonymip.cli.options import spread
 from anonymip.cli.tables import refuse_targets
 from anonymip.errors import InputError
-from anonymip.files import Outputs, writing
+from anonymip.files import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from anonymip.instances.library.catalogue import LibraryEntry
     from anonymip.solvers import Availability
 
@@ -126,7 +124,7 @@ def leaderboard(
 ) -> None:
     """Measure methods on the library of instances: how far each is from the proven optimum."""
     from anonymip.experiments import leaderboard as boards
-    from anonymip.instances.library.catalogue import library
+    from anonymip.instances.library.catalogue import library, stage_entries
 
     if check is not None:
         _check(check, update, json)
@@ -153,7 +151,7 @@ def leaderboard(
             outputs.write_text(board.to_markdown(), output)
         write_json([one.to_dict() for one in board.standings], json, outputs)
         if update:
-            _update(board.entries, outputs)
+            stage_entries(board.entries, outputs)
     if board.standings:
         print_table(human(json), boards.METHOD_COLUMNS, board.method_texts())
         say(human(json), "")
@@ -178,26 +176,15 @@ def _at_hand(entries: list[LibraryEntry], named: bool) -> list[LibraryEntry]:
 def _check(file: Path, update: bool, json: str | None) -> None:
     """Check a release that is handed in, and say whether it is better than what is known."""
     from anonymip.experiments.claims import read_claim
+    from anonymip.instances.library.catalogue import stage_entries
 
     refuse_targets([file], json)
     claim = read_claim(file)
     with writing() as outputs:
         write_json([claim.to_dict()], json, outputs)
         if update:
-            _update([claim.improved], outputs)
+            stage_entries([claim.improved], outputs)
     say(human(json), claim.text())
-
-
-def _update(entries: Iterable[LibraryEntry], outputs: Outputs) -> None:
-    """Stage the files of the library with these entries in the place of those of their names."""
-    from anonymip.instances.library.catalogue import families, family_text, read_family
-
-    changed = {entry.name: entry for entry in entries}
-    for file in families():
-        before = read_family(file)
-        after = [changed.get(entry.name, entry) for entry in before]
-        if after != before:
-            outputs.write_text(family_text(file, after), file)
 
 
 def _presence(name: str) -> str:

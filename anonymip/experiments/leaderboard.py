@@ -157,9 +157,16 @@ class Leaderboard:
             for (recoding, method), runs in ranked
         ]
 
-    def to_markdown(self) -> str:
-        """Return both tables in Markdown."""
-        lines = ["# Leaderboard", "", f"AnonyMIP {__version__}: `anonymip leaderboard`.", ""]
+    def to_markdown(self, source: str | None = None) -> str:
+        """Return both tables in Markdown.
+
+        Parameters
+        ----------
+        source
+            The sentence that says what measured them; None for this version's command.
+        """
+        source = source or f"AnonyMIP {__version__}: `anonymip leaderboard`."
+        lines = ["# Leaderboard", "", source, ""]
         if self.standings:
             lines += [_OF_METHODS, "", *_markdown(METHOD_COLUMNS, self.method_texts()), ""]
         lines += [_OF_ENTRIES, "", *_markdown(ENTRY_COLUMNS, self.entry_texts())]

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from anonymip.errors import AnonymipError, InputError
+from anonymip.files import Outputs
 from anonymip.instances.microdata import Microdata
 from anonymip.tolerances import closes_gap
 
@@ -196,6 +197,16 @@ def closer(entry: LibraryEntry, bound: float, bound_by: str) -> LibraryEntry:
         if bound <= known - slack:
             return entry
     return replace(entry, bound=bound, bound_by=bound_by)
+
+
+def stage_entries(entries: Iterable[LibraryEntry], outputs: Outputs) -> None:
+    """Stage the library's files with these entries in the place of those of their names."""
+    changed = {entry.name: entry for entry in entries}
+    for file in families():
+        before = read_family(file)
+        after = [changed.get(entry.name, entry) for entry in before]
+        if after != before:
+            outputs.write_text(family_text(file, after), file)
 
 
 def family_text(file: Path, entries: Iterable[LibraryEntry]) -> str:

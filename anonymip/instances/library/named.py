@@ -101,21 +101,9 @@ def _adult_with_hierarchies() -> Microdata:
 
 # The columns of files without header.
 _ADULT_RAW = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
+    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
+    *("native-country", "income"),
 ]
 # Domains of Doka et al. 2015, Table 2: 79, 2, 17, 6, 9, 10, 83 and 51 values. Categories are codes;
 # not all of them occur.
@@ -129,6 +117,14 @@ _CENSUS_10K: dict[str, dict[str, object]] = {
     "country": {"kind": "categorical", "domain": _codes(1, 83)},
     "occupation": {"kind": "categorical", "domain": _codes(0, 50)},
 }
+_HEADLESS = TableFormat(separator=", ", header=False, columns=tuple(_CENSUS_10K))
+#: Files and domains of the extracts of Liang & Samavi.
+_CENSUS_1K = (
+    "census_ipums/census_1k_8attr.txt",
+    "census_ipums/census_8attr_domain_numerical.txt",
+)
+_CENSUS_1K_MIXED = (_CENSUS_1K[0], "census_ipums/census_8attr_domain_mixed.txt")
+_CENSUS_100K = ("census_ipums/census_100k_4attr.txt", "census_ipums/census_4attr_domain.txt")
 
 
 def _kinds(numeric: str, categorical: str) -> dict[str, dict[str, object]]:
@@ -277,28 +273,22 @@ _INSTANCES = (
         "census-1k",
         "1,000 census records, 8 attributes, all numeric",
         "Liang & Samavi 2020 (IPUMS USA)",
-        _extract(
-            "census_ipums/census_1k_8attr.txt",
-            "census_ipums/census_8attr_domain_numerical.txt",
-        ),
-        (
-            "census_ipums/census_1k_8attr.txt",
-            "census_ipums/census_8attr_domain_numerical.txt",
-        ),
+        _extract(*_CENSUS_1K),
+        _CENSUS_1K,
     ),
     NamedInstance(
         "census-1k-mixed",
         "the same, age and education numeric, the other 6 attributes categorical",
         "Liang & Samavi 2020 (IPUMS USA)",
-        _extract("census_ipums/census_1k_8attr.txt", "census_ipums/census_8attr_domain_mixed.txt"),
-        ("census_ipums/census_1k_8attr.txt", "census_ipums/census_8attr_domain_mixed.txt"),
+        _extract(*_CENSUS_1K_MIXED),
+        _CENSUS_1K_MIXED,
     ),
     NamedInstance(
         "census-1k-categories",
         "the same with the 83 birthplaces and 47 scores of the whole CENSUS, not all of them here",
         "Liang & Samavi 2020 (IPUMS USA)",
         lambda: with_categories(load_instance("census-1k-mixed"), {"BPL": 83, "OCCSCORE": 47}),
-        ("census_ipums/census_1k_8attr.txt", "census_ipums/census_8attr_domain_mixed.txt"),
+        _CENSUS_1K_MIXED,
     ),
     NamedInstance(
         "census-10k",
@@ -306,10 +296,17 @@ _INSTANCES = (
         "Doka et al. 2015, domains of its Table 2 (IPUMS USA)",
         _file(
             "census_ipums/census_10k_8attr_doka.csv",
-            Schema(
-                _CENSUS_10K,
-                table=TableFormat(separator=", ", header=False, columns=tuple(_CENSUS_10K)),
-            ),
+            Schema(_CENSUS_10K, table=_HEADLESS),
+        ),
+        ("census_ipums/census_10k_8attr_doka.csv",),
+    ),
+    NamedInstance(
+        "census-10k-numeric",
+        "the same, all attributes numeric, with the ends that occur",
+        "Doka et al. 2015 (IPUMS USA)",
+        _file(
+            "census_ipums/census_10k_8attr_doka.csv",
+            Schema(_kinds(",".join(_CENSUS_10K), ""), table=_HEADLESS),
         ),
         ("census_ipums/census_10k_8attr_doka.csv",),
     ),
@@ -317,8 +314,8 @@ _INSTANCES = (
         "census-100k",
         "100,000 census records, 4 attributes, all numeric",
         "Liang & Samavi 2020 (IPUMS USA)",
-        _extract("census_ipums/census_100k_4attr.txt", "census_ipums/census_4attr_domain.txt"),
-        ("census_ipums/census_100k_4attr.txt", "census_ipums/census_4attr_domain.txt"),
+        _extract(*_CENSUS_100K),
+        _CENSUS_100K,
     ),
     NamedInstance(
         "tarragona",

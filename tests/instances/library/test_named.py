@@ -35,6 +35,7 @@ BENCHMARKS = {
     "census-1k-mixed": (1_000, 8, None),
     "census-1k-categories": (1_000, 8, None),
     "census-10k": (10_000, 8, 9_058),
+    "census-10k-numeric": (10_000, 8, 9_058),
     "census-100k": (100_000, 4, 1_936),
     "tarragona": (834, 13, None),
     "casc": (1_080, 13, None),

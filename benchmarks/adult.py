@@ -1,0 +1,82 @@
+"""Loss, bound and gap of the heuristics on UCI Adult."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from anonymip import Problem, load_instance, lower_bound, solve
+from anonymip.solution import bound_text
+from benchmarks.heuristics import processor_seconds, row_of, warm_up
+
+#: Methods with their options. The bound is the same for all, and computed once.
+_RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("greedy-search", {}),
+    ("greedy-search", {"order": "cardinality"}),
+    ("initial", {}),
+    ("ordered-cut", {}),
+    ("ordered-cut", {"order": "hilbert"}),
+    ("ordered-cut", {"order": "neighbour+2opt"}),
+    ("k-member", {}),
+    ("mondrian", {}),
+    ("mondrian", {"strict": False}),
+    ("hilbert", {}),
+    ("hp", {}),
+    ("auto", {}),
+)
+#: Rows of README by method and variant, and how it calls them.
+_SHOWN = {
+    ("initial", ""): "`initial`",
+    ("mondrian", ""): "`mondrian`",
+    ("greedy-search", ""): "`greedy-search`",
+    ("ordered-cut", "order=neighbour+2opt"): "`ordered-cut`, nearest-neighbour chain, 2-opt",
+    ("k-member", ""): "`k-member`",
+    ("local-search", "auto"): "`local-search` (what `auto` picks)",
+}
+
+
+def adult() -> Iterator[dict[str, Any]]:
+    """Compare the heuristics on UCI Adult."""
+    warm_up()
+    data = load_instance("adult")
+    for k in (5, 10):
+        problem = Problem(data, k=k)
+        bound = lower_bound(problem)
+        assert bound is not None
+        reference = None
+        for name, options in _RUNS:
+            busy = processor_seconds()
+            solution = solve(problem, name, options=options, bound=False).with_bound(bound)
+            busy = processor_seconds() - busy
+            reference = reference or solution
+            variant = "; ".join(f"{key}={value}" for key, value in options.items())
+            yield {
+                **row_of(solution),
+                "processor_seconds": round(busy, 2),
+                "rung": bound.method,
+                "variant": name if name == "auto" else variant,
+                "ratio": round(solution.seconds / reference.seconds, 3),
+                "loss_ratio": round(solution.ncp / reference.ncp, 4),
+                "reference": "greedy-search, order=variance, in the same run",
+            }
+
+
+def markdown(measured: pd.DataFrame) -> str:
+    """Return the table of README: k = 5, the least loss last."""
+    rows = measured[measured["k"] == 5].fillna({"variant": ""})
+    rows = rows.sort_values("gcp", ascending=False, kind="stable")
+    lines = [
+        "| method | loss (gcp) | no equivalence-class release can be below | gap | seconds |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows.itertuples():
+        name = _SHOWN.get((row.method, row.variant))
+        if name is not None:
+            cells = row.n * row.m
+            loss, below = row.ncp / cells, bound_text(row.bound / cells)
+            busy = row.processor_seconds
+            seconds = f"{busy:.0f}" if busy >= 10 else f"{busy:.2f}"
+            lines.append(f"| {name} | {loss:.5f} | {below} | {100 * row.gap:.1f} % | {seconds} |")
+    return "\n".join(lines)

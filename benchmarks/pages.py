@@ -1,0 +1,96 @@
+"""Pages that show measurements: ``python -m benchmarks.pages`` writes them from the result files.
+
+A benchmark writes its pages when it has been measured; nothing is measured for them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from anonymip.files import replacing
+from benchmarks import adult, engine_table, formulations, leaderboard
+
+REPOSITORY = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Page:
+    """What shows the measurements of a benchmark.
+
+    Parameters
+    ----------
+    benchmark
+        Its name.
+    file
+        Path from the repository's top.
+    text
+        Returns what the page shows of the measurements, in Markdown.
+    block
+        Name of the markers around it; None if it is the whole page.
+    """
+
+    benchmark: str
+    file: str
+    text: Callable[[pd.DataFrame], str]
+    block: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return REPOSITORY / self.file
+
+    def written(self, measured: pd.DataFrame) -> str:
+        """Return the page with these measurements.
+
+        Raises
+        ------
+        ValueError
+            If the markers are not there.
+        """
+        text = self.text(measured)
+        if self.block is None:
+            return text
+        begin, end = f"<!-- {self.block}: begin -->", f"<!-- {self.block}: end -->"
+        before, found, rest = self.path.read_text(encoding="utf-8").partition(begin)
+        _, closed, after = rest.partition(end)
+        if not (found and closed):
+            raise ValueError(f"{self.file} has no markers {begin} and {end}")
+        return f"{before}{begin}\n{text.strip()}\n{end}{after}"
+
+
+PAGES = (
+    Page("formulations", "docs/formulations.md", formulations.markdown, "formulations"),
+    Page("adult", "README.md", adult.markdown, "adult"),
+    Page("leaderboard", "README.md", leaderboard.markdown, "leaderboard"),
+    Page("leaderboard", "docs/results/leaderboard.md", leaderboard.page),
+    Page("exact-engine", "docs/results/exact_engine.md", engine_table.page),
+)
+
+
+def result_file(benchmark: str) -> Path:
+    """Return where the measurements of a benchmark lie."""
+    return RESULTS / f"{benchmark}.csv"
+
+
+def stored(benchmark: str) -> pd.DataFrame:
+    """Return the measurements of a benchmark as its file has them."""
+    return pd.read_csv(result_file(benchmark))
+
+
+def write_pages(benchmark: str) -> None:
+    """Write the pages of a benchmark from its result file, if it has any."""
+    for page in PAGES:
+        if page.benchmark == benchmark:
+            text = page.written(stored(benchmark))
+            with replacing(page.path) as (temporary,):
+                temporary.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in dict.fromkeys(page.benchmark for page in PAGES):
+        write_pages(name)
