@@ -8,8 +8,7 @@ import io
 import numpy as np
 from matplotlib.figure import Figure
 
-from anonymip.objectives import GCP, cells_of
-from anonymip.objectives.language.record import Record
+from anonymip.experiments.measures import attribute_losses
 from anonymip.publishing import Release, homogeneous_classes, what_is_gone
 from anonymip.recodings import PatternGuided
 from anonymip.solution import Solution
@@ -79,12 +78,8 @@ def _rules(solution: Solution) -> list[str]:
 
 def _attribute_table(solution: Solution) -> str:
     """Return the mean normalised penalty of each attribute."""
-    problem = solution.problem
-    domains = GCP().compile(problem).domains
-    record = Record(domains, cells_of(solution.description))
     rows = []
-    for name in domains.names:
-        penalty = float(np.mean(record.spread[name]))
+    for name, penalty in attribute_losses(solution).items():
         rows.append(
             f"<tr><td>{html.escape(name)}</td><td class='number'>{100 * penalty:.2f} %</td></tr>"
         )

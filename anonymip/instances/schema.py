@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.microdata import Microdata
 from anonymip.instances.readers import read_table
 from anonymip.instances.table_format import TableFormat
+from anonymip.instances.toml_files import check_keys, read_toml
 
 _ATTRIBUTE_KEYS = {
     "kind": "a text",
@@ -54,15 +54,6 @@ _MASK_KEYS = {
     "costs": "a table",
 }
 _DOCUMENT_KEYS = {"attributes": "a table", "table": "a table", "mask": "a table"}
-#: A single text is a list of one, where a list of texts is due.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "a text": (str,),
-    "a list": (list, str),
-    "a number": (int, float),
-    "true or false": (bool,),
-    "a table": (dict,),
-    "a text or a table": (str, dict),
-}
 
 
 @dataclass(frozen=True)
@@ -210,33 +201,22 @@ def read_schema(path: str | Path) -> Schema:
         If the file is missing, is not TOML, or has unknown keys or values of a wrong type.
     """
     file = Path(path)
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"cannot read the schema {file}: {error.strerror}", remedy="Check the path"
-        ) from None
-    except RecursionError:
-        raise InputError(
-            f"the schema {file} is nested too deep", remedy="Nest fewer lists and tables"
-        ) from None
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise InputError(f"the schema {file} is not TOML: {error}", remedy="Correct it") from None
-    _check_keys(file, "", document, _DOCUMENT_KEYS)
+    document = read_toml(file, "schema")
+    check_keys(file, "", document, _DOCUMENT_KEYS)
     attributes: dict[str, dict[str, Any]] = {}
     for name, given in document.get("attributes", {}).items():
         if not isinstance(given, dict):
             raise InputError(
                 f"{file}: attributes.{name} is not a table", remedy=f"Write [attributes.{name}]"
             )
-        _check_keys(file, f"attributes.{name}.", given, _ATTRIBUTE_KEYS)
+        check_keys(file, f"attributes.{name}.", given, _ATTRIBUTE_KEYS)
         attributes[name] = dict(given)
         if "hierarchy" in given:
             attributes[name]["hierarchy"] = _hierarchy(file, name, given["hierarchy"])
     table = document.get("table", {})
-    _check_keys(file, "table.", table, _TABLE_KEYS)
+    check_keys(file, "table.", table, _TABLE_KEYS)
     mask = document.get("mask", {})
-    _check_keys(file, "mask.", mask, _MASK_KEYS)
+    check_keys(file, "mask.", mask, _MASK_KEYS)
     lists = {
         key: _texts(file, key, table.get(key, ()))
         for key in ("columns", "sensitive", "keep", "drop")
@@ -265,23 +245,6 @@ def _hierarchy(file: Path, name: str, given: object) -> Hierarchy:
         raise InputError(
             f"{file}: attributes.{name}: {error.message}", remedy=error.remedy, value=error.value
         ) from None
-
-
-def _check_keys(
-    file: Path, where: str, given: Mapping[str, Any], expected: Mapping[str, str]
-) -> None:
-    """Refuse keys that are unknown and values of a wrong type."""
-    for key, value in given.items():
-        if key not in expected:
-            raise InputError(
-                f"{file}: unknown key {where}{key}",
-                remedy=f"Known are {', '.join(sorted(expected))}",
-            )
-        wanted = expected[key]
-        # TOML's true is no number, although Python's is.
-        is_bool = isinstance(value, bool)
-        if not isinstance(value, _TYPES[wanted]) or is_bool != (wanted == "true or false"):
-            raise InputError(f"{file}: {where}{key} is not {wanted}", remedy=f"Give {wanted}")
 
 
 def _texts(file: Path, key: str, given: object) -> tuple[str, ...]:

@@ -100,6 +100,11 @@ def is_built_in(spec: MethodSpec) -> bool:
     return BUILT_IN.get(spec.name) is spec
 
 
+def is_installed(spec: MethodSpec) -> bool:
+    """Return whether a method is known to every process: built in, or of an installed package."""
+    return is_built_in(spec) or _OUTSIDE.find(spec.name) is not None
+
+
 def refuse_unfit(spec: MethodSpec, problem: Problem) -> None:
     """Refuse problems that a method cannot solve, with the methods that can.
 

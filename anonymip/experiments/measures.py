@@ -1,0 +1,156 @@
+"""Measures of the literature for a release, whatever its objective was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Cover
+from anonymip.errors import InputError
+from anonymip.experiments.usefulness import usefulness_of
+from anonymip.objectives import GCP, cells_of
+from anonymip.objectives.language.record import Record
+from anonymip.solution import Solution
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What the literature measures of a release; None where it is not defined.
+
+    Parameters
+    ----------
+    ncp, gcp
+        Sum of the normalised penalties of all cells, and their mean.
+    classes, smallest, average, largest
+        Number of the classes and their records, those of suppressed records left out; of a cover
+        no number, and the records of its sets.
+    suppressed, suppressed_cells
+        Records that show nothing but stars, and stars.
+    discernibility
+        See :func:`discernibility`.
+    classification
+        See :func:`classification_metric`, for the one sensitive column; None if there is none or
+        there are several.
+    usefulness
+        See :func:`usefulness_of`.
+    attribute_losses
+        Mean penalty of a cell by attribute, 0 to 1; their mean is `gcp`.
+    """
+
+    ncp: float
+    gcp: float
+    classes: int | None
+    smallest: int | None
+    average: float | None
+    largest: int | None
+    suppressed: int
+    suppressed_cells: int
+    discernibility: float | None
+    classification: float | None
+    usefulness: float | None
+    attribute_losses: dict[str, float]
+
+
+def measures_of(solution: Solution) -> Measures:
+    """Return all measures of a solution."""
+    sizes, overlapping = solution.sizes, isinstance(solution.assignment, Cover)
+    has_label = len(solution.problem.microdata.sensitive) == 1
+    return Measures(
+        ncp=solution.ncp,
+        gcp=solution.gcp,
+        classes=None if solution.classes is None else solution.classes.count,
+        smallest=int(sizes.min()) if len(sizes) else None,
+        average=float(sizes.mean()) if len(sizes) else None,
+        largest=int(sizes.max()) if len(sizes) else None,
+        suppressed=solution.suppressed,
+        suppressed_cells=int(solution.description.suppressed.sum()),
+        discernibility=None if overlapping else discernibility(solution),
+        classification=None if overlapping or not has_label else classification_metric(solution),
+        usefulness=None if overlapping else usefulness_of(solution),
+        attribute_losses=attribute_losses(solution),
+    )
+
+
+def attribute_losses(solution: Solution) -> dict[str, float]:
+    """Return the mean penalty of a cell by attribute, as GCP counts it: 0 to 1."""
+    domains = GCP().compile(solution.problem).domains
+    record = Record(domains, cells_of(solution.description))
+    return {name: float(np.mean(record.spread[name])) for name in domains.names}
+
+
+def discernibility(solution: Solution) -> float:
+    """Return the discernibility metric [1]_: over all records, how many each looks like.
+
+    A class of s records adds s squared; a record that is suppressed looks like all n.
+
+    References
+    ----------
+    .. [1] R. Bayardo, R. Agrawal: Data Privacy Through Optimal k-Anonymization, ICDE 2005,
+       doi:10.1109/ICDE.2005.42.
+
+    Raises
+    ------
+    InputError
+        If the records are in sets that overlap.
+    """
+    labels = _labels(solution, "the discernibility metric")
+    kept = labels[labels != SUPPRESSED]
+    sizes = np.bincount(kept) if len(kept) else np.zeros(0, np.int64)
+    hidden = len(labels) - len(kept)
+    return float((sizes.astype(np.float64) ** 2).sum() + hidden * len(labels))
+
+
+def classification_metric(solution: Solution, column: str | None = None) -> float:
+    """Return the classification metric [1]_: the share of records that their class mislabels.
+
+    A record is penalised if it is suppressed, or if its label is not the commonest of its class.
+
+    Parameters
+    ----------
+    solution
+        With classes.
+    column
+        The sensitive column that holds the labels; None for the first.
+
+    References
+    ----------
+    .. [1] V. Iyengar: Transforming Data to Satisfy Privacy Constraints, KDD 2002,
+       doi:10.1145/775047.775089.
+
+    Raises
+    ------
+    InputError
+        If the records are in sets that overlap, or there is no such column.
+    """
+    labels = _labels(solution, "the classification metric")
+    microdata = solution.problem.microdata
+    names = microdata.sensitive
+    if not names or (column is not None and column not in names):
+        raise InputError(
+            f"the table has no sensitive column {column!r}"
+            if column is not None
+            else "the classification metric needs a sensitive column with the labels",
+            remedy=f"Sensitive are: {', '.join(names) or 'none'}",
+        )
+    place = 0 if column is None else names.index(column)
+    kept = labels != SUPPRESSED
+    told = microdata.sensitive_codes[kept, place].astype(np.int64)
+    groups = labels[kept]
+    if not len(groups):
+        return 1.0
+    values = int(told.max()) + 1
+    pairs, counts = np.unique(groups * values + told, return_counts=True)
+    commonest = np.zeros(int(groups.max()) + 1, np.int64)
+    np.maximum.at(commonest, pairs // values, counts)
+    return 1 - int(commonest.sum()) / len(labels)
+
+
+def _labels(solution: Solution, what: str) -> NDArray[np.int64]:
+    if solution.classes is None:
+        raise InputError(
+            f"{what} is of classes, and the sets of a cover overlap",
+            remedy="Give a solution by classes or patterns",
+        )
+    return solution.classes.labels.astype(np.int64)

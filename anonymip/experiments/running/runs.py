@@ -1,0 +1,148 @@
+"""The runs of an experiment: which there are, and what determines what each of them finds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from anonymip._version import __version__
+from anonymip.experiments.running.sources import TableSource, file_digest
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+
+#: Name of the run that looks for a bound alone.
+BOUND = "bound"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a method, or the search for a bound, on one problem.
+
+    Parameters
+    ----------
+    experiment
+        What it is a part of.
+    table
+        The table.
+    sample
+        Number of the sample, from 1; None for the table itself.
+    k, recoding
+        What is asked for.
+    choice
+        The method; None for the bound.
+    repetition
+        Which of the experiment's seeds it takes, from 1.
+    files
+        Digests of the files that the table and the objective are read from.
+    """
+
+    experiment: Experiment
+    table: TableSource
+    sample: int | None
+    k: int
+    recoding: str
+    choice: MethodChoice | None
+    repetition: int
+    files: tuple[str, ...]
+
+    @property
+    def seed(self) -> int:
+        """The seed that it runs with."""
+        return self.experiment.seed + self.repetition - 1
+
+    @property
+    def effort(self) -> str | None:
+        """The effort that it runs with; None for the default."""
+        own = None if self.choice is None else self.choice.effort
+        return self.experiment.effort if own is None else own
+
+    @property
+    def time_limit(self) -> float | None:
+        """The seconds that it has; None for no limit."""
+        own = None if self.choice is None else self.choice.time_limit
+        return self.experiment.time_limit if own is None else own
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        sample = "" if self.sample is None else f"#{self.sample}"
+        what = BOUND if self.choice is None else self.choice.title
+        return f"{self.table.title}{sample}, k = {self.k}, {what}"
+
+    @cached_property
+    def problem_key(self) -> str:
+        """The digest of what determines the problem."""
+        asked = self.experiment
+        table = replace(self.table, name=None, samples=None)
+        samples = self.table.samples
+        return _digest(
+            table=asked_only(table),
+            sample=None if samples is None else [samples.size, samples.seed, self.sample],
+            k=self.k,
+            recoding=self.recoding,
+            options=asked.recodings.get(self.recoding, {}),
+            objective=asked.objective,
+            diversity=str(asked.diversity),
+            limits=list(map(repr, asked.limits)),
+            files=self.files,
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of what determines what the run finds: equal keys, equal losses."""
+        settings = self.experiment
+        return _digest(
+            version=__version__,
+            problem=self.problem_key,
+            method=BOUND if self.choice is None else self.choice.method,
+            options={} if self.choice is None else self.choice.options,
+            effort=self.effort,
+            time_limit=self.time_limit,
+            solving=None
+            if self.choice is None
+            else [settings.gap, settings.solver, settings.threads, self.seed],
+        )
+
+
+def asked_only(table: TableSource) -> dict[str, Any]:
+    """Return the fields of a table that are given."""
+    return {name: value for name, value in vars(table).items() if value not in (None, ())}
+
+
+def _digest(**parts: Any) -> str:
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def plan(experiment: Experiment) -> list[Run]:
+    """Return the runs of an experiment: of each problem its bound, if asked for, then its methods.
+
+    Raises
+    ------
+    InputError
+        If a file is not there.
+    """
+    function = experiment.objective_file
+    objective = () if function is None else (file_digest(function),)
+    return [
+        run
+        for table in experiment.tables
+        for run in _runs_on(experiment, table, (*table.digests(experiment.folder), *objective))
+    ]
+
+
+def _runs_on(experiment: Experiment, table: TableSource, files: tuple[str, ...]) -> Iterator[Run]:
+    recodings = dict.fromkeys(one.solved_recoding for one in experiment.methods)
+    for sample in table.numbers:
+        for k in experiment.k:
+            for recoding in recodings:
+                if experiment.bound:
+                    yield Run(experiment, table, sample, k, recoding, None, 1, files)
+                for choice in experiment.methods:
+                    if choice.solved_recoding != recoding:
+                        continue
+                    for repetition in range(1, experiment.repetitions + 1):
+                        yield Run(experiment, table, sample, k, recoding, choice, repetition, files)

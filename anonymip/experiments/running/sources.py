@@ -1,0 +1,247 @@
+"""Where the tables of an experiment come from: whole, in part, or in samples."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError
+from anonymip.instances import INSTANCES, Microdata, Schema, load_instance, read_schema
+from anonymip.instances.library.catalogue import PREFIX, find_entry
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Random samples of a table.
+
+    Parameters
+    ----------
+    count
+        How many.
+    size
+        Records of each, all different.
+    seed
+        Of ``numpy.random.default_rng``, which draws one sample after the other: the first ones stay
+        what they are when `count` grows.
+
+    Raises
+    ------
+    InputError
+        If count or size is not positive, or the seed negative.
+    """
+
+    count: int
+    size: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("count", 1), ("size", 2), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise InputError(
+                    f"{name} of the samples is {getattr(self, name)}",
+                    remedy=f"Give a whole number of at least {least}",
+                )
+
+    def rows(self, n: int, number: int) -> NDArray[np.int64]:
+        """Return the (size,) records of a sample of `n`, in the order drawn.
+
+        Parameters
+        ----------
+        n
+            Records of the table.
+        number
+            Of the sample, from 1.
+
+        Raises
+        ------
+        InputError
+            If the table has too few records.
+        """
+        if self.size > n:
+            raise InputError(
+                f"a sample is to have {self.size} records, and the table has {n}",
+                remedy="Give a smaller size",
+            )
+        generator = np.random.default_rng(self.seed)
+        for _ in range(number):
+            drawn = generator.choice(n, self.size, replace=False)
+        return drawn
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A table of an experiment.
+
+    Parameters
+    ----------
+    instance
+        A named instance, ``census:n,m,seed``, ``library:NAME``, or a CSV or Parquet file.
+    schema
+        Schema of a file; None looks for a TOML file of the same name beside it.
+    quasi_identifiers, sensitive, keep, drop, missing
+        Roles of the columns of a file, as the options ``-q``, ``--sensitive``, ``--keep``,
+        ``--drop`` and ``--missing`` give them.
+    attributes
+        The quasi-identifiers that are published, in their order; their number for the first so
+        many; None for all. The others are dropped.
+    rows
+        Only the first so many records; None for all.
+    samples
+        Random samples, each of them a table of its own; None for the table itself. Domains are
+        those of the whole table, so that a loss is what it is there.
+    name
+        In results; None for `instance`.
+
+    Raises
+    ------
+    InputError
+        If a number is too small.
+    """
+
+    instance: str
+    schema: str | None = None
+    quasi_identifiers: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    missing: str | None = None
+    attributes: tuple[str, ...] | int | None = None
+    rows: int | None = None
+    samples: Samples | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.attributes, int) and self.attributes < 1:
+            raise InputError(f"attributes is {self.attributes}", remedy="Give at least 1")
+        if self.rows is not None and self.rows < 2:
+            raise InputError(f"rows is {self.rows}", remedy="Give at least 2")
+
+    @property
+    def title(self) -> str:
+        """Its name in results."""
+        return self.instance if self.name is None else self.name
+
+    @property
+    def numbers(self) -> tuple[int | None, ...]:
+        """The numbers of its samples from 1; None alone for the table itself."""
+        return (None,) if self.samples is None else tuple(range(1, self.samples.count + 1))
+
+    @property
+    def _is_named(self) -> bool:
+        return self.instance in INSTANCES or self.instance.startswith(("census:", PREFIX))
+
+    def load(self, folder: Path) -> Microdata:
+        """Return the table without samples drawn; relative paths start from `folder`.
+
+        Raises
+        ------
+        InputError
+            If it is not there, or does not have the columns that are named.
+        """
+        roles = (self.quasi_identifiers, self.sensitive, self.keep, self.drop)
+        if self._is_named:
+            if any(roles) or self.missing is not None or self.schema is not None:
+                raise InputError(
+                    f"instance {self.instance} has its own schema",
+                    remedy="Leave out schema, quasi_identifiers, sensitive, keep, drop and missing",
+                )
+            whole = load_instance(self.instance)
+        else:
+            given = self._schema(folder)
+            if any(roles) or self.missing is not None:
+                given = (given or Schema()).with_roles(*roles, self.missing)
+            whole = load_instance(str(folder / self.instance), given)
+        part = _with_attributes(whole, self.attributes)
+        return part if self.rows is None else part.take(np.arange(part.n)[: self.rows])
+
+    def sample(self, whole: Microdata, number: int | None) -> Microdata:
+        """Return a sample of the table that :meth:`load` gives; the table itself for None."""
+        if self.samples is None or number is None:
+            return whole
+        return whole.take(self.samples.rows(whole.n, number))
+
+    def mask(self, folder: Path) -> Mapping[str, Any]:
+        """Return the section ``[mask]`` of its schema; empty without one."""
+        given = None if self._is_named else self._schema(folder)
+        return {} if given is None else given.mask
+
+    def _schema(self, folder: Path) -> Schema | None:
+        file = self._schema_file(folder)
+        return None if file is None else read_schema(file)
+
+    def _schema_file(self, folder: Path) -> Path | None:
+        if self.schema is not None:
+            return folder / self.schema
+        beside = (folder / self.instance).with_suffix(".toml")
+        return beside if beside.is_file() else None
+
+    def digests(self, folder: Path) -> list[str]:
+        """Return the SHA-256 of the files that it is read from, hierarchies included.
+
+        Raises
+        ------
+        InputError
+            If one is not there.
+        """
+        if self._is_named:
+            name = self.instance
+            if name.startswith(PREFIX):
+                name = find_entry(name).table
+            named = INSTANCES.get(name)
+            files: tuple[Path, ...] = () if named is None else named.paths()
+        else:
+            schema = self._schema_file(folder)
+            files = (folder / self.instance, *(() if schema is None else (schema,)))
+        trees = [] if self._is_named else _hierarchies(self._schema(folder))
+        return [*map(file_digest, files), *trees]
+
+
+def _hierarchies(schema: Schema | None) -> list[str]:
+    """Return the SHA-256 of the hierarchies of a schema, which may lie in files of their own."""
+    attributes = {} if schema is None else schema.attributes
+    trees = [given["hierarchy"] for given in attributes.values() if given.get("hierarchy")]
+    return [hashlib.sha256(repr(tree.paths).encode()).hexdigest() for tree in trees]
+
+
+def file_digest(file: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}", remedy="Check the path") from None
+
+
+def _with_attributes(data: Microdata, chosen: tuple[str, ...] | int | None) -> Microdata:
+    if chosen is None:
+        return data
+    if isinstance(chosen, int):
+        if chosen > data.m:
+            raise InputError(
+                f"{chosen} attributes are asked for, and the table has {data.m}",
+                remedy="Give a smaller number, or names",
+            )
+        names: tuple[str, ...] = data.names[:chosen]
+    else:
+        names = chosen
+    known = {attribute.name: attribute for attribute in data.attributes}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"the table has no attribute {name!r}", remedy=f"Its own: {', '.join(known)}"
+            )
+    others = tuple(name for name in known if name not in names)
+    return replace(
+        data, attributes=tuple(known[name] for name in names), drop=(*data.drop, *others)
+    )
