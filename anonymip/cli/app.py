@@ -65,6 +65,7 @@ app.command("warm-up")(preparing.warm_up)
 app.command("methods")(inventory.methods)
 app.command("solvers")(inventory.solvers)
 app.command("instances")(inventory.instances)
+app.command("fetch")(inventory.fetch)
 app.command("leaderboard")(inventory.leaderboard)
 app.command("versions")(inventory.versions)
 

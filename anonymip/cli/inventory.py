@@ -94,6 +94,22 @@ def instances() -> None:
     print_table(out, ("instance", "here", "description", "source"), rows)
 
 
+def fetch(
+    name: Annotated[str, typer.Argument(help="The data: adult.", show_default=False)],
+    *,
+    address: Annotated[
+        str | None, typer.Option("--address", help="A mirror; the file must be the same.")
+    ] = None,
+) -> None:
+    """Fetch public benchmark data into the user's cache, and say on what terms they are given."""
+    from anonymip.instances.library.fetching import fetch
+
+    found = fetch(name, address=address)
+    say(out, f"licence: {found.source.licence}")
+    for file in found.files:
+        say(out, f"here: {file}")
+
+
 @spread
 def leaderboard(
     *,

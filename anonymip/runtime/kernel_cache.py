@@ -31,6 +31,7 @@ from numba.core import caching, compiler, serialize
 
 from anonymip.runtime.kernel_parts import PartLibrary, part_entry
 from anonymip.runtime.packed_type import PackedType
+from anonymip.runtime.user_cache import user_cache
 
 #: Raised when entries of before must not be read any more.
 _FORMAT = "5"
@@ -52,11 +53,8 @@ def folder() -> Path | None:
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:
-        return None
-    return home / "anonymip" / "kernels"
+    cache = user_cache()
+    return None if cache is None else cache / "kernels"
 
 
 class KernelCache(caching._Cache):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from anonymip.errors import InputError
+from anonymip.instances.library.fetching import PUBLIC, fetched_folder
 from anonymip.instances.microdata import Microdata
 from anonymip.instances.readers import read_table
 from anonymip.instances.schema import Schema
@@ -35,18 +36,19 @@ def data_file(name: str) -> Path:
         If it is not here.
     """
     folder = data_directory()
+    for place in (folder, fetched_folder()):
+        if place is not None and (place / name).is_file():
+            return place / name
+    fetchable = [source.name for source in PUBLIC.values() if name in (source.file, source.made[0])]
+    remedy = "Set ANONYMIP_DATA to the folder that holds "
+    if fetchable:
+        remedy = f"Run 'anonymip fetch {fetchable[0]}', or set ANONYMIP_DATA to the folder with "
     if folder is None:
         raise InputError(
             f"the benchmark data are not here ({name} is needed)",
-            remedy="Set ANONYMIP_DATA to the folder that holds them; they are not distributed "
-            "with the package",
+            remedy=f"{remedy}them; they are not distributed with the package",
         )
-    if not (folder / name).is_file():
-        raise InputError(
-            f"the benchmark file {name} is not in {folder}",
-            remedy="Set ANONYMIP_DATA to the folder that holds it",
-        )
-    return folder / name
+    raise InputError(f"the benchmark file {name} is not in {folder}", remedy=f"{remedy}it")
 
 
 def read_domain_file(path: Path) -> dict[str, dict[str, object]]:

@@ -1,0 +1,170 @@
+"""Public benchmark data, fetched from where they are published."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from anonymip.errors import InputError
+from anonymip.files import writing
+from anonymip.runtime.user_cache import user_cache
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A file that anyone may fetch, and what the instances read instead of it.
+
+    Parameters
+    ----------
+    name
+        By which it is asked for.
+    address
+        Where it is published.
+    file
+        Where it is kept, relative to the data folder.
+    digest
+        SHA-256 of the file, which is checked.
+    licence
+        On what terms it may be used.
+    made
+        Another file that is made of it: its place, its SHA-256, and the function that makes it of
+        the text.
+    """
+
+    name: str
+    address: str
+    file: str
+    digest: str
+    licence: str
+    made: tuple[str, str, Callable[[str], str]]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What :func:`fetch` has put where.
+
+    Parameters
+    ----------
+    source
+        Of the data.
+    files
+        That are there now.
+    """
+
+    source: PublicFile
+    files: tuple[Path, ...]
+
+
+def _complete_adult(text: str) -> str:
+    """Return the complete records of Adult with the nine columns that k-anonymity is tried on."""
+    header = "sex;age;race;marital-status;education;native-country;workclass;occupation"
+    lines = [f"{header};salary-class"]
+    for record in text.split("\n"):
+        cells = record.split(", ")
+        if len(cells) > 1 and "?" not in cells:
+            lines.append(";".join(cells[column] for column in (9, 0, 8, 5, 3, 13, 1, 6, 14)))
+    return "".join(f"{line}\r\n" for line in lines)
+
+
+#: What can be fetched, by name.
+PUBLIC = MappingProxyType(
+    {
+        "adult": PublicFile(
+            "adult",
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data",
+            "adult/adult.data",
+            "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+            "CC BY 4.0; B. Becker, R. Kohavi: Adult, UCI Machine Learning Repository, 1996, "
+            "doi:10.24432/C5XW20",
+            (
+                "adult/adult_arx_30162.csv",
+                "c700df9304fbf3c4d4db5938bffc510561bd4a2dfad285a3feef9a20619391c5",
+                _complete_adult,
+            ),
+        ),
+    }
+)
+
+
+def fetched_folder() -> Path | None:
+    """Return where fetched data are kept; None where the user has no home."""
+    cache = user_cache()
+    return None if cache is None else cache / "data"
+
+
+def fetch(name: str, *, address: str | None = None) -> Fetched:
+    """Fetch public data into the user's cache; what is there already is not fetched again.
+
+    Parameters
+    ----------
+    name
+        One of :data:`PUBLIC`.
+    address
+        Of a mirror; None for the place of publication. The file must be the same, byte by byte.
+
+    Raises
+    ------
+    InputError
+        If there are no such data, they cannot be had, or they are not the file that is expected.
+    """
+    source = PUBLIC.get(name)
+    if source is None:
+        raise InputError(f"{name!r} cannot be fetched", remedy=f"What can be: {', '.join(PUBLIC)}")
+    folder = fetched_folder()
+    if folder is None:
+        raise InputError(
+            "there is no folder to keep the data in", remedy="Set HOME or XDG_CACHE_HOME"
+        )
+    original = folder / source.file
+    _retrieve(source, address or source.address, original)
+    place, digest, make = source.made
+    made = folder / place
+    if not made.is_file() or _digest(made) != digest:
+        text = make(original.read_text(encoding="utf-8"))
+        with writing() as outputs:
+            outputs.stage(made).write_bytes(text.encode())
+    return Fetched(source, (original, made))
+
+
+def _retrieve(source: PublicFile, address: str, place: Path) -> None:
+    """Download a file unless it is there already."""
+    # Commands that fetch nothing need not load what downloads.
+    import pooch  # type: ignore[import-untyped]
+    import requests
+
+    pooch.get_logger().disabled = True
+    try:
+        pooch.retrieve(
+            address,
+            f"sha256:{source.digest}",
+            fname=place.name,
+            path=place.parent,
+            downloader=pooch.HTTPDownloader(timeout=60),
+        )
+    except (requests.RequestException, OSError) as error:
+        raise InputError(
+            f"{address} cannot be had: {_reason(error)}",
+            remedy=f"Try again later, or download it by hand to {place}",
+        ) from error
+    except ValueError as error:
+        # pooch: the digest is another one; nothing has been kept.
+        raise InputError(
+            f"{address} is another file than the one that is expected, whose SHA-256 is "
+            f"{source.digest}",
+            remedy="Name another mirror, or download the published file by hand",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the innermost reason of a failed download, in a line."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answers {response.status_code} {response.reason}"
+    return type(error).__name__ if isinstance(error, OSError) and not error.args else str(error)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
