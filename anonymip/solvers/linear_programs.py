@@ -114,6 +114,22 @@ def solve_linear_program(
     return LinearAnswer(float(result.fun), np.asarray(result.x, np.float64), duals)
 
 
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Which columns and rows of a linear program are basic.
+
+    Parameters
+    ----------
+    columns
+        (columns,).
+    rows
+        (rows,): those whose slack is basic.
+    """
+
+    columns: NDArray[np.bool_]
+    rows: NDArray[np.bool_]
+
+
 class GrowingProgram:
     """A linear program that grows by columns and rows, and goes on from its last basis.
 
@@ -128,6 +144,7 @@ class GrowingProgram:
 
         self._model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._optimal = highspy.HighsModelStatus.kOptimal
+        self._basic = highspy.HighsBasisStatus.kBasic
         self._infinity = highspy.kHighsInf
         self._model.setOptionValue("output_flag", False)
         self._model.setOptionValue("threads", 1)
@@ -170,23 +187,24 @@ class GrowingProgram:
             np.minimum(upper, self._infinity),
         )
 
-    def limit_rows(
-        self,
-        rows: NDArray[np.int64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
-    ) -> None:
-        """Give rows, by number, new sides, infinite where there is none."""
-        for row, least, most in zip(rows.tolist(), lower.tolist(), upper.tolist(), strict=True):
-            self._model.changeRowBounds(row, max(least, -self._infinity), min(most, self._infinity))
-
-    def basis(self) -> object:
+    def basis(self) -> Basis:
         """Return the basis that the last solve ended with, for :meth:`start_from`."""
-        return self._model.getBasis()
+        basis = self._model.getBasis()
+        return Basis(
+            np.array([status == self._basic for status in basis.col_status], np.bool_),
+            np.array([status == self._basic for status in basis.row_status], np.bool_),
+        )
 
-    def start_from(self, basis: object) -> None:
-        """Go on from a basis of this program, which has not grown since."""
-        self._model.setBasis(basis)
+    def start_from(self, basis: Basis) -> None:
+        """Go on from a basis, with as many basic columns and rows as there are rows."""
+        import highspy
+
+        given: Any = highspy.HighsBasis()
+        statuses = (highspy.HighsBasisStatus.kNonbasic, self._basic)
+        given.col_status = [statuses[one] for one in basis.columns.tolist()]
+        given.row_status = [statuses[one] for one in basis.rows.tolist()]
+        given.valid = True
+        self._model.setBasis(given)
 
     def value_soon(self, iterations: int) -> float:
         """Return the objective after some iterations of the simplex method.

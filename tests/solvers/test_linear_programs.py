@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csc_array, csr_array
 
 from anonymip.runtime.budget import Budget
-from anonymip.solvers.linear_programs import GrowingProgram, solve_linear_program
+from anonymip.solvers.linear_programs import Basis, GrowingProgram, solve_linear_program
 
 COST = np.array([2.0, 3.0, 1.0])
 #: At least 4 of the first two together, exactly 5 of all, at most 3 of the first and the last.
@@ -78,16 +78,26 @@ def test_a_growing_program_agrees_with_one_made_at_once() -> None:
 
 
 def test_a_growing_program_takes_new_limits() -> None:
-    """A column that is closed and a row that is loosened count from the next solve on."""
+    """A column that is closed or opened counts from the next solve on."""
     program = GrowingProgram(LOWER, UPPER)
     program.add_columns(COST, csc_array(MATRIX))
-    program.limit_columns(np.array([0]), np.array([1.0]))
-    found = program.solve(Budget())
-    assert found is not None
-    assert found.value == pytest.approx(12.0)
-    program.limit_rows(np.array([0]), np.array([-np.inf]), np.array([np.inf]))
-    program.limit_columns(np.array([0]), np.array([np.inf]))
-    found = program.solve(Budget())
-    assert found is not None
-    assert found.value == pytest.approx(9.0)
-    assert found.duals[0] == 0.0
+    for most, value in ((1.0, 12.0), (np.inf, 11.0)):
+        program.limit_columns(np.array([0]), np.array([most]))
+        found = program.solve(Budget())
+        assert found is not None
+        assert found.value == pytest.approx(value)
+
+
+def test_a_basis_carries_over_to_a_program_with_fewer_columns() -> None:
+    """From the basis of the larger program the smaller one needs no iteration."""
+    program = GrowingProgram(LOWER, UPPER)
+    cost, matrix = np.append(COST, 9.0), csc_array(np.column_stack([MATRIX, np.ones(3)]))
+    program.add_columns(cost, matrix)
+    assert program.solve(Budget()) is not None
+    basis = program.basis()
+    assert basis.columns.sum() + basis.rows.sum() == 3
+    assert not basis.columns[3]
+    smaller = GrowingProgram(LOWER, UPPER)
+    smaller.add_columns(COST, csc_array(MATRIX))
+    smaller.start_from(Basis(basis.columns[:3], basis.rows))
+    assert smaller.value_soon(0) == pytest.approx(11.0)

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, hstack, vstack
 
 from anonymip.exact.column_generation.pool.pool import Pool
 from anonymip.runtime.budget import Budget
-from anonymip.solvers.linear_programs import GrowingProgram
+from anonymip.solvers.linear_programs import Basis, GrowingProgram
 from anonymip.tolerances import DUAL_ROUNDING
 
 #: Columns join the program from this reduced cost on, for costs of order 1, so many at a time.
@@ -52,8 +52,25 @@ class Relaxed:
     extra_duals: NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What a program begins with: a part of another one, around its basis.
+
+    Parameters
+    ----------
+    columns, rows
+        Numbers of columns of the pool and of further rows.
+    basis
+        Of the artificial column and these, and of the covering and these rows.
+    """
+
+    columns: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    basis: Basis
+
+
 class PoolRelaxation:
-    """The relaxation over a pool, with rows and columns that can be switched on and off.
+    """The relaxation over a pool, as a program of few of its columns and of its further rows.
 
     Parameters
     ----------
@@ -65,25 +82,55 @@ class PoolRelaxation:
 
     def __init__(self, pool: Pool, cutoff: float) -> None:
         self._pool = pool
-        sides = pool.coverage.astype(np.float64)
-        self._program = GrowingProgram(sides, sides)
-        self._program.add_columns(np.array([cutoff]), csc_array(sides[:, None]))
-        self._place = np.full(len(pool.costs), -1, np.int64)
-        self._inside = np.empty(0, np.int64)
-        self._open = np.empty(0, np.bool_)
+        self._cutoff = cutoff
         #: (c, e) coefficients of the further rows, and (e,) their sides.
         self.extra = csr_array((len(pool.costs), 0))
         self.sides = np.empty(0)
         self._is_least = np.empty(0, np.bool_)
-        self._is_on = np.empty(0, np.bool_)
+        self._begin()
         if pool.count_limit is not None:
             ones = csr_array(np.ones((len(pool.costs), 1)))
-            self.add_rows(ones, np.array([float(pool.count_limit)]), least=False)
+            self.hold_rows(self.add_rows(ones, np.array([float(pool.count_limit)]), least=False))
+
+    def _begin(self) -> None:
+        """Make a program of the covering alone."""
+        sides = self._pool.coverage.astype(np.float64)
+        self._program = GrowingProgram(sides, sides)
+        self._program.add_columns(np.array([self._cutoff]), csc_array(sides[:, None]))
+        self._place = np.full(len(self._pool.costs), -1, np.int64)
+        self._inside = np.empty(0, np.int64)
+        self._open = np.empty(0, np.bool_)
+        #: Numbers of the further rows in the program, in its order.
+        self.rows = np.empty(0, np.int64)
+
+    def restart(self, start: Start) -> None:
+        """Go on with a program of given columns and rows, from their basis."""
+        self._begin()
+        self.hold_rows(start.rows)
+        self.add_columns(start.columns)
+        self._program.start_from(start.basis)
+
+    def start(self, active: NDArray[np.int64], kept: NDArray[np.int64]) -> Start:
+        """Return the part of the program that a node needs, after a solve.
+
+        Columns that are not active and further rows that are not tight are left out, but for
+        basic columns and rows that are kept in any case.
+        """
+        basis, t = self._program.basis(), len(self._pool.coverage)
+        usable = np.zeros(len(self._pool.costs), np.bool_)
+        usable[active] = True
+        columns = usable[self._inside] | basis.columns[1:]
+        rows = ~basis.rows[t:] | np.isin(self.rows, kept)
+        part = Basis(
+            np.append(basis.columns[:1], basis.columns[1:][columns]),
+            np.append(basis.rows[:t], basis.rows[t:][rows]),
+        )
+        return Start(self._inside[columns], self.rows[rows], part)
 
     def add_rows(
         self, coefficients: csr_array, sides: NDArray[np.float64], *, least: bool
     ) -> NDArray[np.int64]:
-        """Add rows that hold from now on, and return their numbers.
+        """Add rows that :meth:`hold_rows` may bring into the program, and return their numbers.
 
         Parameters
         ----------
@@ -95,26 +142,17 @@ class PoolRelaxation:
             Whether they are lower sides.
         """
         first, count = len(self.sides), len(sides)
-        inside = csr_array(coefficients.T)[:, self._inside]
-        matrix = csr_array(hstack([csr_array(sides[:, None]), inside]))
-        free = np.full(count, np.inf)
-        self._program.add_rows(
-            matrix, sides if least else -free, free if least else np.asarray(sides, np.float64)
-        )
         self.extra = csr_array(hstack([self.extra, coefficients]))
         self.sides = np.concatenate([self.sides, sides])
         self._is_least = np.concatenate([self._is_least, np.full(count, least)])
-        self._is_on = np.concatenate([self._is_on, np.ones(count, np.bool_)])
         return np.arange(first, first + count)
 
-    def hold_rows(self, rows: NDArray[np.bool_]) -> None:
-        """Let exactly these of all further rows hold, (e,)."""
-        changed = np.flatnonzero(rows != self._is_on)
-        self._is_on = rows.copy()
-        on, least = rows[changed], self._is_least[changed]
-        lower = np.where(on & least, self.sides[changed], -np.inf)
-        upper = np.where(on & ~least, self.sides[changed], np.inf)
-        self._program.limit_rows(len(self._pool.coverage) + changed, lower, upper)
+    def hold_rows(self, rows: NDArray[np.int64]) -> None:
+        """Bring further rows, which are not in the program, into it."""
+        inside = csr_array(self.extra[self._inside][:, rows].T)
+        matrix = csr_array(hstack([csr_array(self.sides[rows][:, None]), inside]))
+        self._program.add_rows(matrix, *self.row_bounds(rows))
+        self.rows = np.concatenate([self.rows, rows])
 
     def row_bounds(
         self, rows: NDArray[np.int64]
@@ -145,7 +183,7 @@ class PoolRelaxation:
         self._inside = np.concatenate([self._inside, columns])
         self._open = np.concatenate([self._open, np.ones(len(columns), np.bool_)])
         pool = self._pool
-        matrix = vstack([pool.incidence[columns].T, self.extra[columns].T])
+        matrix = vstack([pool.incidence[columns].T, self.extra[columns][:, self.rows].T])
         self._program.add_columns(pool.costs[columns], csc_array(matrix))
 
     def values_soon(self, choices: list[NDArray[np.int64]], iterations: int) -> list[float]:
@@ -177,10 +215,12 @@ class PoolRelaxation:
                 return None
             t = len(pool.coverage)
             duals = found.duals[:t]
-            extra_duals = np.where(
-                self._is_least, np.maximum(found.duals[t:], 0.0), np.minimum(found.duals[t:], 0.0)
+            extra_duals = np.zeros(len(self.sides))
+            extra_duals[self.rows] = np.where(
+                self._is_least[self.rows],
+                np.maximum(found.duals[t:], 0.0),
+                np.minimum(found.duals[t:], 0.0),
             )
-            extra_duals[~self._is_on] = 0.0
             reduced = pool.costs[active] - members @ duals - extra @ extra_duals
             new = np.flatnonzero((reduced < _BELOW) & (self._place[active] < 0))
             if not len(new):

@@ -19,7 +19,7 @@ from anonymip.exact.column_generation.cuts import (
 from anonymip.exact.column_generation.pool.branching import Branch, branches
 from anonymip.exact.column_generation.pool.integer_program import solve_integer
 from anonymip.exact.column_generation.pool.pool import Pool
-from anonymip.exact.column_generation.pool.relaxation import PoolRelaxation, Relaxed
+from anonymip.exact.column_generation.pool.relaxation import PoolRelaxation, Relaxed, Start
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
@@ -33,10 +33,10 @@ _ROUNDS, _STALLED, _LEAST_SHARE = 30, 3, 0.01
 RESOLUTION = 1e-7
 
 #: Rounds of cuts at every other node, with so many triples and so many starts.
-_NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 2, 40, 80
+_NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 4, 40, 80
 
-#: Cuts that were not binding in so many relaxations are switched off until they are broken by this.
-_PATIENCE, _BROKEN = 20, 0.02
+#: Cuts that are not tight in a relaxation leave it until they are broken by this.
+_BROKEN = 0.02
 
 #: Duals above this make a row worth its place.
 _BINDING = 1e-9
@@ -91,6 +91,7 @@ class _Node:
     rows: frozenset[int]
     relaxed: Relaxed
     bound: float
+    start: Start
 
 
 class PoolSearch:
@@ -125,9 +126,8 @@ class PoolSearch:
         self._pool = pool
         self._relaxation = PoolRelaxation(pool, self._best)
         self._cuts: list[RankOneCut] = []
-        self._counted = list(range(len(self._relaxation.sides)))
-        # Of each further row, how many relaxations ago it was binding.
-        self._idle = np.zeros(len(self._counted), np.int64)
+        # Rows that hold at every node.
+        self._counted = frozenset(range(len(self._relaxation.sides)))
         self._cut_rows: list[int] = []
         self._add_cuts(cuts)
 
@@ -166,7 +166,7 @@ class PoolSearch:
         relaxed = self._relaxation.solve(np.arange(self._left), self._budget)
         if relaxed is None:
             return root.bound
-        node = self._open(np.arange(self._left), frozenset(), relaxed, root.bound)
+        node = self._open(np.arange(self._left), self._counted, relaxed, root.bound)
         left = None if node is None else self._decided(node)
         return None if left is None else self._branch(left)
 
@@ -180,7 +180,7 @@ class PoolSearch:
                 return bound
             self._duals = relaxed.row_duals
             before, bound = bound, max(bound, relaxed.bound)
-            node = self._open(active, frozenset(), relaxed, bound)
+            node = self._open(active, self._counted, relaxed, bound)
             if node is None:
                 return None
             active = node.active
@@ -217,9 +217,10 @@ class PoolSearch:
             return
         sides = right_sides(cuts, self._pool.coverage).astype(np.float64)
         held = coefficients(cuts, self._pool.incidence).astype(np.float64)
-        self._cut_rows += self._relaxation.add_rows(held, sides, least=False).tolist()
+        rows = self._relaxation.add_rows(held, sides, least=False)
+        self._relaxation.hold_rows(rows)
+        self._cut_rows += rows.tolist()
         self._cuts += cuts
-        self._idle = np.concatenate([self._idle, np.zeros(len(cuts), np.int64)])
 
     def _open(
         self, active: NDArray[np.int64], rows: frozenset[int], relaxed: Relaxed, bound: float
@@ -233,7 +234,9 @@ class PoolSearch:
         if bound >= self._floor:
             return None
         kept = relaxed.reduced <= self._floor - relaxed.bound
-        return _Node(active[kept], rows, relaxed, bound)
+        active = active[kept]
+        start = self._relaxation.start(active, np.array(sorted(rows), np.int64))
+        return _Node(active, rows, relaxed, bound, start)
 
     def _improve(self, chosen: NDArray[np.int64]) -> None:
         cost = self._pool.cost(chosen)
@@ -247,8 +250,7 @@ class PoolSearch:
         if not len(node.active):
             return None
         binding = np.flatnonzero(np.abs(node.relaxed.extra_duals) > _BINDING)
-        needed = {0} if self._pool.count_limit is not None else set()
-        rows = np.array(sorted(needed | set(binding.tolist()) | node.rows), np.int64)
+        rows = np.array(sorted(set(binding.tolist()) | node.rows), np.int64)
         answer = solve_integer(
             self._pool,
             node.active,
@@ -282,11 +284,14 @@ class PoolSearch:
             self._nodes += 1
             self._budget.report("pool", done=self._nodes)
             # The program stands at another node.
+            self._relaxation.restart(node.start)
             again = self._solved(node.active, node.rows, bound)
             for round_ in range(_NODE_ROUNDS):
                 if again is None or isinstance(again, float):
                     break
                 again = self._cut(again, round_)
+            if isinstance(again, _Node):
+                again = self._decided(again)
             if isinstance(again, float):
                 return bound
             children: list[_Node] = []
@@ -311,11 +316,12 @@ class PoolSearch:
 
     def _cut(self, node: _Node, round_: int) -> _Node | float | None:
         """Return a node after one round of cuts, those that were switched off before new ones."""
-        taken = self._relaxation.extra[node.relaxed.columns]
-        broken = taken.T @ node.relaxed.weights - self._relaxation.sides > _BROKEN
-        back = np.flatnonzero(broken & (self._idle > _PATIENCE) & self._is_cut)
+        taken = self._relaxation.extra[node.relaxed.columns][:, self._cut_rows]
+        excess = taken.T @ node.relaxed.weights - self._relaxation.sides[self._cut_rows]
+        back = np.array(self._cut_rows, np.int64)[excess > _BROKEN]
+        back = np.setdiff1d(back, self._relaxation.rows)
         if len(back):
-            self._idle[back] = 0
+            self._relaxation.hold_rows(back)
             return self._solved(node.active, node.rows, node.bound)
         new = separate(
             self._pool.incidence[node.relaxed.columns],
@@ -334,10 +340,11 @@ class PoolSearch:
     def _child(self, node: _Node, side: Branch) -> _Node | float | None:
         """Return one side of a branching; None if it is closed, its bound if time ended."""
         rows = node.rows
+        self._relaxation.restart(node.start)
         if side.row is not None:
             column = csr_array(side.row.astype(np.float64)[:, None])
             row = self._relaxation.add_rows(column, np.array([side.side]), least=side.least)
-            self._idle = np.append(self._idle, 0)
+            self._relaxation.hold_rows(row)
             rows = rows | {int(row[0])}
         return self._solved(node.active[side.kept], rows, node.bound)
 
@@ -345,22 +352,10 @@ class PoolSearch:
         self, active: NDArray[np.int64], rows: frozenset[int], bound: float
     ) -> _Node | float | None:
         """Return a node after its relaxation; None if it is closed, its bound if time ended."""
-        held = self._is_cut & (self._idle <= _PATIENCE)
-        held[self._counted] = True
-        held[list(rows)] = True
-        self._relaxation.hold_rows(held)
         relaxed = self._relaxation.solve(active, self._budget)
         if relaxed is None:
             return bound
-        self._idle = np.where(np.abs(relaxed.extra_duals) > _BINDING, 0, self._idle + 1)
         return self._open(active, rows, relaxed, bound)
-
-    @property
-    def _is_cut(self) -> NDArray[np.bool_]:
-        """(e,) which of the further rows are cuts."""
-        cut = np.zeros(len(self._relaxation.sides), np.bool_)
-        cut[self._cut_rows] = True
-        return cut
 
 
 def _first_columns(pool: Pool, start: NDArray[np.int64] | None) -> NDArray[np.int64]:
