@@ -20,16 +20,21 @@ from anonymip.solution import Bound
 
 #: Losses computed, times columns: about 2e8 a second.
 _CELLS = {"quick": 5e8, "normal": 4e9, "thorough": 1e11}
-#: Shares of what is left that k-sets take at most, and all sweeps but the last.
+#: Shares of what is left that k-sets take at most, and all thorough sweeps but the last.
 _SHARE_OF_K_SETS, _SHARE_OF_SWEEPS = 0.4, 0.8
-#: How far duals are raised, in k-set terms, if so many losses may be computed for each row type.
-_FACTORS = ((8_000, 2.5), (3_000, 2.0), (1_000, 1.5), (0, 1.25))
-#: How far a thorough ascent raises them.
-_FARTHEST = 3.0
-#: Shares of the way at which a dual stands in between, and losses that one search may compute;
-#: thorough ones go by shorter steps and search longer.
-_STEPS, _EACH = (0.5, 1.0), 200_000
-_SHORT_STEPS, _MANY = (0.25, 0.5, 0.75, 1.0), 1_000_000
+#: How far duals are raised first, in k-set terms: in continuous tables of 30,000 records even this
+#: takes most of what may be computed.
+_NEAREST = 1.25
+#: How far then, if so many times what that took is left: farther sweeps took 2 to 3, 5 to 7 and 25
+#: times as much, and one that was cut short was never better than none.
+_NEXT = ((50.0, 2.5), (16.0, 2.0), (4.0, 1.5))
+#: How far a thorough ascent raises them besides.
+_THOROUGH = (1.5, 2.0, 2.5, 3.0)
+#: Losses that one search may compute. Duals are raised in one step; far ones, which are thorough,
+#: stand in between at shares of the way, and the farthest are searched longer.
+_ONE_STEP, _EACH = (1.0,), 200_000
+_FAR, _STEPS = 2.5, (0.5, 1.0)
+_FARTHEST, _SHORT_STEPS, _MANY = 3.0, (0.25, 0.5, 0.75, 1.0), 1_000_000
 
 
 def ladder_bound(
@@ -37,9 +42,10 @@ def ladder_bound(
 ) -> Bound | None:
     """Return a lower bound on the loss of any release, as good as the effort allows.
 
-    The rungs are nearest neighbours, k-sets, and an ascent from there, first a short way and then a
-    long one; see :mod:`anonymip.bounds.record_duals` for what holds. The name of the bound says on
-    which rung it stands, and whether the work ended before all records were looked at.
+    The rungs are nearest neighbours, k-sets, and an ascent from there, first a short way and then,
+    where enough work is left for it, a long one; see :mod:`anonymip.bounds.record_duals` for what
+    holds. The name of the bound says on which rung it stands, and whether the work ended before all
+    records were looked at.
 
     Parameters
     ----------
@@ -88,15 +94,17 @@ def _higher_rungs(
     duals = RecordDuals(problem, terms, _CELLS[effort], budget)
     complete = duals.raise_to_k_sets(_SHARE_OF_K_SETS if effort != "quick" else 1.0)
     yield bound_of_terms(problem, duals.terms(), "k-sets", _remarks(complete), watch)
-    if effort == "quick" or not _duals_hold(problem):
+    if effort == "quick" or not _duals_hold(problem) or duals.left <= 0:
         return
-    factors = _factors(duals, effort)
-    for sweep, factor in enumerate(factors, 1):
+    before, thorough = duals.left, effort == "thorough"
+    complete = duals.ascend(_NEAREST, _ONE_STEP, _EACH, _SHARE_OF_SWEEPS if thorough else 1.0)
+    yield bound_of_terms(problem, duals.terms(), "dual ascent", _remarks(complete), watch)
+    farther = _THOROUGH if thorough else _next_factor(duals.left, before - duals.left)
+    for factor in farther:
         if duals.left <= 0 or budget.stop_reason() is not None:
             return
-        share = _SHARE_OF_SWEEPS if sweep < len(factors) else 1.0
-        steps, each = (_SHORT_STEPS, _MANY) if factor == _FARTHEST else (_STEPS, _EACH)
-        complete = duals.ascend(factor, steps, each, share)
+        share = _SHARE_OF_SWEEPS if factor < farther[-1] else 1.0
+        complete = duals.ascend(factor, *_search(factor), share)
         yield bound_of_terms(problem, duals.terms(), "dual ascent", _remarks(complete), watch)
 
 
@@ -114,10 +122,13 @@ def _duals_hold(problem: Problem) -> bool:
     return published_form(recoding) == "classes"
 
 
-def _factors(duals: RecordDuals, effort: str) -> tuple[float, ...]:
-    """Return how far the duals are raised, sweep by sweep: what is safe comes first."""
-    if effort == "thorough":
-        return (_FACTORS[-1][1], _FACTORS[0][1], _FARTHEST)
-    each = duals.left / len(duals.counts)
-    most = next(factor for least, factor in _FACTORS if each >= least)
-    return tuple(sorted({_FACTORS[-1][1], most}))
+def _next_factor(left: float, taken: float) -> tuple[float, ...]:
+    """Return how far duals are raised after a first sweep; nothing if that would be cut short."""
+    return next(((factor,) for times, factor in _NEXT if left >= times * taken), ())
+
+
+def _search(factor: float) -> tuple[tuple[float, ...], int]:
+    """Return the steps by which duals are raised, and the losses that one search may compute."""
+    if factor == _FARTHEST:
+        return _SHORT_STEPS, _MANY
+    return (_STEPS if factor == _FAR else _ONE_STEP), _EACH

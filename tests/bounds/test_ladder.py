@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
     KK,
+    Attribute,
     Bottleneck,
     Bound,
     Freeform,
     KOne,
+    Microdata,
     Problem,
     census,
     lower_bound,
@@ -135,6 +139,26 @@ def test_same_effort_same_bound_whatever_the_steps() -> None:
     problem = Problem(census(150, 5, seed=7), 4)
     limited = bound_of(problem, "normal", Budget.of(600))
     assert limited.value == bound_of(problem, "normal").value
+
+
+@pytest.mark.parametrize("cells", [3e6, 5e6, 1e7])
+def test_no_work_goes_into_a_sweep_that_is_cut_short(
+    monkeypatch: pytest.MonkeyPatch, cells: float
+) -> None:
+    """Duals are raised farther only where what is left suffices for all of them."""
+    swept, ascend = [], RecordDuals.ascend
+
+    def watched(duals: RecordDuals, *settings: Any) -> bool:
+        swept.append(ascend(duals, *settings))
+        return swept[-1]
+
+    monkeypatch.setattr(RecordDuals, "ascend", watched)
+    monkeypatch.setitem(ladder._CELLS, "normal", cells)
+    numbers = np.random.default_rng(1).normal(size=(200, 6)).round(3)
+    frame = pd.DataFrame(numbers, columns=list("abcdef"))
+    bound_of(Problem(Microdata(frame, tuple(Attribute(name) for name in "abcdef")), 4))
+    assert swept
+    assert all(swept[1:])
 
 
 @pytest.mark.parametrize("cells", [1e3, 2e4, 2e5, 2e6])

@@ -97,4 +97,4 @@ def test_steps_fall_where_each_takes_longer() -> None:
     assert few < more < 2 * few
     assert beyond < most < more
     assert beyond == work_limits.most_steps("normal", 0) > 0
-    assert 4 * work_limits.most_steps("quick", 1000) < work_limits.most_steps("normal", 1000)
+    assert 3 * work_limits.most_steps("quick", 1000) < work_limits.most_steps("normal", 1000)
