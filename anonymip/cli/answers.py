@@ -1,4 +1,4 @@
-"""Commands that answer questions about a table: solve, compare, bound."""
+"""Commands that answer questions about a table: solve, bound."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import typer
 from anonymip.cli import arguments as given
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
-    err,
     human,
-    print_table,
     say,
     showing_progress,
     write_json,
 )
 from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
-from anonymip.files import writing
 
 if TYPE_CHECKING:
     from anonymip.problem import Problem
@@ -72,72 +69,6 @@ def solve(
     say(human(json), solution.summary())
     if remark is not None:
         say(human(json), remark)
-
-
-@spread
-def compare(
-    instance: given.Instance,
-    k: Annotated[str, typer.Option("-k", help="Values of k: 5, 2-6 or 2,5,10.")],
-    *,
-    methods: Annotated[
-        str, typer.Option("--methods", help="Names with commas; default: all heuristics.")
-    ] = "",
-    exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
-    settings: given.SolverOptions,
-    option: given.MethodOptions = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
-    ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write the table as CSV.")] = None,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
-    ] = None,
-    table: TableOptions,
-    json: given.JsonTarget = None,
-    show_values: given.ShowValues = False,
-) -> None:
-    """Compare methods with each other and with the optimum, or the best bound on it."""
-    from anonymip.experiments.comparison import COLUMNS
-    from anonymip.experiments.comparison import compare as compare_methods
-    from anonymip.experiments.records import solution_record
-
-    ks = given.parse_ks(k)
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, json)
-    if plot is not None:
-        from anonymip.experiments.thermometer import refuse_format
-
-        refuse_format(plot)
-    problem = given.make_problem(instance, ks[0], table, allowed, asked, *names)
-    with showing_progress() as progress:
-        comparison = compare_methods(
-            problem,
-            ks,
-            names,
-            instance=instance,
-            exact=exact,
-            options=given.parse_options(option),
-            **asdict(settings),
-            progress=progress,
-        )
-    records = [solution_record(row.solution, instance) for row in comparison.rows]
-    with writing() as outputs:
-        if plot is not None:
-            from anonymip.experiments.thermometer import save_figure, thermometer
-
-            save_figure(thermometer(comparison), plot, outputs)
-        if csv is not None:
-            outputs.write_text(comparison.to_frame().to_csv(index=False), csv)
-        if markdown is not None:
-            outputs.write_text(comparison.to_markdown(), markdown)
-        write_json(records, json, outputs)
-    print_table(human(json), COLUMNS, comparison.texts())
-    for size, name, reason in comparison.failures:
-        say(err, f"k = {size}, {name}: no solution: {reason}")
-    if not comparison.complete:
-        say(err, "interrupted: the methods and values of k that are missing were not run")
 
 
 @spread

@@ -91,6 +91,37 @@ class StarRules:
                 rules[key] = True
         return rules
 
+    def only_of(self, recoding: str) -> StarRules:
+        """Return those of the rules that a recoding has, beside others that have the rest."""
+        if recoding in ("pattern", "pattern-levels"):
+            return replace(self, most_suppressed=None)
+        kept = self.most_suppressed if recoding == "full-domain" else None
+        return StarRules(costs=self.costs, most_suppressed=kept)
+
+    def options(self, recoding: str, suppression: bool) -> dict[str, Any]:
+        """Return the rules as the options of a recoding in an experiment.
+
+        Raises
+        ------
+        InputError
+            If they price stars, which experiments do for patterns alone.
+        """
+        options: dict[str, Any] = {"suppression": True} if suppression else {}
+        if recoding in ("pattern", "pattern-levels"):
+            options |= self.given()
+            if self.costs:
+                options["costs"] = dict(map(_cost, self.costs))
+            return options
+        if self.costs:
+            raise InputError(
+                "--suppression-cost is for patterns where samples or recodings are compared, and "
+                f"{recoding} is compared too",
+                remedy="Compare methods for patterns only, or one recoding without samples",
+            )
+        if self.most_suppressed is not None:
+            options = {"most_suppressed": _number_or_share(self.most_suppressed)}
+        return options
+
     def recoding_name(self, named: str | None, methods: tuple[str, ...]) -> str | None:
         """Return the name of the recoding that rules or costs bring, or what is named.
 

@@ -16,6 +16,9 @@ from anonymip.errors import (
     SolverUnavailable,
     UnsupportedObjective,
 )
+from anonymip.experiments.records import solution_record
+from anonymip.experiments.running.performing import NOTHING, tidy_row
+from anonymip.experiments.running.results import records_of
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.methods.best_bound import best_bound_in_time
 from anonymip.problem import Problem
@@ -70,7 +73,7 @@ class Comparison:
     complete
         Whether all methods were run; not if the user stopped the comparison.
     failures
-        k, method and reason of each run that found no solution, or that an exact method refused.
+        k, method and reason of each run that found no solution, or that its method refused.
     """
 
     instance: str
@@ -81,16 +84,30 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a table: loss, gap and what it is to, seconds, class sizes.
 
-        Runs without a solution have their reason for a status, and nothing else.
+        Behind these columns stand those of an experiment's table. Runs without a solution have
+        their reason for a status, and nothing else but what was asked.
         """
-        return pd.DataFrame(
-            [
-                _cells(row)
-                if isinstance(row, ComparisonRow)
-                else {"k": row[0], "method": row[1], "status": row[2]}
-                for row in self._all_runs()
-            ]
-        )
+        rows = []
+        for run in self._all_runs():
+            if isinstance(run, ComparisonRow):
+                cells = _cells(run)
+                rows.append({**cells, **tidy_row(run.solution, self.instance), **cells})
+            else:
+                rows.append({"k": run[0], "method": run[1], "status": run[2]})
+        return pd.DataFrame(rows)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the rows as records for JSON; runs without a solution have their reason."""
+        records: list[dict[str, Any]] = []
+        for run in self._all_runs():
+            if isinstance(run, ComparisonRow):
+                (tidy,) = records_of(pd.DataFrame([tidy_row(run.solution, self.instance)]))
+                records.append({**tidy, **solution_record(run.solution, self.instance)})
+            else:
+                k, method, reason = run
+                nothing = {"instance": self.instance, "k": k, "method": method}
+                records.append({**nothing, "status": NOTHING, "reason": reason})
+        return records
 
     def to_markdown(self) -> str:
         """Return the rows as a table in Markdown."""
@@ -146,8 +163,7 @@ def compare(
     instance
         Name of the table in the result.
     exact
-        Whether to run the exact method of the recoding as well. If it refuses the objective, its
-        rows say why.
+        Whether to run the exact method of the recoding as well.
     options
         Options by method name.
     progress, **settings
@@ -156,9 +172,10 @@ def compare(
     Raises
     ------
     InputError
-        If a method is unknown or does not fit, or options name a method that is not run.
+        If a method is unknown or of another recoding, if all refuse the problem, or options name a
+        method that is not run.
     UnsupportedObjective
-        If a method that is named does not accept the objective, or none is named and none does.
+        If no method accepts the objective.
     NoSolution
         If no method found a solution for any k.
 
@@ -170,7 +187,7 @@ def compare(
     >>> [row.against for row in table.rows]
     ['optimum', 'optimum']
     """
-    names = _names(problem, ks, methods, exact)
+    names = compared_methods(problem, ks, methods, exact)
     given = dict(options or {})
     for name in given:
         if name not in names:
@@ -179,17 +196,17 @@ def compare(
                 remedy=f"Compared are {', '.join(names)}",
             )
     problems = [problem.replace(k=k) for k in ks]
-    # Nobody named it, so that what it refuses ends its rows only.
-    last = find_method(names[-1])
-    beside = last.name if last.role == "exact" and last.name not in methods else None
-    refusals: list[InputError] = []
     for name in names:
-        for asked in problems or [problem]:
-            if name != beside:
-                refuse_unfit(find_method(name), asked)
+        spec = find_method(name)
+        spec.parse_options(given.get(name, {}))
+        if not spec.solves(problem.recoding.name):
+            refuse_unfit(spec, problem)
+    # What one method refuses ends its own rows, unless all refuse.
+    refusals: list[InputError] = []
     rows: list[ComparisonRow] = []
     failures: list[tuple[int, str, str]] = []
     effort, limit = settings.get("effort"), settings.pop("time_limit", None)
+    Budget.of(limit)  # a wrong limit is no refusal of one method
     whole = Budget.of(None, progress)
     runs = _budgets(whole, limit, len(problems) * (len(names) + 1))
     needed = [*names, "bound"]
@@ -214,8 +231,6 @@ def compare(
                 except SolverUnavailable:
                     raise
                 except InputError as refusal:
-                    if name != beside:
-                        raise
                     refusals.append(refusal)
                     failures.append((asked.k, name, refusal.message))
             if found:
@@ -249,7 +264,16 @@ def _report(listener: Callable[[Progress], None], beyond: float, message: Progre
     listener(message if left is None else replace(message, remaining=left + beyond))
 
 
-def _names(problem: Problem, ks: Sequence[int], methods: Sequence[str], exact: bool) -> list[str]:
+def compared_methods(
+    problem: Problem, ks: Sequence[int], methods: Sequence[str], exact: bool
+) -> list[str]:
+    """Return the names of the methods that a comparison runs, as :func:`compare` takes them.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If none is named and none accepts the objective.
+    """
     # What solves a recoding beside its own takes long there: it is run where it is named.
     names = list(dict.fromkeys(methods)) or [
         spec.name

@@ -356,6 +356,24 @@ CASES = (
         commands=("compare",),
     ),
     Case(
+        "samples without their size",
+        ("--sample-size", "Give both"),
+        (*AGE_SEX, *K, "--samples", "3"),
+        commands=("compare",),
+    ),
+    Case(
+        "samples larger than the table",
+        ("5 records", "has 4"),
+        (*AGE_SEX, *K, "--samples", "3", "--sample-size", "5", "--methods", "initial"),
+        commands=("compare",),
+    ),
+    Case(
+        "a picture of several recodings",
+        ("--plot", "Leave it out"),
+        (*AGE_SEX, *K, "--methods", "initial,hungarian", "--plot", "gap.png"),
+        commands=("compare",),
+    ),
+    Case(
         "unknown kind of picture",
         ("gap.bmp", ".png"),
         (*AGE_SEX, *K, "--plot", "gap.bmp", "--csv", "table.csv"),

@@ -23,7 +23,11 @@ FLAGS = {
     "demo": ("--out",),
     "anonymize": (*COMMON, "-o", "--method", "--option", "--report", "--layout", "--keep-order"),
     "solve": (*COMMON, "-k", "--method", "--option", "--warm-start", "--show-values"),
-    "compare": (*COMMON, "--methods", "--exact", "--option", "--plot", "--csv", "--markdown"),
+    "compare": (
+        *(*COMMON, "--methods", "--exact", "--option", "--plot", "--csv", "--markdown"),
+        *("--samples", "--sample-size"),
+    ),
+    "experiment": ("SPEC.toml", "-o", "--jobs", "--json"),
     "bound": (*COMMON, "-k"),
     "verify": ("ORIGINAL", "RELEASE", "--schema", "-k", "--json", "--show-values"),
     "methods": (),

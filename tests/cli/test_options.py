@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from anonymip.cli import answers, losses, modelling, tasks
+from anonymip.cli.experiments import comparing
 from anonymip.cli.options import spread
 
 
@@ -49,7 +50,7 @@ def test_a_command_takes_the_options_of_its_groups() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [tasks.anonymize, answers.solve, answers.compare, answers.bound, modelling.export],
+    [tasks.anonymize, answers.solve, comparing.compare, answers.bound, modelling.export],
     ids=lambda command: command.__name__,
 )
 def test_what_is_asked_is_asked_alike(command: Any) -> None:

@@ -103,7 +103,7 @@ def test_a_comparison_is_written_as_a_whole(shell: Any, monkeypatch: pytest.Monk
     def fill(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("anonymip.cli.answers.write_json", fill)
+    monkeypatch.setattr("anonymip.cli.experiments.comparing.write_json", fill)
     result = shell(
         *("compare", "people.csv", *shell.roles, "-k", 3, "--methods", "mondrian"),
         *("--csv", "table.csv", "--markdown", "table.md", "--plot", "gap.png"),

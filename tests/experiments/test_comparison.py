@@ -37,6 +37,7 @@ from anonymip import (
     register_method,
 )
 from anonymip.experiments.comparison import COLUMNS
+from anonymip.experiments.running.columns import COLUMNS as TIDY
 from anonymip.methods import registry
 
 HEURISTICS = [
@@ -44,7 +45,7 @@ HEURISTICS = [
     for spec in METHODS.values()
     if spec.role == "heuristic"
     and spec.solves("classes")
-    and "diversity" not in spec.needs
+    and not {"diversity", "numeric"} & set(spec.needs)
     and spec.solves_for(3)
 ]
 
@@ -190,14 +191,35 @@ def test_bad_arguments_stop_before_the_work(monkeypatch: pytest.MonkeyPatch) -> 
         compare(health(), [2, 8], ["mondrian"])
 
 
+def test_what_one_method_refuses_is_a_row() -> None:
+    """A method that does not take the problem has its reason for a row; if all refuse, an error."""
+    table = compare(health(), [3], ["mondrian", "anatomy"])
+    assert [row.solution.method for row in table.rows] == ["mondrian"]
+    assert table.complete
+    ((k, method, reason),) = table.failures
+    assert (k, method) == (3, "anatomy")
+    assert "needs a diversity" in reason
+    assert table.to_frame()["status"][1] == reason
+    record = table.to_records()[1]
+    assert (record["method"], record["status"], record["reason"]) == (
+        *("anatomy", "no-solution"),
+        reason,
+    )
+    with pytest.raises(UnsupportedObjective, match="needs a diversity"):
+        compare(health(), [3], ["anatomy"])
+
+
 def test_the_frame() -> None:
     """The frame has one row per k and method, with numbers as they are."""
     table = compare(health(), [2, 3], ["mondrian", "initial"], exact=True)
     frame = table.to_frame()
-    assert list(frame.columns) == [
+    before = [
         *("k", "method", "objective", "gcp", "bound", "gap", "to", "seconds", "classes"),
         *("smallest", "largest", "suppressed", "status"),
     ]
+    assert list(frame.columns) == [*before, *(name for name in TIDY if name not in before)]
+    assert frame["loss"].tolist() == frame["objective"].tolist()
+    assert set(frame["objective_name"]) == {"gcp"}
     assert frame["k"].tolist() == [2, 2, 2, 3, 3, 3]
     assert frame["objective"].tolist() == [row.solution.objective for row in table.rows]
     assert frame["gap"].tolist() == [row.gap for row in table.rows]

@@ -70,6 +70,9 @@ COLUMNS: dict[str, type] = {
     "key": str,
 }
 
+#: Those of texts that hold JSON.
+JSON_COLUMNS = ("limits", "options", "attribute_losses", "versions")
+
 
 @cache
 def surroundings() -> dict[str, Any]:

@@ -189,6 +189,28 @@ def solution_row(solution: Solution) -> Row:
     }
 
 
+def tidy_row(solution: Solution, instance: str) -> Row:
+    """Return the row of a solution that was found outside of an experiment."""
+    problem = solution.problem
+    found: Row = {
+        "instance": instance,
+        "n": problem.n,
+        "m": problem.m,
+        "k": problem.k,
+        "recoding": problem.recoding.name,
+        "diversity": None if problem.diversity is None else str(problem.diversity),
+        "limits": json.dumps([str(limit) for limit in problem.limits]),
+        "objective_name": problem.objective.name,
+        "method": solution.method,
+        "label": solution.method,
+        "seed": solution.seed,
+        **solution_row(solution),
+        **surroundings(),
+        "table_sha256": table_digest(problem.microdata),
+    }
+    return {name: found.get(name) for name in COLUMNS}
+
+
 def blank_row(run: Run, data: Microdata | None = None) -> Row:
     """Return the row of a run before anything is found; without its table, if that is unknown."""
     settings, choice = run.experiment, run.choice

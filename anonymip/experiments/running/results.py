@@ -3,7 +3,7 @@
 A folder holds ``runs/KEY.parquet``, one file of one row for each run that has ended, and
 ``experiment.json``, the specification with the keys of its runs in their order. Files appear whole
 or not at all, so that whatever ends a process leaves a folder that can be read and gone on with.
-``results.parquet`` is the table of all that is there, written at the end.
+``results.parquet`` and ``results.csv`` are the table of all that is there, written at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonymip.errors import AnonymipError, InputError
-from anonymip.experiments.running.columns import COLUMNS
+from anonymip.experiments.running.columns import COLUMNS, JSON_COLUMNS
 from anonymip.experiments.running.performing import FAILED, Row
 from anonymip.experiments.running.runs import BOUND, Run
 from anonymip.experiments.running.specification import Experiment
@@ -72,13 +72,14 @@ class RunStore:
     Raises
     ------
     InputError
-        If the folder cannot be made.
+        If the folder cannot be made, or holds something else than an experiment.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._rows: dict[str, Row] = {}
         self._folder = folder
         if folder is not None:
+            _refuse_foreign(folder)
             try:
                 (folder / "runs").mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -135,6 +136,8 @@ class RunStore:
                 place = outputs.stage(self._folder / "results.parquet")
                 table = pa.Table.from_pandas(found.frame, _SCHEMA, preserve_index=False)
                 pq.write_table(table.replace_schema_metadata(None), place)
+                text = found.frame.to_csv(index=False)
+                outputs.write_text(text, self._folder / "results.csv")
         return found
 
     def _table(self, experiment: Experiment, listed: Iterable[Mapping[str, Any]]) -> Results:
@@ -146,6 +149,14 @@ class RunStore:
             if row is not None:
                 rows.append({**row, **names})
         return Results(experiment, _frame(share_bounds(rows)), count)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse a folder of other files, among which those of an experiment would be lost."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "experiment.json").is_file():
+        raise InputError(
+            f"the folder {folder} holds other files", remedy="Name another, or an empty one"
+        )
 
 
 def _names(run: Run) -> Row:
@@ -247,3 +258,16 @@ def _frame(rows: list[Row]) -> pd.DataFrame:
         for name, kind in COLUMNS.items()
     }
     return pd.DataFrame(columns)
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as records for JSON; what is missing is null."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    records: list[dict[str, Any]] = []
+    for row in plain.to_dict("records"):
+        record = {str(name): value for name, value in row.items()}
+        for name in JSON_COLUMNS:
+            if record.get(name) is not None:
+                record[name] = json.loads(record[name])
+        records.append(record)
+    return records

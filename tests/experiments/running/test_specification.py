@@ -8,8 +8,10 @@ import pytest
 
 from anonymip import Apart, Cap, Diversity, InputError
 from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
+from anonymip.experiments.running.runs import plan
 from anonymip.recodings import FullDomain, PatternGuided
 
+EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.toml"))
 SPEC = """
 name = "all-keys"
 k = [2, 5]
@@ -96,6 +98,19 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     assert experiment.folder == tmp_path
     assert Experiment.from_dict(experiment.to_dict()) == experiment
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=[file.stem for file in EXAMPLES])
+def test_examples_are_experiments(file: Path) -> None:
+    """The specifications of the repository can be run: their methods, options and tables exist."""
+    experiment = Experiment.from_toml(file)
+    assert plan(experiment)
+    assert Experiment.from_dict(experiment.to_dict()) == experiment
+
+
+def test_there_is_an_example() -> None:
+    """The page of experiments names one, and it is there."""
+    assert "heuristics_against_optimum" in {file.stem for file in EXAMPLES}
 
 
 def test_methods_bring_their_recodings() -> None:

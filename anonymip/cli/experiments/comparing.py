@@ -1,0 +1,253 @@
+"""The command that compares methods: on one table, or on samples and for several recodings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anonymip.cli import arguments as given
+from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
+from anonymip.cli.experiments.experiment import print_results
+from anonymip.cli.options import spread
+from anonymip.cli.tables import TableOptions, refuse_targets
+from anonymip.errors import InputError
+from anonymip.files import writing
+
+if TYPE_CHECKING:
+    from anonymip.experiments import Experiment
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """The options that have a comparison run on random samples of the table."""
+
+    samples: Annotated[
+        int | None, typer.Option("--samples", help="Random samples of the table; see --seed.")
+    ] = None
+    sample_size: Annotated[
+        int | None, typer.Option("--sample-size", help="Records of each sample.")
+    ] = None
+
+    def asked(self) -> bool:
+        """Return whether samples are asked for.
+
+        Raises
+        ------
+        InputError
+            If one of the two is given without the other.
+        """
+        if (self.samples is None) != (self.sample_size is None):
+            raise InputError(
+                "of --samples and --sample-size one is given alone", remedy="Give both, or none"
+            )
+        return self.samples is not None
+
+
+@spread
+def compare(
+    instance: given.Instance,
+    k: Annotated[str, typer.Option("-k", help="Values of k: 5, 2-6 or 2,5,10.")],
+    *,
+    methods: Annotated[
+        str, typer.Option("--methods", help="Names with commas; default: all heuristics.")
+    ] = "",
+    exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
+    samples: SampleOptions,
+    allowed: given.RecodingOptions,
+    asked: given.ProblemOptions,
+    settings: given.SolverOptions,
+    option: given.MethodOptions = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write the table as CSV.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
+    ] = None,
+    table: TableOptions,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Compare methods with each other and with the optimum, or the best bound on it."""
+    ks = given.parse_ks(k)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, json)
+    if plot is not None:
+        from anonymip.experiments.thermometer import refuse_format
+
+        refuse_format(plot)
+    options = given.parse_options(option)
+    if samples.asked() or len(_recodings_of(names, allowed)) > 1:
+        if plot is not None:
+            raise InputError(
+                "--plot shows one table and one recoding",
+                remedy="Leave it out, or leave out --samples and methods of other recodings",
+            )
+        wanted = _experiment_of(
+            instance,
+            ks,
+            names,
+            exact=exact,
+            samples=samples,
+            allowed=allowed,
+            asked=asked,
+            settings=settings,
+            options=options,
+            table=table,
+        )
+        _run_experiment(wanted, csv=csv, markdown=markdown, json=json)
+        return
+    from anonymip.experiments.comparison import COLUMNS
+    from anonymip.experiments.comparison import compare as compare_methods
+
+    problem = given.make_problem(instance, ks[0], table, allowed, asked, *names)
+    with showing_progress() as progress:
+        comparison = compare_methods(
+            problem,
+            ks,
+            names,
+            instance=instance,
+            exact=exact,
+            options=options,
+            **asdict(settings),
+            progress=progress,
+        )
+    with writing() as outputs:
+        if plot is not None:
+            from anonymip.experiments.thermometer import save_figure, thermometer
+
+            save_figure(thermometer(comparison), plot, outputs)
+        if csv is not None:
+            outputs.write_text(comparison.to_frame().to_csv(index=False), csv)
+        if markdown is not None:
+            outputs.write_text(comparison.to_markdown(), markdown)
+        write_json(comparison.to_records(), json, outputs)
+    print_table(human(json), COLUMNS, comparison.texts())
+    for size, name, reason in comparison.failures:
+        say(err, f"k = {size}, {name}: no solution: {reason}")
+    if not comparison.complete:
+        say(err, "interrupted: the methods and values of k that are missing were not run")
+
+
+def _run_experiment(
+    asked: Experiment, *, csv: Path | None, markdown: Path | None, json: str | None
+) -> None:
+    """Run the experiment that a comparison is, in this process; write and print what it found."""
+    from anonymip.experiments import run_experiment
+    from anonymip.experiments.overview import to_markdown
+    from anonymip.experiments.running.results import records_of
+
+    with showing_progress() as progress:
+        results = run_experiment(asked, isolate=False, progress=progress)
+    with writing() as outputs:
+        if csv is not None:
+            outputs.write_text(results.frame.to_csv(index=False), csv)
+        if markdown is not None:
+            outputs.write_text(to_markdown(results.frame), markdown)
+        # The loss has the name that it has in the records of other comparisons, too.
+        records = [{**row, "objective": row["loss"]} for row in records_of(results.frame)]
+        write_json(records, json, outputs)
+    print_results(results, json)
+
+
+def _recodings_of(names: list[str], allowed: given.RecodingOptions) -> list[str]:
+    """Return the recodings that methods bring, where none is named."""
+    from anonymip.methods import find_method
+
+    if allowed.recoding is not None:
+        return [allowed.recoding]
+    specs = [find_method(name) for name in names]
+    return list(dict.fromkeys(spec.recoding for spec in specs if spec.role != "selection"))
+
+
+def _experiment_of(
+    instance: str,
+    ks: list[int],
+    names: list[str],
+    *,
+    exact: bool,
+    samples: SampleOptions,
+    allowed: given.RecodingOptions,
+    asked: given.ProblemOptions,
+    settings: given.SolverOptions,
+    options: Mapping[str, Mapping[str, Any]],
+    table: TableOptions,
+) -> Experiment:
+    """Return the experiment that a comparison of samples, or of several recodings, is.
+
+    Raises
+    ------
+    InputError
+        If arguments contradict each other or the table.
+    """
+    from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
+    from anonymip.experiments.comparison import compared_methods
+
+    section = table.mask_section(instance)
+    brought = _recodings_of(names, allowed)
+    brought = brought or [allowed.choose(stars=asked.stars.beside(section)).name]
+    choices: list[MethodChoice] = []
+    rules: dict[str, Mapping[str, object]] = {}
+    for recoding in brought:
+        several = len(brought) > 1
+        own = [name for name in names if not several or _belongs(name, recoding)]
+        stars = asked.stars.only_of(recoding) if several else asked.stars
+        problem = given.make_problem(
+            instance,
+            ks[0],
+            table,
+            replace(allowed, recoding=recoding),
+            replace(asked, stars=stars),
+            *own,
+        )
+        listed = compared_methods(problem, ks, own, exact)
+        choices += [MethodChoice(name, options.get(name, {}), recoding=recoding) for name in listed]
+        rules[recoding] = stars.options(recoding, allowed.suppression)
+    compared = [choice.method for choice in choices]
+    for name in options:
+        if name not in compared:
+            raise InputError(
+                f"options name method {name!r}, which is not compared",
+                remedy=f"Compared are {', '.join(compared)}",
+            )
+    drawn = None
+    if samples.samples is not None and samples.sample_size is not None:
+        drawn = Samples(samples.samples, samples.sample_size, settings.seed)
+    source = TableSource(
+        instance,
+        schema=None if table.schema is None else str(table.schema),
+        quasi_identifiers=tuple(table.quasi_identifier or ()),
+        sensitive=tuple(table.sensitive or ()),
+        keep=tuple(table.keep or ()),
+        drop=tuple(table.drop or ()),
+        missing=table.missing,
+        samples=drawn,
+    )
+    return Experiment(
+        name="compare",
+        tables=(source,),
+        k=tuple(dict.fromkeys(ks)),
+        methods=tuple(choices),
+        recodings={name: given_rules for name, given_rules in rules.items() if given_rules},
+        objective=asked.objective,
+        diversity=asked.rules.diversity(),
+        limits=asked.rules.limits(),
+        effort=settings.effort,
+        time_limit=settings.time_limit,
+        gap=settings.gap,
+        solver=settings.solver,
+        threads=settings.threads,
+        seed=settings.seed,
+    )
+
+
+def _belongs(method: str, recoding: str) -> bool:
+    """Return whether a method runs for a recoding: one that picks others runs for all."""
+    from anonymip.methods import find_method
+
+    spec = find_method(method)
+    return spec.role == "selection" or spec.recoding == recoding

@@ -1,0 +1,69 @@
+"""The command that runs an experiment, and how results are printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonymip.cli import arguments as given
+from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
+from anonymip.cli.tables import refuse_targets
+from anonymip.errors import NoSolution
+
+if TYPE_CHECKING:
+    from anonymip.experiments import Results
+
+
+def experiment(
+    specification: Annotated[
+        Path, typer.Argument(metavar="SPEC.toml", help="What to run; see docs/experiments.md.")
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Folder of the results; default: the name of SPEC."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Worker processes at a time.")] = 1,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Run an experiment, from where it stopped; every run is kept as soon as it has ended."""
+    from anonymip.experiments import Experiment, run_experiment
+    from anonymip.experiments.running.results import records_of
+
+    refuse_targets([specification], json)
+    asked = Experiment.from_toml(specification)
+    folder = Path(specification.stem) if output is None else output
+    with showing_progress() as progress:
+        results = run_experiment(asked, folder, jobs=jobs, progress=progress)
+    write_json(records_of(results.frame), json)
+    print_results(results, json)
+    say(human(json), f"\n{len(results.frame)} of {results.runs} runs are in {folder}")
+
+
+def print_results(results: Results, json: str | None) -> None:
+    """Print the overview of what was found, and why nothing was found where that is so.
+
+    Raises
+    ------
+    NoSolution
+        If no run found anything.
+    """
+    from anonymip.experiments.overview import COLUMNS, overview_texts, reasons
+
+    if not len(results.frame):
+        say(err, "interrupted: no run has ended")
+        return
+    texts = overview_texts(results.frame)
+    skipped = len({row[0] for row in texts}) == 1
+    if skipped:
+        say(human(json), f"{texts[0][0]}\n")
+    print_table(human(json), COLUMNS[skipped:], [row[skipped:] for row in texts])
+    for reason in reasons(results.frame):
+        say(err, reason)
+    if not results.complete:
+        say(err, f"interrupted: {results.runs - len(results.frame)} runs are missing")
+    if results.complete and results.frame["loss"].isna().all():
+        raise NoSolution("no method found a solution", remedy="The lines above say why, run by run")
