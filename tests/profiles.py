@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import settings
 
 #: The everyday run tries this part of the examples of a test, or `LEAST` of them.
-PART, LEAST = 4, 10
+PART, LEAST = 6, 10
 #: Where Hypothesis keeps the settings of a test; it has no public name for it.
 _SETTINGS = "_hypothesis_internal_use_settings"
 #: The profile of this run.
@@ -25,11 +25,20 @@ settings.register_profile("random", deadline=None)
 settings.load_profile(NAME)
 
 
+def everyday(most: int) -> int:
+    """Return how many of so many examples an everyday run tries."""
+    return min(most, max(LEAST, most // PART))
+
+
+def tried(most: int) -> int:
+    """Return how many of so many examples of its own making a test tries in this run."""
+    return everyday(most) if NAME == "ci" else most
+
+
 def shorten(test: Any) -> None:
     """Have a test of Hypothesis try what an everyday run tries."""
     asked: settings = getattr(test, _SETTINGS, settings.default)
-    most = asked.max_examples
-    setattr(test, _SETTINGS, settings(asked, max_examples=min(most, max(LEAST, most // PART))))
+    setattr(test, _SETTINGS, settings(asked, max_examples=everyday(asked.max_examples)))
 
 
 def as_the_profile_asks(test: Any) -> Any:

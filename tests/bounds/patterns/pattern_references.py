@@ -21,9 +21,9 @@ def lettered(rows: Sequence[str]) -> Microdata:
     return Microdata(frame, tuple(Attribute(name, "categorical") for name in frame.columns))
 
 
-def hard_pattern_problem() -> Problem:
-    """Return 80 random records under all patterns, which duals alone do not solve."""
-    drawn = np.random.default_rng(4).integers(0, 4, (80, 6))
+def hard_pattern_problem(n: int = 80) -> Problem:
+    """Return random records under all patterns, which duals alone do not solve."""
+    drawn = np.random.default_rng(4).integers(0, 4, (n, 6))
     rows = ["".join("wxyz"[value] for value in row) for row in drawn]
     return Problem(lettered(rows), 2, PatternGuided(), Suppressions())
 

@@ -36,7 +36,7 @@ def obeys_the_rules(duals: PatternDuals, amounts: np.ndarray) -> bool:
 
 def test_a_greedy_release_comes_near_the_optimum() -> None:
     """Between the proven optimum and the release that it began with, well below the latter."""
-    problem = hard_pattern_problem()
+    problem = hard_pattern_problem(60)
     duals = ascend(pattern_program(problem), None, Budget())
     before = greedy_amounts(duals)
     assert before is not None

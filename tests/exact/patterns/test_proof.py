@@ -168,13 +168,11 @@ def test_prices_solve_no_hard_problem_alone_but_the_restricted_mip_does() -> Non
 def test_weights_of_columns_are_paid() -> None:
     """Fractions of decimals: bounds are raised to the next possible loss."""
     costs = {"a": 0.3, "b": 1.7, "c": 0.6, "d": 1.0, "e": 0.2, "f": 0.8}
-    problem = hard_pattern_problem().replace(objective=Suppressions(costs))
-    found = prove(problem)
+    problem = hard_pattern_problem(60)
+    found = prove(problem.replace(objective=Suppressions(costs)))
     assert found.is_optimal
     tenfold = prove(
-        hard_pattern_problem().replace(
-            objective=Suppressions({name: 10 * c for name, c in costs.items()})
-        )
+        problem.replace(objective=Suppressions({name: 10 * c for name, c in costs.items()}))
     )
     assert found.objective == pytest.approx(tenfold.objective / 10)
 

@@ -23,6 +23,7 @@ from anonymip import (
 from anonymip.heuristics.approximation.edge_cover import edge_cover
 from anonymip.heuristics.approximation.guarantees import is_binary
 from tests.brute_force import Column, hierarchy_loss, optimum
+from tests.profiles import tried
 from tests.random_problems import Case, cases, groups_of, ruled_cases
 
 
@@ -43,7 +44,7 @@ def suppression_optimum(rows: np.ndarray, k: int) -> float:
 def test_factors_on_random_tables(letters: int) -> None:
     """Within 1.5 on binary, 2 on ternary tables; the bound never exceeds the optimum."""
     rng, worst = np.random.default_rng(letters), 0.0
-    for _ in range(150):
+    for _ in range(tried(150)):
         rows = rng.integers(0, letters, (rng.integers(2, 9), rng.integers(1, 6)))
         best = suppression_optimum(rows, 2)
         solution = edge_cover(suppression_problem(rows, 2))

@@ -15,6 +15,7 @@ from anonymip.heuristics.approximation.forest import forest
 from anonymip.heuristics.approximation.guarantees import is_binary, loss_obstacle
 from anonymip.heuristics.approximation.two_factor import two_factor
 from tests.heuristics.approximation.test_edge_cover import suppression_optimum, suppression_problem
+from tests.profiles import tried
 from tests.random_problems import Case, cases, groups_of, ruled_cases
 
 
@@ -22,7 +23,7 @@ from tests.random_problems import Case, cases, groups_of, ruled_cases
 def test_factors_on_random_tables(letters: int) -> None:
     """Within 2 on binary tables, where the bound is 1.5 c; on ternary ones no factor is claimed."""
     rng, worst = np.random.default_rng(letters), 0.0
-    for _ in range(120):
+    for _ in range(tried(240)):
         rows = rng.integers(0, letters, (rng.integers(3, 10), rng.integers(1, 6)))
         best = suppression_optimum(rows, 3)
         solution = two_factor(suppression_problem(rows, 3))
