@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from anonymip.experiments import read_results
+from anonymip.cli.experiments.experiment import print_results
+from anonymip.errors import Interrupted
+from anonymip.experiments import Experiment, MethodChoice, Results, TableSource, read_results
 from anonymip.experiments.running.columns import COLUMNS
 
 SPEC = """
@@ -81,6 +83,15 @@ def test_a_mistake_in_a_specification(shell: Any, table: Path) -> None:
     assert foreign.code == 2
     assert "holds other files" in foreign.err
     assert not (table / "runs").exists()
+
+
+def test_an_interrupt_with_nothing_to_show() -> None:
+    """Ctrl-C before the first run has ended is no success."""
+    experiment = Experiment("none", (TableSource("health-records"),), (2,), (MethodChoice("hp"),))
+    nothing = pd.DataFrame(columns=list(COLUMNS))
+    with pytest.raises(Interrupted) as raised:
+        print_results(Results(experiment, nothing, 1), None)
+    assert raised.value.exit_code == 130
 
 
 def test_samples_are_compared(shell: Any, table: Path) -> None:

@@ -10,7 +10,7 @@ import typer
 from anonymip.cli import arguments as given
 from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
 from anonymip.cli.tables import refuse_targets
-from anonymip.errors import NoSolution
+from anonymip.errors import Interrupted, NoSolution
 
 if TYPE_CHECKING:
     from anonymip.experiments import Results
@@ -50,12 +50,13 @@ def print_results(results: Results, json: str | None) -> None:
     ------
     NoSolution
         If no run found anything.
+    Interrupted
+        If no run has ended.
     """
     from anonymip.experiments.overview import COLUMNS, overview_texts, reasons
 
     if not len(results.frame):
-        say(err, "interrupted: no run has ended")
-        return
+        raise Interrupted("no run has ended")
     texts = overview_texts(results.frame)
     skipped = len({row[0] for row in texts}) == 1
     if skipped:

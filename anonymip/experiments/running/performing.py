@@ -71,7 +71,7 @@ def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
         mask = run.table.mask(run.experiment.folder)
         problem = run.experiment.problem(data, run.k, run.recoding, mask)
         row["objective_name"] = problem.objective.name
-        _load_kernels(run, problem)
+        _load_kernels(run, problem, budget)
         with _clocked(row):
             found = (_bound if run.choice is None else _solve)(run, problem, budget)
         row.update(_found_row(found, bound))
@@ -114,7 +114,7 @@ _loaded: set[str] = set()
 _FEW, _CLASSES = 20, 2
 
 
-def _load_kernels(run: Run, problem: Problem) -> None:
+def _load_kernels(run: Run, problem: Problem, budget: Budget) -> None:
     """Run a heuristic on few records, once in a process: no run's seconds are those of loading."""
     choice = run.choice
     if choice is None or find_method(choice.method).role != "heuristic":
@@ -126,7 +126,7 @@ def _load_kernels(run: Run, problem: Problem) -> None:
     few = np.arange(min(problem.n, max(_FEW, _CLASSES * problem.k)))
     with suppress(AnonymipError):
         small = problem.replace(microdata=problem.microdata.take(few))
-        solve(small, choice.method, options=choice.options, bound=False)
+        solve(small, choice.method, options=choice.options, bound=False, budget=budget)
 
 
 def _solve(run: Run, problem: Problem, budget: Budget) -> Solution:
