@@ -220,6 +220,7 @@ def _run(spec: MethodSpec, problem: Problem, **settings: Any) -> Solution:
 def lower_bound(
     problem: Problem,
     *,
+    method: str | None = None,
     effort: str | None = None,
     time_limit: float | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -230,6 +231,11 @@ def lower_bound(
     ----------
     problem
         What is asked.
+    method
+        ``"column-generation"``: by the linear program over all sets, for tables of up to some
+        thousand row types whatever the effort; a problem that it does not fit is refused. What the
+        program does not reach, and larger tables, stand on the best of the other bounds. None for
+        what the effort suggests.
     effort
         How much work, as :func:`solve` takes it: large tables of many columns need much.
     time_limit
@@ -244,6 +250,10 @@ def lower_bound(
 
     Raises
     ------
+    InputError
+        If the method is unknown, has no bound of its own, or does not fit the problem.
+    UnsupportedObjective
+        If the objective lacks what the method needs.
     NoSolution
         If the time ended while kernels were compiled.
 
@@ -263,7 +273,7 @@ def lower_bound(
         in_force(RunInForce(budget)),
     ):
         try:
-            return best_bound(problem, effort=effort, budget=budget)
+            return best_bound(problem, method=method, effort=effort, budget=budget)
         except CompilationStopped as stopped:
             raise stopped.nothing_found() from None
 

@@ -76,6 +76,13 @@ def bound(
     instance: given.Instance,
     k: given.K,
     *,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            help="column-generation: by its linear program; default: what the effort suggests.",
+        ),
+    ] = None,
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,
     settings: given.SolverOptions,
@@ -85,18 +92,20 @@ def bound(
 ) -> None:
     """Print a proven lower bound on the loss of any release.
 
-    The bound of this version needs no solver: --gap, --solver, --threads and --seed change
-    nothing.
+    No solver is chosen for it: --gap, --solver, --threads and --seed change nothing.
     """
     from anonymip.experiments.records import bound_record
     from anonymip.solution import bound_text, says_nothing
     from anonymip.solving import lower_bound
 
     refuse_targets(table.sources(instance, asked.objective), json)
-    problem = given.make_problem(instance, k, table, allowed, asked)
+    problem = given.make_problem(
+        instance, k, table, allowed, asked, *([] if method is None else [method])
+    )
     with showing_progress() as progress:
         proven = lower_bound(
             problem,
+            method=method,
             effort=settings.effort,
             time_limit=settings.time_limit,
             progress=progress,

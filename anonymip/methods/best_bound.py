@@ -8,11 +8,17 @@ from typing import Any
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
+from anonymip.errors import InputError
 from anonymip.exact.column_generation.bounding import may_be_bounded, relaxation_bound
+from anonymip.methods.registry import METHODS, find_method, refuse_unfit
+from anonymip.methods.spec import MethodSpec
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.solution import Bound, Solution
+
+#: A method that is asked for is tried on tables as large as with this effort.
+_LARGEST = "thorough"
 
 
 def best_bound(
@@ -20,6 +26,7 @@ def best_bound(
     releases: Sequence[Solution] = (),
     *,
     known: Bound | None = None,
+    method: str | None = None,
     effort: str | None = None,
     budget: Budget | None = None,
 ) -> Bound | None:
@@ -33,6 +40,9 @@ def best_bound(
         Known releases, which help the last rung.
     known
         The combinatorial bound, if it was computed before.
+    method
+        ``"column-generation"``: the linear program is tried on tables as large as a thorough effort
+        tries, and a problem that it does not fit is refused. None for what the effort suggests.
     effort
         How much work; None for thorough within a time limit, else normal.
     budget
@@ -40,6 +50,10 @@ def best_bound(
 
     Raises
     ------
+    InputError
+        If the method has no bound of its own, or does not fit the problem.
+    UnsupportedObjective
+        If the objective lacks what the method needs.
     CompilationStopped
         If the budget ends while kernels are compiled, before any bound is known.
 
@@ -51,7 +65,11 @@ def best_bound(
     """
     budget = budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
-    if not may_be_bounded(problem, effort):
+    tried = effort
+    if method is not None:
+        refuse_unfit(_bounding(method), problem)
+        tried = _LARGEST
+    if not may_be_bounded(problem, tried):
         return known or lower_bound_of(problem, effort=effort, budget=budget)
     rungs: list[Bound | None] = [known]
     solved = False
@@ -60,7 +78,9 @@ def best_bound(
             rungs.append(nearest_neighbour_bound(problem, effort="quick", budget=budget))
         if _is_closed(releases, rungs[-1]):
             return rungs[-1]
-        highest, solved = relaxation_bound(problem, releases, effort=effort, budget=budget)
+        highest, solved = relaxation_bound(
+            problem, releases, effort=effort, budget=budget, tried=tried
+        )
         rungs.append(highest)
         if known is None and not solved:
             rungs.append(lower_bound_of(problem, effort=effort, budget=budget))
@@ -68,6 +88,22 @@ def best_bound(
         if not any(rungs):
             raise
     return max(filter(None, rungs), key=lambda bound: bound.value, default=None)
+
+
+def _bounding(method: str) -> MethodSpec:
+    """Return a method that bounds without solving."""
+    spec = find_method(method)
+    if not _bounds(spec):
+        able = [name for name, one in METHODS.items() if _bounds(one)]
+        raise InputError(
+            f"method {method} has no bound apart from its solution",
+            remedy=f"Use {', '.join(able)}, or solve with it: the solution has a bound",
+        )
+    return spec
+
+
+def _bounds(spec: MethodSpec) -> bool:
+    return any(option.name == "bound_only" for option in spec.options)
 
 
 def _is_closed(releases: Sequence[Solution], bound: Bound | None) -> bool:

@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from anonymip import OneK, Problem, census, compare, lower_bound, solve
+from anonymip import (
+    Bottleneck,
+    InputError,
+    KOne,
+    OneK,
+    Problem,
+    UnsupportedObjective,
+    census,
+    compare,
+    lower_bound,
+    solve,
+)
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.exact.column_generation import bounding
 from anonymip.methods.best_bound import best_bound
@@ -70,6 +81,37 @@ def test_what_is_too_large_stands_on_a_lower_rung(monkeypatch: pytest.MonkeyPatc
         short = best_bound(problem)
         assert short is not None
         assert below.value <= short.value <= whole.value + 1e-9
+
+
+def test_a_method_may_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The linear program is tried on larger tables than the effort suggests, or it is refused."""
+    problem = Problem(census(100, 5, seed=2), 3)
+    monkeypatch.setitem(bounding._TRIED, "normal", 100)
+    below, asked = lower_bound(problem), lower_bound(problem, method="column-generation")
+    assert below is not None
+    assert asked is not None
+    assert asked.method == "column generation, linear program"
+    assert below.value < asked.value
+    with pytest.raises(InputError, match="solves classes, freeform"):
+        lower_bound(problem.replace(recoding=KOne()), method="column-generation")
+    with pytest.raises(UnsupportedObjective, match="column-generation"):
+        lower_bound(problem.replace(objective=Bottleneck()), method="column-generation")
+    with pytest.raises(InputError, match="unknown method 'simplex'"):
+        lower_bound(problem, method="simplex")
+    with pytest.raises(InputError, match="local-search has no bound apart") as refused:
+        lower_bound(problem, method="local-search")
+    assert "Use column-generation, or" in str(refused.value.remedy)
+
+
+def test_what_a_method_does_not_reach_has_another_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the largest tables the bound is the best below, and its name says so."""
+    problem = Problem(census(100, 5, seed=2), 3)
+    below = lower_bound_of(problem)
+    assert below is not None
+    monkeypatch.setitem(bounding._TRIED, "thorough", 100)
+    asked = lower_bound(problem, method="column-generation")
+    assert asked is not None
+    assert (asked.value, asked.method) == (below.value, below.method)
 
 
 def test_other_notions_have_their_own_bounds() -> None:

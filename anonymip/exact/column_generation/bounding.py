@@ -23,7 +23,12 @@ _OF_COVERS = 0.25
 
 
 def relaxation_bound(
-    problem: Problem, releases: Sequence[Solution], *, effort: str, budget: Budget
+    problem: Problem,
+    releases: Sequence[Solution],
+    *,
+    effort: str,
+    budget: Budget,
+    tried: str | None = None,
 ) -> tuple[Bound | None, bool]:
     """Return the bound of column generation, and whether it is that of the linear program.
 
@@ -37,6 +42,8 @@ def relaxation_bound(
         How much is looked at, and how large the table may be.
     budget
         Ends the rounds; the bound of the last one holds.
+    tried
+        The effort that says how large the table may be; None for the same.
 
     Returns
     -------
@@ -49,7 +56,7 @@ def relaxation_bound(
     Complexity: exponential in k in the worst case, bounded by what the effort allows. 1,000
     records of 8 attributes take 2 seconds with k = 3; 300 take 3 seconds with k = 5.
     """
-    if not may_be_bounded(problem, effort):
+    if not may_be_bounded(problem, tried or effort):
         return None, False
     # What holds without rules holds under them.
     freed = problem.replace(diversity=None, limits=())
