@@ -116,7 +116,7 @@ class Pricing:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         asked = np.arange(len(order)) if roots is None else self._known(roots)
-        at = _roots(asked, rank[asked], np.full(len(asked), len(order)), order, below)
+        at = _roots(asked, rank[asked], order, below)
         return self._search(
             given,
             cuts,
@@ -157,8 +157,7 @@ class Pricing:
         given, order = self._ranked(duals)
         # What rounding lifts above the threshold comes in, and is judged by its cost.
         below = threshold + self._rounding(given, cuts)
-        ends = np.full(len(order), len(order))
-        at = _roots(order, np.arange(len(order)), ends, order, below)
+        at = _roots(order, np.arange(len(order)), order, below)
         return self._search(
             given,
             cuts,
@@ -166,61 +165,6 @@ class Pricing:
             threshold,
             max_columns=max_columns,
             max_nodes=max_nodes,
-            budget=budget,
-        )
-
-    def containing(
-        self,
-        duals: ArrayLike,
-        types: ArrayLike,
-        near: tuple[ArrayLike, ArrayLike] | None = None,
-        cuts: CutDuals | None = None,
-        *,
-        below: ArrayLike = math.inf,
-        max_nodes: int | None = None,
-        budget: Budget | None = None,
-    ) -> PricedColumns:
-        """Return, for given types, the best column that holds each, whatever the others' duals.
-
-        Parameters
-        ----------
-        duals, cuts, budget
-            As for :meth:`best`.
-        types
-            (r,) the given types.
-        near
-            Starts (r + 1,) and types: what columns may hold beside each given type, itself
-            included where it has several rows; None means all types.
-        below
-            Reduced costs from here on are not wanted; one number, or one for each given type.
-        max_nodes
-            Partial sets looked at for a type and a size at which to go on to the next.
-
-        Returns
-        -------
-        PricedColumns
-            With (r,) `least` for the given types. Of each, columns of falling reduced costs may be
-            found, one for each size at most: the last one is the best.
-        """
-        given, order = self._ranked(duals)
-        asked = self._known(types)
-        if near is None:
-            begin, end = np.zeros(len(asked), np.int64), np.full(len(asked), len(order))
-        else:
-            starts, order = np.asarray(near[0], np.int64), self._known(near[1])
-            begin, end = starts[:-1], starts[1:]
-            whose = np.repeat(np.arange(len(asked)), np.diff(starts))
-            order = order[np.lexsort((-given[order], whose))]
-        at = _roots(asked, begin, end, order, below)
-        return self._search(
-            given,
-            cuts,
-            at,
-            math.inf,
-            keep=1,
-            nodes_a_size=max_nodes,
-            improving=True,
-            undominated=True,
             budget=budget,
         )
 
@@ -256,7 +200,6 @@ class Pricing:
         *,
         keep: int = UNLIMITED,
         nodes_a_size: int | None = None,
-        improving: bool = False,
         undominated: bool = False,
         max_columns: int = UNLIMITED,
         max_nodes: int | None = None,
@@ -274,7 +217,6 @@ class Pricing:
                 summed,
                 max(1, int(keep)),
                 UNLIMITED if nodes_a_size is None else int(nodes_a_size),
-                improving,
                 undominated and summed and self.problem.diversity is None,
             ),
             roots,
@@ -309,23 +251,19 @@ class Pricing:
 def _roots(
     types: NDArray[np.int64],
     begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    near: NDArray[np.int64],
-    below: ArrayLike,
+    order: NDArray[np.int64],
+    below: float,
 ) -> Roots:
-    """Return where to search, and what is wanted there."""
-    limits = np.broadcast_to(np.asarray(below, np.float64), types.shape).copy()
-    if np.isnan(limits).any():
+    """Return where to search: roots, joined by all types from some place of an order on."""
+    if math.isnan(below):
         raise InputError("below is NaN", remedy="Give a number")
-    least = np.full(len(types), -math.inf)
-    whole = np.int64
     return Roots(
-        np.ascontiguousarray(types, whole),
-        np.ascontiguousarray(begin, whole),
-        np.ascontiguousarray(end, whole),
-        np.ascontiguousarray(near, whole),
-        limits,
-        least,
+        types,
+        begin,
+        np.full(len(types), len(order)),
+        order,
+        np.full(len(types), float(below)),
+        np.full(len(types), -math.inf),
     )
 
 

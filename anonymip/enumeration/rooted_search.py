@@ -115,7 +115,7 @@ def search_columns(
         if depth == 0:
             place[SIZE] = size
             place[FIRST], place[FIRST_MEMBER] = found.held[0], found.held[1]
-            path.nodes[1], path.cutoff[0] = 0, _first_cutoff(rules, roots, path)
+            path.nodes[1], path.cutoff[0] = 0, roots.below[place[ROOT]]
         elif path.nodes[1] >= rules.nodes_a_size:
             _give_up(rows, cuts, roots, path, followers)
             continue
@@ -175,13 +175,6 @@ def _enter_root(
         if _is_affordable(rules, path, loss, duals[row], below):
             types[path.end[0]], losses[path.end[0]] = row, loss
             path.end[0] += 1
-
-
-@kernel
-def _first_cutoff(rules: RootedRules, roots: Roots, path: RootedPath) -> float:
-    """Return the reduced cost from which on no column of the next size is wanted."""
-    number = path.place[ROOT]
-    return roots.least[number] if rules.improving else roots.below[number]
 
 
 @kernel

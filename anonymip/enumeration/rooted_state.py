@@ -55,8 +55,6 @@ class RootedRules(Packed):
         Most columns kept of each root and size: the best ones.
     nodes_a_size
         Partial sets looked at for each root and size at which to give it up.
-    improving
-        Whether columns are wanted only where they are better than those of smaller sizes.
     undominated
         Whether a column is not wanted where one row less, not the root, is a column at least as
         good: under `summed`, and where no diversity is asked for, wherever a row's dual is not
@@ -69,7 +67,6 @@ class RootedRules(Packed):
     summed: bool
     keep: int
     nodes_a_size: int
-    improving: bool
     undominated: bool
 
 

@@ -164,7 +164,6 @@ def _search_by_roots(
             UNLIMITED,
             UNLIMITED,
             False,
-            False,
         ),
         Roots(
             np.arange(t),

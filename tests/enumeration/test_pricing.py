@@ -164,15 +164,6 @@ def check_best(drawn: Drawn, below: float, per_root: int, max_nodes: int | None)
                 assert best[: len(wanted)] == pytest.approx(wanted[:per_root], abs=drawn.slack)
 
 
-def check_containing(drawn: Drawn) -> None:
-    """Compare the best column that holds each type."""
-    found = drawn.pricing.containing(drawn.duals, np.arange(len(drawn.duals)), None, drawn.cuts)
-    assert found.complete
-    for row, least in enumerate(found.least):
-        every = [reduced for key, reduced in drawn.reduced.items() if row in key]
-        assert least == pytest.approx(min(every, default=math.inf), abs=drawn.slack)
-
-
 @settings(max_examples=60)
 @given(cases(losses=MONOTONE), DUALS, CUTS, WEIGHTS, st.sampled_from([-0.6, 0.1, 2.0]))
 def test_all_columns_below_a_threshold(
@@ -218,21 +209,11 @@ def test_columns_under_rules(
     weight: str,
     threshold: float,
 ) -> None:
-    """Diversity, caps and values apart forbid columns, in all three ways to search."""
+    """Diversity, caps and values apart forbid columns, in both ways to search."""
     assume(not case.worst)
     priced = drawn(case, duals, cuts, weight)
     check_all_below(priced, threshold)
     check_best(priced, threshold, 2, None)
-    check_containing(priced)
-
-
-@settings(max_examples=40)
-@given(cases(losses=MONOTONE), DUALS, CUTS, WEIGHTS)
-def test_best_column_that_holds_a_type(
-    case: Case, duals: list[float], cuts: list[tuple[set[int], int, float]], weight: str
-) -> None:
-    """Types of higher duals may join as well."""
-    check_containing(drawn(case, duals, cuts, weight))
 
 
 def test_types_and_columns_by_hand() -> None:
@@ -300,18 +281,6 @@ def test_caps_and_stops_are_said() -> None:
     assert (stopped.least == -math.inf).all()
     some = pricing.best(duals, roots=[4, 2])
     assert some.least.tolist() == whole.least[[4, 2]].tolist()
-
-
-def test_near_types_limit_what_may_join() -> None:
-    """A column that holds a type may be looked for among a few others alone."""
-    pricing, duals = some_pricing(35, 4)
-    among = pricing.containing(duals, [7, 9], ([0, 4, 8], [1, 2, 7, 30, 3, 4, 5, 6]))
-    found = pricing.all_below(duals, math.inf, max_columns=10**6)
-    assert found.complete
-    priced = list(zip(map(set, keys(found)), found.reduced, strict=True))
-    for row, near, least in zip([7, 9], [{1, 2, 7, 30}, {3, 4, 5, 6}], among.least, strict=True):
-        every = [reduced for key, reduced in priced if row in key and key <= near | {row}]
-        assert least == pytest.approx(min(every), abs=1e-9)
 
 
 def test_refused_are_losses_that_do_not_prune() -> None:

@@ -55,7 +55,7 @@ class Search:
         """Begin with roots, each of which may be joined by all types from some place on."""
         n = self.problem.n
         k = self.problem.k
-        self.rules = RootedRules(k, self.largest, True, True, keep, UNLIMITED, False, False)
+        self.rules = RootedRules(k, self.largest, True, True, keep, UNLIMITED, False)
         below = np.full(len(roots), cutoff)
         ends = np.full(len(roots), n)
         self.roots = Roots(

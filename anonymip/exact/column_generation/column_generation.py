@@ -24,10 +24,10 @@ _STARTING = 0.25
 
 _WORK: Mapping[str, Work] = MappingProxyType(
     {
-        "quick": Work(5, 20_000, nodes=5, regions=0, branches=5, searched=1_000_000),
-        "normal": Work(30, 300_000, nodes=20, regions=20, branches=25, searched=10_000_000),
+        "quick": Work(5, 20_000, nodes=5, regions=0, branches=500, searched=1_000_000),
+        "normal": Work(30, 300_000, nodes=20, regions=20, branches=30_000, searched=10_000_000),
         "thorough": Work(
-            60, 3_000_000, nodes=1_000, regions=1_000, branches=20_000, searched=200_000_000
+            60, 3_000_000, nodes=1_000, regions=1_000, branches=2_000_000, searched=200_000_000
         ),
     }
 )

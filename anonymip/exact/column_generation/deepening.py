@@ -43,7 +43,7 @@ class PoolSettings:
     most
         Columns of a pool at most.
     branches
-        Nodes of the search of a pool at most; None for no limit.
+        Nodes of the search of a pool at most.
     seed
         Of cuts and solver.
     gap
@@ -53,7 +53,7 @@ class PoolSettings:
     solver: str
     options: SolverOptions
     most: int
-    branches: int | None
+    branches: int
     seed: int
     gap: float
 

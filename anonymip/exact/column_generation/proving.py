@@ -60,7 +60,7 @@ class Work:
     regions
         Of a release that are chosen again.
     branches
-        Of the search of a pool; None for no limit.
+        Nodes of the search of a pool, times the row types: what a node takes grows with them.
     searched
         Partial sets that the pricing looks at in all; None for no limit.
     """
@@ -69,7 +69,7 @@ class Work:
     columns: int
     nodes: int
     regions: int
-    branches: int | None
+    branches: int
     searched: int | None
 
 
@@ -156,7 +156,7 @@ class Proof:
                     settings.solver,
                     settings.options,
                     settings.work.columns,
-                    settings.work.branches,
+                    max(1, settings.work.branches // run.rules.types),
                     settings.seed,
                     settings.gap,
                 )

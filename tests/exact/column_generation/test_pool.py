@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from anonymip.exact.column_generation.pool.search import PoolAnswer
+from anonymip.exact.column_generation.pool.search import SOLVER_COLUMNS, PoolAnswer
 from anonymip.exact.column_generation.pool.solving import solve_pool
 from anonymip.runtime.budget import Budget
 
@@ -135,6 +135,21 @@ def test_solver_and_branching_agree() -> None:
     assert by_branching.by_solver is None
     assert by_branching.complete
     assert by_solver.complete
+
+
+def test_large_pools_of_covers_are_left_to_a_solver() -> None:
+    """Branching on pairs settles no cover: a solver decides more columns, or says what is left."""
+    columns, coverage = columns_of(19, (3,)), np.full(19, 3)
+    costs = np.random.default_rng(5).random(len(columns)) + 0.5
+    answer = solve(columns, costs, coverage, 30.0)
+    assert answer.columns_left == len(columns) > SOLVER_COLUMNS
+    assert answer.nodes == 0
+    assert answer.complete
+    assert answer.by_solver is not None
+    assert answer.value is not None
+    limited = solve(columns, costs, coverage, 30.0, max_nodes=0)
+    assert limited.nodes == 0
+    assert limited.bound <= answer.value
 
 
 def test_ended_time_leaves_a_valid_bound() -> None:

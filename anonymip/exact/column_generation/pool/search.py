@@ -25,6 +25,8 @@ from anonymip.solvers import SolverOptions
 
 #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
 SOLVER_COLUMNS = 800
+#: The same where types are covered more than once: pairs are not settled by branches then.
+SOLVER_COLUMNS_OF_COVERS = 20_000
 
 #: Rounds of cuts at the root; rounds that close less than this share of the gap end them.
 _ROUNDS, _STALLED, _LEAST_SHARE = 30, 3, 0.01
@@ -109,6 +111,13 @@ class PoolSearch:
     ) -> None:
         self._solver, self._options, self._budget = solver, options, budget
         self._most = np.inf if max_nodes is None else max_nodes
+        self._plain = bool((pool.coverage == 1).all())
+        self._few = SOLVER_COLUMNS if self._plain else SOLVER_COLUMNS_OF_COVERS
+        if solver is None:
+            self._few = -1
+        elif solver == "highs" and max_nodes is not None:
+            limits = {"mip_max_nodes": max_nodes}
+            self._options = replace(options, solver_options=limits | dict(options.solver_options))
         self._best = upper_bound
         self._chosen: NDArray[np.int64] | None = None
         # What columns of the pool are called outside.
@@ -168,7 +177,11 @@ class PoolSearch:
             return root.bound
         node = self._open(np.arange(self._left), self._counted, relaxed, root.bound)
         left = None if node is None else self._decided(node)
-        return None if left is None else self._branch(left)
+        if left is None:
+            return None
+        # Where a solver gave up, branches on rows do not end either.
+        given_up = not self._plain and len(left.active) <= self._few
+        return left.bound if given_up else self._branch(left)
 
     def _root(self) -> _Node | float | None:
         """Return the root after all cuts; None if it is closed, its bound if time ended."""
@@ -186,8 +199,7 @@ class PoolSearch:
             active = node.active
             self._budget.report("pool", done=round_)
             stalled = 0 if bound - before > _LEAST_SHARE * (self._floor - bound) else stalled + 1
-            few = self._solver is not None and len(active) <= SOLVER_COLUMNS
-            if few or stalled >= _STALLED or round_ == _ROUNDS:
+            if len(active) <= self._few or stalled >= _STALLED or round_ == _ROUNDS:
                 break
             if self._budget.stop_reason() is not None:
                 return bound
@@ -245,7 +257,7 @@ class PoolSearch:
 
     def _decided(self, node: _Node) -> _Node | None:
         """Have a solver decide a node if it is small; return what is left to branch on."""
-        if self._solver is None or len(node.active) > SOLVER_COLUMNS:
+        if self._solver is None or len(node.active) > self._few:
             return node
         if not len(node.active):
             return None
