@@ -104,10 +104,14 @@ class Comparison:
                 (tidy,) = records_of(pd.DataFrame([tidy_row(run.solution, self.instance)]))
                 records.append({**tidy, **solution_record(run.solution, self.instance)})
             else:
-                k, method, reason = run
-                nothing = {"instance": self.instance, "k": k, "method": method}
-                records.append({**nothing, "status": NOTHING, "reason": reason})
+                records.append({**self._asked(), **_without_release(*run)})
         return records
+
+    def _asked(self) -> dict[str, Any]:
+        """Return what all rows have in common."""
+        problem = self.rows[0].solution.problem
+        names = {"recoding": problem.recoding.name, "objective_name": problem.objective.name}
+        return {"instance": self.instance, "n": problem.n, "m": problem.m, **names}
 
     def to_markdown(self) -> str:
         """Return the rows as a table in Markdown."""
@@ -133,6 +137,12 @@ class Comparison:
             runs += [row for row in self.rows if row.solution.problem.k == k]
             runs += [failure for failure in self.failures if failure[0] == k]
         return runs
+
+
+def _without_release(k: int, method: str, reason: str) -> dict[str, Any]:
+    """Return what is known of a run that found nothing; the loss is null."""
+    named = {"k": k, "method": method, "label": method}
+    return {**named, "objective": None, "loss": None, "status": NOTHING, "reason": reason}
 
 
 #: Columns of a comparison for people.

@@ -11,7 +11,14 @@ import pytest
 
 from anonymip.cli.experiments.experiment import print_results
 from anonymip.errors import Interrupted
-from anonymip.experiments import Experiment, MethodChoice, Results, TableSource, read_results
+from anonymip.experiments import (
+    Experiment,
+    MethodChoice,
+    Results,
+    TableSource,
+    read_results,
+    run_experiment,
+)
 from anonymip.experiments.running.columns import COLUMNS
 
 SPEC = """
@@ -57,6 +64,9 @@ def test_an_experiment_is_run_and_gone_on_with(shell: Any, table: Path) -> None:
     assert lines[-1] == "12 of 12 runs are in small"
     results = read_results(table / "small")
     assert results.complete
+    # Worker processes find what this one does.
+    here = run_experiment(Experiment.from_toml("small.toml"), isolate=False).frame
+    pd.testing.assert_series_equal(results.frame["loss"], here["loss"])
     written = pd.read_parquet(table / "small" / "results.parquet")
     assert list(written.columns) == list(COLUMNS)
     assert len(pd.read_csv(table / "small" / "results.csv")) == 12

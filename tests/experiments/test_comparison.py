@@ -201,10 +201,9 @@ def test_what_one_method_refuses_is_a_row() -> None:
     assert "needs a diversity" in reason
     assert table.to_frame()["status"][1] == reason
     record = table.to_records()[1]
-    assert (record["method"], record["status"], record["reason"]) == (
-        *("anatomy", "no-solution"),
-        reason,
-    )
+    assert (record["method"], record["n"], record["k"]) == ("anatomy", 7, 3)
+    assert (record["status"], record["reason"]) == ("no-solution", reason)
+    assert record["loss"] is record["objective"] is None
     with pytest.raises(UnsupportedObjective, match="needs a diversity"):
         compare(health(), [3], ["anatomy"])
 

@@ -263,7 +263,7 @@ def lethal(record):
 
 
 def test_runs_are_isolated(tmp_path: Path) -> None:
-    """A run whose process dies is a failed row, and the next one runs in another process."""
+    """A run whose process dies is a failed row, and this process lives on."""
     (tmp_path / "loss.py").write_text(LETHAL, encoding="utf-8")
     experiment = Experiment(
         "lethal",
@@ -279,8 +279,6 @@ def test_runs_are_isolated(tmp_path: Path) -> None:
     assert row["status"] == "failed"
     assert "exit code 3" in row["reason"]
     assert any("health-records, k = 3, initial" in message.phase for message in heard)
-    plain = replace(experiment, objective="gcp")
-    same(run_experiment(plain), run_experiment(plain, isolate=False))
 
 
 @pytest.mark.parametrize("arguments", [{"jobs": 0}, {"jobs": 2, "isolate": False}])
