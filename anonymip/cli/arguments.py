@@ -29,6 +29,9 @@ MethodOptions = Annotated[
 JsonTarget = Annotated[
     str | None, typer.Option("--json", help="Write the results as JSON; - for standard output.")
 ]
+RunsReport = Annotated[
+    Path | None, typer.Option("--report", help="Write all about the runs as an HTML page.")
+]
 ShowValues = Annotated[
     bool, typer.Option("--show-values", help="Show offending values of the table in messages.")
 ]

@@ -124,7 +124,7 @@ def anonymize(
             release.stage(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:
-            from anonymip.experiments.report import html_report
+            from anonymip.experiments.pages.release import html_report
 
             outputs.write_text(html_report(release, instance), report)
         write_json([solution_record(solution, instance)], json, outputs)
@@ -216,7 +216,7 @@ def demo(
 
 
 def _demo_release(folder: Path, outputs: Outputs) -> None:
-    from anonymip.experiments.report import html_report
+    from anonymip.experiments.pages.release import html_report
     from anonymip.instances import load_instance
     from anonymip.problem import Problem
     from anonymip.publishing import publish

@@ -18,7 +18,7 @@ from anonymip.errors import (
 )
 from anonymip.experiments.records import solution_record
 from anonymip.experiments.running.performing import NOTHING, tidy_row
-from anonymip.experiments.running.results import records_of
+from anonymip.experiments.running.results import frame_of, records_of
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.methods.best_bound import best_bound_in_time
 from anonymip.problem import Problem
@@ -95,6 +95,17 @@ class Comparison:
             else:
                 rows.append({"k": run[0], "method": run[1], "status": run[2]})
         return pd.DataFrame(rows)
+
+    def to_runs(self) -> pd.DataFrame:
+        """Return the rows as an experiment's table has them, those without a solution as well."""
+        return frame_of(
+            [
+                tidy_row(run.solution, self.instance)
+                if isinstance(run, ComparisonRow)
+                else {**self._asked(), **_without_release(*run)}
+                for run in self._all_runs()
+            ]
+        )
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the rows as records for JSON; runs without a solution have their reason."""

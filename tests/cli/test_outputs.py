@@ -84,7 +84,7 @@ def test_nothing_is_written_where_one_output_fails(
     def fill(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    name = "report.html_report" if failing == "report" else "records.solution_record"
+    name = "pages.release.html_report" if failing == "report" else "records.solution_record"
     monkeypatch.setattr(f"anonymip.experiments.{name}", fill)
     result = anonymize(shell, 2, *EVERYTHING)
     assert result.code == 2

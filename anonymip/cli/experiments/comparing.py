@@ -68,6 +68,7 @@ def compare(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
     ] = None,
+    report: given.RunsReport = None,
     table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
@@ -75,7 +76,7 @@ def compare(
     """Compare methods with each other and with the optimum, or the best bound on it."""
     ks = given.parse_ks(k)
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, json)
+    refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, report, json)
     if plot is not None:
         from anonymip.experiments.thermometer import refuse_format
 
@@ -99,7 +100,7 @@ def compare(
             options=options,
             table=table,
         )
-        _run_experiment(wanted, csv=csv, markdown=markdown, json=json)
+        _run_experiment(wanted, csv=csv, markdown=markdown, report=report, json=json)
         return
     from anonymip.experiments.comparison import COLUMNS
     from anonymip.experiments.comparison import compare as compare_methods
@@ -125,6 +126,10 @@ def compare(
             outputs.write_text(comparison.to_frame().to_csv(index=False), csv)
         if markdown is not None:
             outputs.write_text(comparison.to_markdown(), markdown)
+        if report is not None:
+            from anonymip.experiments.pages.runs import runs_page
+
+            outputs.write_text(runs_page(comparison.to_runs(), instance), report)
         write_json(comparison.to_records(), json, outputs)
     print_table(human(json), COLUMNS, comparison.texts())
     for size, name, reason in comparison.failures:
@@ -134,7 +139,12 @@ def compare(
 
 
 def _run_experiment(
-    asked: Experiment, *, csv: Path | None, markdown: Path | None, json: str | None
+    asked: Experiment,
+    *,
+    csv: Path | None,
+    markdown: Path | None,
+    report: Path | None,
+    json: str | None,
 ) -> None:
     """Run the experiment that a comparison is, in this process; write and print what it found."""
     from anonymip.experiments import run_experiment
@@ -148,6 +158,10 @@ def _run_experiment(
             outputs.write_text(results.frame.to_csv(index=False), csv)
         if markdown is not None:
             outputs.write_text(to_markdown(results.frame), markdown)
+        if report is not None and len(results.frame):
+            from anonymip.experiments.pages.runs import runs_page
+
+            outputs.write_text(runs_page(results.frame, asked.tables[0].instance), report)
         # The loss has the name that it has in the records of other comparisons, too.
         records = [{**row, "objective": row["loss"]} for row in records_of(results.frame)]
         write_json(records, json, outputs)

@@ -11,6 +11,7 @@ from anonymip.cli import arguments as given
 from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
 from anonymip.cli.tables import refuse_targets
 from anonymip.errors import Interrupted, NoSolution
+from anonymip.files import writing
 
 if TYPE_CHECKING:
     from anonymip.experiments import Results
@@ -26,6 +27,7 @@ def experiment(
         typer.Option("-o", "--output", help="Folder of the results; default: the name of SPEC."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Worker processes at a time.")] = 1,
+    report: given.RunsReport = None,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -33,12 +35,17 @@ def experiment(
     from anonymip.experiments import Experiment, run_experiment
     from anonymip.experiments.running.results import records_of
 
-    refuse_targets([specification], json)
+    refuse_targets([specification], report, json)
     asked = Experiment.from_toml(specification)
     folder = Path(specification.stem) if output is None else output
     with showing_progress() as progress:
         results = run_experiment(asked, folder, jobs=jobs, progress=progress)
-    write_json(records_of(results.frame), json)
+    with writing() as outputs:
+        if report is not None and len(results.frame):
+            from anonymip.experiments.pages.runs import runs_page
+
+            outputs.write_text(runs_page(results.frame, asked.name), report)
+        write_json(records_of(results.frame), json, outputs)
     print_results(results, json)
     say(human(json), f"\n{len(results.frame)} of {results.runs} runs are in {folder}")
 

@@ -148,7 +148,7 @@ class RunStore:
             row = self.get(str(names["key"]))
             if row is not None:
                 rows.append({**row, **names})
-        return Results(experiment, _frame(share_bounds(rows)), count)
+        return Results(experiment, frame_of(share_bounds(rows)), count)
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -252,9 +252,10 @@ def _set_bound(row: Row, proven: Row, optimum: float | None) -> None:
     row["gap"] = relative_gap(loss, Bound(value, proven["bound_by"], proven["proof"]))
 
 
-def _frame(rows: list[Row]) -> pd.DataFrame:
+def frame_of(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return rows as a table with the columns of an experiment; what a row lacks is missing."""
     columns = {
-        name: pd.Series([row[name] for row in rows], dtype=_FRAME_TYPES[kind])
+        name: pd.Series([row.get(name) for row in rows], dtype=_FRAME_TYPES[kind])
         for name, kind in COLUMNS.items()
     }
     return pd.DataFrame(columns)

@@ -1,0 +1,1 @@
+"""Pages of HTML about releases and comparisons, each complete in itself."""

@@ -1,0 +1,60 @@
+"""A release on one page: loss, bound, gap, attributes, class sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from anonymip.experiments.measures import attribute_losses
+from anonymip.experiments.pages.rendering import PALETTE, drawing, inline, render
+from anonymip.publishing import Release, homogeneous_classes, what_is_gone
+from anonymip.recodings import PatternGuided
+from anonymip.solution import Solution
+
+
+def html_report(release: Release, instance: str) -> str:
+    """Return a page about a release, complete in itself; it shows no single record."""
+    solution = release.solution
+    return render(
+        "release.html",
+        title=f"Release of {instance}",
+        sentence=_sentence(solution),
+        lines=[*solution.summary().splitlines()[1:], *_rules(solution)],
+        penalties=attribute_losses(solution),
+        sizes=_size_chart(solution),
+        gone=what_is_gone(release),
+        cautions=homogeneous_classes(release.manifest["homogeneous"] or {}, len(release.frame)),
+        checked=release.manifest["checked"],
+        assumed=release.manifest["assumed"],
+    )
+
+
+def _sentence(solution: Solution) -> str:
+    text = solution.sentence()
+    return text[0].upper() + text[1:] + "."
+
+
+def _rules(solution: Solution) -> list[str]:
+    """Return what was asked beside k; limits do not name the values that they keep apart."""
+    problem = solution.problem
+    asked = [str(limit) for limit in problem.limits]
+    if problem.diversity is not None:
+        asked.insert(0, str(problem.diversity))
+    if isinstance(problem.recoding, PatternGuided):
+        asked.append(f"mask: {problem.recoding.mask}")
+    return [f"asked: {rule}" for rule in asked]
+
+
+def _size_chart(solution: Solution) -> Markup | None:
+    """Return how many classes there are of each size; None without classes."""
+    sizes, counts = np.unique(solution.sizes, return_counts=True)
+    if len(sizes) == 0:
+        return None
+    with drawing():
+        figure = Figure(figsize=(6.4, 2.4), layout="constrained")
+        axes = figure.add_subplot()
+        axes.bar(sizes, counts, color=PALETTE[0])
+        axes.set_xlabel("records in a class")
+        axes.set_ylabel("classes")
+    return inline(figure, "Number of classes of each size")

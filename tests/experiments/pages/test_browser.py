@@ -1,0 +1,107 @@
+"""The pages in a real browser: no script fails, lists sort, both themes and small screens work.
+
+Needs Chromium; its pictures stay in the folder that ``ANONYMIP_SCREENSHOTS`` names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource, run_experiment
+from anonymip.experiments.pages.release import html_report
+from anonymip.experiments.pages.runs import runs_page
+from tests.experiments.pages.test_release import release
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
+
+#: Sorts the list by each column, rising and falling, and leaves what it saw in the page.
+CLICKS = """<script>
+const seen = [];
+window.addEventListener("error", event => seen.push("error: " + event.message));
+for (const head of document.querySelectorAll("#methods th")) {
+  for (const way of ["ascending", "descending"]) {
+    head.querySelector("button").click();
+    const cells = [...document.querySelectorAll("#methods tbody tr")]
+      .map(row => row.cells[head.cellIndex]);
+    const keys = cells.map(cell => cell.dataset.key).filter(key => key !== undefined).map(Number);
+    const rising = keys.every((key, at) => at === 0 || keys[at - 1] <= key);
+    const falling = keys.every((key, at) => at === 0 || keys[at - 1] >= key);
+    if (head.getAttribute("aria-sort") !== way) seen.push("not marked " + way);
+    if (keys.length && !(way === "ascending" ? rising : falling)) seen.push("not " + way);
+  }
+}
+document.documentElement.dataset.width = document.documentElement.scrollWidth;
+document.documentElement.dataset.seen = seen.join("; ") || "nothing wrong";
+</script>"""
+
+
+def browse(page: Path, tmp_path: Path, width: int, *asked: str) -> subprocess.CompletedProcess[str]:
+    """Open a page in Chromium without a screen."""
+    assert CHROMIUM is not None
+    quiet = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
+    profile = f"--user-data-dir={tmp_path}/profile"
+    asked = (*asked, "--hide-scrollbars", "--enable-logging=stderr", f"--window-size={width},2400")
+    return subprocess.run(
+        [
+            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", *quiet),
+            *(*asked, profile, page.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """Return a page about a release and one about runs."""
+    experiment = Experiment(
+        "Fourteen records",
+        (TableSource("census:200,4,1", samples=Samples(5, 14, 1)),),
+        (2, 3),
+        tuple(map(MethodChoice, ("column-generation", "mondrian", "k-member", "ring", "anatomy"))),
+    )
+    frame = run_experiment(experiment, isolate=False).frame
+    return {
+        "release": html_report(release(), "people.csv"),
+        "runs": runs_page(frame, "Fourteen records"),
+    }
+
+
+@pytest.mark.parametrize("name", ["release", "runs"])
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_are_drawn(
+    pages: dict[str, str], name: str, width: int, theme: str, tmp_path: Path
+) -> None:
+    """Each has ink on paper of its theme, fits its window, and its script does what it says."""
+    page = tmp_path / f"{name}.html"
+    page.write_text(pages[name].replace("</body>", f"{CLICKS}</body>"), encoding="utf-8")
+    kept = Path(os.environ.get("ANONYMIP_SCREENSHOTS") or tmp_path)
+    picture = kept / f"{name}-{width}-{theme}.png"
+    dark = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] * (theme == "dark")
+    drawn = browse(page, tmp_path, width, f"--screenshot={picture}", *dark)
+    assert "CONSOLE" not in drawn.stderr
+    grey = Image.open(picture).convert("L")
+    paper = max(grey.getcolors(256) or [], default=(0, 0))[1]
+    assert paper > 200 if theme == "light" else paper < 60
+    lightest, darkest = grey.getextrema()[::-1]
+    assert int(lightest) - int(darkest) > 120
+    found = browse(page, tmp_path, width, "--dump-dom").stdout
+    assert 'data-seen="nothing wrong"' in found
+    shown = re.search(r'data-width="(\d+)"', found)
+    # Chromium's windows are no narrower than 500.
+    assert shown is not None
+    assert int(shown[1]) <= max(width, 500)

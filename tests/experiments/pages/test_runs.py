@@ -1,0 +1,99 @@
+"""The page about runs: what it says of known figures, and that it stands alone."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from anonymip import Problem, compare, load_instance
+from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource, run_experiment
+from anonymip.experiments.pages.runs import runs_page
+from anonymip.experiments.running.columns import COLUMNS
+from tests.experiments.pages.test_release import NASTY, Elements
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Return runs of heuristics of two recodings and the exact method on two samples."""
+    experiment = Experiment(
+        "small",
+        (TableSource("census:40,3,1", samples=Samples(2, 8, 1)),),
+        (2, 3),
+        tuple(map(MethodChoice, ("column-generation", "mondrian", "ring", "anatomy"))),
+    )
+    return run_experiment(experiment, isolate=False).frame
+
+
+def texts(page: str) -> str:
+    """Return what a reader reads."""
+    return " ".join(" ".join(Elements(page).texts).split())
+
+
+def test_the_page_answers_its_question(frame: pd.DataFrame) -> None:
+    """For each k and recoding the best method is named with what is proven about it."""
+    page = texts(runs_page(frame, "Small samples"))
+    assert (
+        "How near the optimum 4 methods come on census:40,3,1 (8 records of 3 attributes)" in page
+    )
+    assert "2 samples, with k = 2, 3 and the loss gcp." in page
+    for k in (2, 3):
+        mine = frame[(frame["k"] == k) & (frame["label"] == "column-generation")]
+        assert set(mine["status"]) == {"optimal"}
+        least = f"{mine['gcp'].mean():.5g}"
+        assert f"k = {k}, classes: column-generation loses least, {least}, the proven opt" in page
+        assert re.search(rf"k = {k}, freeform: ring loses least, [\d.]+; at most", page)
+
+
+def test_what_was_refused_is_told_with_its_reason(frame: pd.DataFrame) -> None:
+    """A method that took no table is a line with why."""
+    assert set(frame.loc[frame["label"] == "anatomy", "loss"].isna()) == {True}
+    page = texts(runs_page(frame, "Small samples"))
+    assert "Without a release" in page
+    assert "needs a diversity" in page
+
+
+def test_the_page_loads_nothing_and_is_well_formed(frame: pd.DataFrame) -> None:
+    """Pictures and script are inside; names are texts and never elements."""
+    page = runs_page(frame.assign(label=NASTY), NASTY)
+    found = Elements(page)
+    # Two tables of recodings, times, spread.
+    assert found.opened.count("svg") == 4 - 1  # one method alone has no picture of times
+    assert found.opened.count("script") == 1
+    assert not {"link", "img", "iframe"} & set(found.opened)
+    assert "url(" not in page.replace("url(#", "")
+    for tag in ("html", "table", "svg", "ul", "tr", "td"):
+        assert found.opened.count(tag) == found.closed.count(tag) > 0
+
+
+def test_what_is_unknown_sorts_behind(frame: pd.DataFrame) -> None:
+    """Cells of numbers carry what they are sorted by; what is missing is infinitely large."""
+    page = runs_page(frame, "Small samples")
+    keys = [float(key) for key in re.findall(r'data-key="([^"]*)"', page)]
+    assert float("inf") in keys
+    losses = frame.groupby(["k", "label"])["gcp"].mean().dropna()
+    for loss in losses:
+        assert any(key == pytest.approx(loss) for key in keys)
+
+
+def test_no_release_at_all_leaves_a_page_with_the_reasons(frame: pd.DataFrame) -> None:
+    """Where every run was refused there is no picture, and no error."""
+    refused = frame[frame["loss"].isna()]
+    page = runs_page(refused, "Refused")
+    assert "svg" not in Elements(page).opened
+    assert "needs a diversity" in texts(page)
+
+
+def test_a_comparison_has_the_page_of_its_runs() -> None:
+    """Rows and refusals of one table become runs with the columns of an experiment."""
+    problem = Problem(load_instance("health-records"), 3)
+    compared = compare(problem, [2, 3], ["mondrian", "two-factor"], exact=True, instance="health")
+    runs = compared.to_runs()
+    assert list(runs.columns) == list(COLUMNS)
+    refused = runs[runs["loss"].isna()]
+    assert refused[["k", "label"]].to_numpy().tolist() == [[2, "two-factor"]]
+    page = texts(runs_page(runs, "Health"))
+    assert "on health (7 records of 3 attributes), with k = 2, 3" in page
+    optimum = f"{compared.rows[-1].solution.gcp:.5g}"
+    assert re.search(rf"k = 3, classes: [\w-]+ loses least, {optimum}, the proven opt", page)
