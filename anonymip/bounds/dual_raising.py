@@ -32,6 +32,9 @@ class NearSearch(Packed):
         Workspaces of the search for nearest types.
     reached
         (1,) the highest dual so far.
+    binding
+        (t, k) types of a set that kept the dual of each type from its cap; -1 comes first where
+        there is none.
     """
 
     tables: LossTables
@@ -47,6 +50,7 @@ class NearSearch(Packed):
     node_bounds: NDArray[np.float64]
     looked: NDArray[np.int64]
     reached: NDArray[np.float64]
+    binding: NDArray[np.int32]
 
 
 @kernel
@@ -230,7 +234,9 @@ def _raise_by_slack(
                 rise * copies,
                 begun + most_each,
             )
-            rise = min(rise, slack / copies)
+            if slack / copies < rise:
+                rise = slack / copies
+                search.binding[row] = lists.best
             if rise <= 0.0:
                 return
         duals[row] += rise

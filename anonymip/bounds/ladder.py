@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.bounds.guided_ascent import guided_ascent
 from anonymip.bounds.nearest_neighbour import bound_of_terms, lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import check_effort
@@ -36,6 +37,9 @@ _ONE_STEP, _EACH = (1.0,), 200_000
 _FAR, _STEPS = 2.5, (0.5, 1.0)
 _FARTHEST, _SHORT_STEPS, _MANY = 3.0, (0.25, 0.5, 0.75, 1.0), 1_000_000
 
+#: A linear program guides the ascent instead where so many times what the first sweep took is left.
+_GUIDED = {"normal": np.inf, "thorough": 30.0}
+
 
 def ladder_bound(
     problem: Problem, *, effort: str | None = None, budget: Budget | None = None
@@ -43,8 +47,9 @@ def ladder_bound(
     """Return a lower bound on the loss of any release, as good as the effort allows.
 
     The rungs are nearest neighbours, k-sets, and an ascent from there, first a short way and then,
-    where enough work is left for it, a long one; see :mod:`anonymip.bounds.record_duals` for what
-    holds. The name of the bound says on which rung it stands, and whether the work ended before all
+    where enough work is left for it, a long one, or rounds that a linear program guides; see
+    :mod:`anonymip.bounds.record_duals` for what holds, and :mod:`anonymip.bounds.guided_ascent`.
+    The name of the bound says on which rung it stands, and whether the work ended before all
     records were looked at.
 
     Parameters
@@ -90,7 +95,7 @@ def ladder_bound(
 def _higher_rungs(
     problem: Problem, terms: NDArray[np.float64], effort: str, budget: Budget, watch: Stopwatch
 ) -> Iterator[Bound]:
-    """Yield the bounds by k-sets and by every sweep of the ascent."""
+    """Yield the bounds by k-sets and by every sweep or round of the ascent."""
     duals = RecordDuals(problem, terms, _CELLS[effort], budget)
     complete = duals.raise_to_k_sets(_SHARE_OF_K_SETS if effort != "quick" else 1.0)
     yield bound_of_terms(problem, duals.terms(), "k-sets", _remarks(complete), watch)
@@ -99,7 +104,13 @@ def _higher_rungs(
     before, thorough = duals.left, effort == "thorough"
     complete = duals.ascend(_NEAREST, _ONE_STEP, _EACH, _SHARE_OF_SWEEPS if thorough else 1.0)
     yield bound_of_terms(problem, duals.terms(), "dual ascent", _remarks(complete), watch)
-    farther = _THOROUGH if thorough else _next_factor(duals.left, before - duals.left)
+    taken = before - duals.left
+    if complete and duals.left >= _GUIDED[effort] * taken:
+        for complete in guided_ascent(duals, effort, budget):
+            named, remarks = "column generation, dual ascent", _remarks(complete)
+            yield bound_of_terms(problem, duals.terms(), named, remarks, watch)
+        return
+    farther = _THOROUGH if thorough else _next_factor(duals.left, taken)
     for factor in farther:
         if duals.left <= 0 or budget.stop_reason() is not None:
             return

@@ -52,6 +52,8 @@ class NearLists(Packed):
         (DEEPEST,) nodes of the tree that wait.
     work
         (1,) losses computed.
+    best
+        (k,) types of the set that leaves least; -1 comes first if none is known.
     """
 
     types: NDArray[np.int64]
@@ -71,6 +73,7 @@ class NearLists(Packed):
     bin_bounds: NDArray[np.float64]
     nodes: NDArray[np.int64]
     work: NDArray[np.int64]
+    best: NDArray[np.int64]
 
 
 def new_near_lists(tables: LossTables, types: int, k: int, words: int) -> NearLists:
@@ -94,6 +97,7 @@ def new_near_lists(tables: LossTables, types: int, k: int, words: int) -> NearLi
         np.zeros(_BINS),
         np.zeros(DEEPEST, whole),
         np.zeros(1, whole),
+        np.full(k, -1, whole),
     )
 
 

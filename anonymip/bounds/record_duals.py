@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from anonymip.bounds.dual_raising import NearSearch, raise_step
 from anonymip.bounds.near_lists import new_near_lists
 from anonymip.bounds.nearest_neighbour import suppresses
+from anonymip.enumeration.cluster_sets import exact_losses
 from anonymip.enumeration.search_inputs import loss_scale
 from anonymip.objectives.kernels.box_tree import build_tree, new_tree
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
@@ -68,8 +69,12 @@ class RecordDuals:
     ----------
     duals
         (t,) of a row of each type, without what all sets lose alike.
-    counts
-        (t,) rows of each type.
+    floors
+        (t,) what a row of each type loses at least in any set of k, without what all lose alike.
+    problem, k, types, counts
+        As given; the row types, and (t,) how many rows each has.
+    search
+        Of sets around a row.
     """
 
     def __init__(
@@ -80,7 +85,8 @@ class RecordDuals:
         tables = full._replace(constant=0.0)
         columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
         types = problem.microdata.row_types([int(a) for a in columns])
-        self._problem, self._budget, self._constant = problem, budget, full.constant
+        self._budget, self._constant = budget, full.constant
+        self.problem, self.k, self.types = problem, k, types
         self._inverse, self.counts = types.inverse, types.counts.astype(np.int64)
         self.duals = terms[types.first] - self._constant
         self._most = most / max(1, len(columns))
@@ -88,7 +94,7 @@ class RecordDuals:
         rows = kernel_rows(problem.microdata, tables, types.first)
         read = term_rows(rows)
         words = int(read.set_words.max(initial=-1)) + 1
-        self._search = NearSearch(
+        self.search = NearSearch(
             tables,
             rows,
             read,
@@ -102,14 +108,15 @@ class RecordDuals:
             np.empty(DEEPEST),
             np.zeros(1, np.int64),
             np.zeros(1),
+            np.full((t, k), -1, np.int32),
         )
-        build_tree(self._search.tree, tables, rows, self.counts)
-        self._floors = self.duals
+        build_tree(self.search.tree, tables, rows, self.counts)
+        self.floors = self.duals
 
     @property
     def left(self) -> float:
         """How many losses may still be computed."""
-        return self._most - float(self._search.lists.work[0] + self._search.looked[0])
+        return self._most - float(self.search.lists.work[0] + self.search.looked[0])
 
     @property
     def value(self) -> float:
@@ -127,7 +134,7 @@ class RecordDuals:
         none = np.zeros(len(self.duals))
         order = np.arange(len(none))
         done = self._sweep("bound by k-sets", order, none, none, none, True, _EACH, share)
-        self._floors = self.duals.copy()
+        self.floors = self.duals.copy()
         return done
 
     def ascend(
@@ -146,16 +153,61 @@ class RecordDuals:
         share
             Of the losses that are left to compute, this much is for this ascent.
         """
-        floors = self._floors
-        order = np.argsort(floors, kind="stable")
-        caps = floors + (factor - 1.0) * np.abs(floors)
-        self.duals = floors.copy()
-        if suppresses(self._problem):
-            price = self._problem.compiled.suppression_price - self._constant
-            caps, self.duals = np.fmin(caps, price), np.fmin(floors, price)
-        self._search.reached[0] = -np.inf
+        caps, order = self.highest(factor), np.argsort(self.floors, kind="stable")
+        return self._ascend(caps, order, shares, each, share)
+
+    def ascend_to(self, aims: NDArray[np.float64], each: int) -> tuple[bool, NDArray[np.int32]]:
+        """Raise the duals from the k-set terms on, those with low aims first, to their aims.
+
+        Parameters
+        ----------
+        aims
+            (t,) where they are to stand; who is to stand below its k-set term is lowered to there.
+        each
+            Losses that the search for one row may compute.
+
+        Returns
+        -------
+        tuple
+            Whether all were looked at, and (c, k) types of sets that kept duals from their aims,
+            ascending in each set.
+        """
+        self.search.binding[:, 0] = -1
+        complete = self._ascend(aims, np.argsort(aims, kind="stable"), (1.0,), each, 1.0)
+        members = self.search.binding[self.search.binding[:, 0] >= 0]
+        return complete, np.sort(members, axis=1)
+
+    def _ascend(
+        self,
+        caps: NDArray[np.float64],
+        order: NDArray[np.int64],
+        shares: tuple[float, ...],
+        each: int,
+        share: float,
+    ) -> bool:
+        """Raise the duals from the k-set terms on; the caps rise in the order given."""
+        if suppresses(self.problem):
+            caps = np.fmin(caps, self.problem.compiled.suppression_price - self._constant)
+        self.duals = np.fmin(self.floors, caps)
+        self.search.reached[0] = -np.inf
         steps = np.array(shares)
-        return self._sweep("bound by dual ascent", order, floors, caps, steps, False, each, share)
+        phase = "bound by dual ascent"
+        return self._sweep(phase, order, self.floors, caps, steps, False, each, share)
+
+    def highest(self, factor: float) -> NDArray[np.float64]:
+        """Return (t,) so many times the k-set terms, or what a record may be left out for."""
+        caps = self.floors + (factor - 1.0) * np.abs(self.floors)
+        if suppresses(self.problem):
+            caps = np.fmin(caps, self.problem.compiled.suppression_price - self._constant)
+        # Who fills a set by itself can charge for no more than that.
+        return np.where(self.counts < self.k, caps, np.fmin(self.floors, caps))
+
+    def costs(self, members: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return (c,) the costs of (c, k) sets of types, without what all sets lose alike."""
+        freed = self.problem.replace(diversity=None, limits=())
+        sizes = np.full(len(members), self.k)
+        losses = exact_losses(freed, self.types.first[members.ravel()], sizes)
+        return losses - self.k * self._constant
 
     def _sweep(
         self,
@@ -169,7 +221,7 @@ class RecordDuals:
         share: float,
     ) -> bool:
         most = self._most - (1.0 - share) * max(0.0, self.left)
-        cursor, k, duals, search = np.zeros(1, np.int64), self._problem.k, self.duals, self._search
+        cursor, k, duals, search = np.zeros(1, np.int64), self.problem.k, self.duals, self.search
 
         def step(amount: int) -> int:
             return int(
@@ -194,7 +246,7 @@ class RecordDuals:
 
     def terms(self) -> NDArray[np.float64]:
         """Return (n,) the duals of the records, lowered by what rounding may have added."""
-        problem, duals = self._problem, self.duals
+        problem, duals = self.problem, self.duals
         if suppresses(problem):
             duals = np.fmin(duals, problem.compiled.suppression_price - self._constant)
         highest = float(np.abs(duals).max())

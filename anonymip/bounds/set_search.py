@@ -35,6 +35,8 @@ def least_slack(
 ) -> float:
     """Return what sets of k rows leave at least of their cost, k times their record loss.
 
+    `lists.best` becomes the set that leaves so little, if there is one within the limit.
+
     Parameters
     ----------
     tables, terms
@@ -65,7 +67,11 @@ def least_slack(
     if need > 1:
         sort_by_loss(types, losses, gathered, gathered + held)
         _bound_each(counts, duals, lists, copies, k, need, limit)
-    limit = min(limit, _greedy_slack(tables, terms, counts, duals, lists, k, copies))
+    lists.best[0] = -1
+    greedy = _greedy_slack(tables, terms, counts, duals, lists, k, copies)
+    if greedy < limit:
+        limit = greedy
+        _keep_set(lists, own, copies, k, lists.chosen[k - 1])
     size = copies
     lists.at[size] = lists.begin[size]
     while size >= copies:
@@ -73,7 +79,10 @@ def least_slack(
         end = lists.end[size]
         if need == 1:
             for at in range(lists.begin[size], end):
-                limit = min(limit, k * losses[at] - lists.duals[size] - duals[types[at]])
+                slack = k * losses[at] - lists.duals[size] - duals[types[at]]
+                if slack < limit:
+                    limit = slack
+                    _keep_set(lists, own, copies, k, types[at])
             lists.at[size] = end
         at = lists.at[size]
         while at < end and bounds[at] >= limit:
@@ -121,6 +130,14 @@ def least_slack(
         used[lists.chosen[level]] -= 1
     used[own] = 0
     return limit
+
+
+@kernel
+def _keep_set(lists: NearLists, own: int, copies: int, k: int, last: int) -> None:
+    """Write down the set of the own rows, those chosen, and one more."""
+    for place in range(k - 1):
+        lists.best[place] = own if place < copies else lists.chosen[place]
+    lists.best[k - 1] = last
 
 
 @kernel
