@@ -121,7 +121,9 @@ class NearPricing:
         run.rows.duals[:] = duals
         rank = np.empty(t, np.int64)
         rank[np.argsort(-duals, kind="stable")] = np.arange(t)
-        rules = RootedRules(k, k, True, True, _KEEP, nodes, False, False)
+        rules = RootedRules(
+            k, k, pruned=True, summed=True, keep=_KEEP, nodes_a_size=nodes, undominated=False
+        )
         members, costs = [np.empty((0, k), np.int32)], [np.empty(0)]
         for first in range(0, t, _ROOTS):
             roots = self._roots(rank, first, min(t, first + _ROOTS), below)
