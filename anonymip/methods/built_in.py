@@ -63,7 +63,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "exact",
                 "anonymip.exact.classes.equivalence_mip:equivalence_mip",
                 f"{_LIANG}, Section 2.2",
-                takes=("solver", "gap", "threads", "log", "solver_options"),
+                takes=("solver", "gap", "threads", "log", "solver_options", "effort"),
                 options=(
                     MethodOption(
                         "formulation",
@@ -242,7 +242,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "anonymip.exact.freeform.freeform_mip:freeform_mip",
                 f"{_DOKA}, eqs. (4)-(11)",
                 needs=("monotone",),
-                takes=("solver", "gap", "threads", "log", "solver_options"),
+                takes=("solver", "gap", "threads", "log", "solver_options", "effort"),
                 options=(
                     MethodOption("formulation", "auto", "auto, assignment, set-cover, freeform"),
                     MethodOption("own_record", "fixed", "fixed: own record in its set, or free"),

@@ -28,6 +28,9 @@ TOLERANCE = 1e-7
 #: The largest seed that every solver accepts (CBC gets the seed plus one).
 LARGEST_SEED = 2**31 - 2
 
+#: The most nodes that every solver counts.
+_MOST_NODES = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class SolverOptions:
@@ -39,6 +42,9 @@ class SolverOptions:
         Seconds of wall-clock time, from when the model is compiled; None for no limit.
     relative_gap
         Stop when |objective - bound| / |objective| is at most this; 0 proves optimality.
+    node_limit
+        Nodes of the search tree after which the solver stops, on every machine alike; None for no
+        limit.
     threads
         Threads of the solver. With 1 a run repeats exactly.
     presolve
@@ -62,6 +68,7 @@ class SolverOptions:
 
     time_limit: float | None = None
     relative_gap: float = 0.0
+    node_limit: int | None = None
     threads: int = 1
     presolve: bool | None = None
     seed: int = 0
@@ -81,6 +88,13 @@ class SolverOptions:
             "relative_gap",
             self.relative_gap,
             "Give a fraction such as 0.01, or 0 to prove optimality",
+        )
+        _require(
+            self.node_limit is None
+            or (_is_whole(self.node_limit) and 1 <= self.node_limit <= _MOST_NODES),
+            "node_limit",
+            self.node_limit,
+            f"Give a whole number from 1 to {_MOST_NODES}, or None for no limit",
         )
         _require(
             _is_whole(self.threads) and self.threads >= 1,

@@ -139,6 +139,17 @@ def test_budget_limits_the_time(solver: str, hard_knapsack: Build) -> None:
     assert result.stopped is Stopped.TIME
 
 
+def test_node_limit_ends_the_search(solver: str, hard_knapsack: Build) -> None:
+    """After so many nodes the incumbent and a bound are returned, the same ones again."""
+    options = SolverOptions(node_limit=3, time_limit=60)
+    first, again = (solve_model(hard_knapsack(), solver, options) for _ in range(2))
+    assert first.stopped is again.stopped is Stopped.NODES
+    assert first.objective is not None
+    assert first.bound is not None
+    assert first.objective < first.bound
+    assert (first.objective, first.bound) == (again.objective, again.bound)
+
+
 def test_relative_gap_is_reported_as_gap(solver: str, hard_knapsack: Build) -> None:
     """Stopping within the gap asked for is not called optimal."""
     result = solve_model(hard_knapsack(), solver, SolverOptions(relative_gap=0.1, time_limit=20))

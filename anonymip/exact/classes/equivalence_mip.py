@@ -52,6 +52,7 @@ def equivalence_mip(
     threads: int = 1,
     log: Path | None = None,
     solver_options: Mapping[str, object] | None = None,
+    effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> Solution:
@@ -80,6 +81,8 @@ def equivalence_mip(
         Relative gap to stop at; 0 proves optimality.
     threads, log, solver_options
         Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`.
+    effort
+        Limits the size of the model and the nodes of the solver; ``"thorough"`` and None do not.
     budget
         Stops the solver; the incumbent or the start is returned.
     seed
@@ -99,7 +102,7 @@ def equivalence_mip(
     SolverError
         If the solver fails or what it returns does not survive the checks, and there is no start.
     NoSolution
-        If nothing was found within the budget and there was no start.
+        If nothing was found within the budget or the effort and there was no start.
     """
     run = ModelRun.begin(
         problem,
@@ -111,6 +114,7 @@ def equivalence_mip(
         solver_options=solver_options,
         budget=budget,
         seed=seed,
+        effort=effort,
     )
     if formulation != "auto":
         # What cannot be modelled is refused before heuristics spend time on a start.
@@ -137,10 +141,14 @@ def equivalence_mip(
     if columns is not None and formulation == "set-partition":
         run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible classes are left")
         choices["sets"] = columns.sets
+        kept = run.kept_without_effort(sets=len(columns.sets))
+        if kept is not None:
+            return kept if columns.bound is None else kept.with_bound(columns.bound)
     else:
         if "integer_ends" in choices_of(formulation):
             choices["integer_ends"] = integer_ends
-        kept = run.kept_without_time(model_size(problem, formulation))
+        size = model_size(problem, formulation)
+        kept = run.kept_without_time(size) or run.kept_without_effort(size)
         if kept is not None:
             return kept
     trust = TrustOfLosses.of(problem, formulation)

@@ -56,6 +56,7 @@ def freeform_mip(
     threads: int = 1,
     log: Path | None = None,
     solver_options: Mapping[str, object] | None = None,
+    effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> Solution:
@@ -95,6 +96,8 @@ def freeform_mip(
         Relative gap to stop at; 0 proves optimality.
     threads, log, solver_options
         Handed to the solver, see :class:`~anonymip.solvers.SolverOptions`.
+    effort
+        Limits the size of the model and the nodes of the solver; ``"thorough"`` and None do not.
     budget
         Stops the solver; the incumbent or the start is returned.
     seed
@@ -127,6 +130,7 @@ def freeform_mip(
         solver_options=solver_options,
         budget=budget,
         seed=seed,
+        effort=effort,
     )
     if formulation not in _FORMULATIONS:
         raise InputError(
@@ -174,7 +178,13 @@ def freeform_mip(
             run.trace.append(f"{columns.found:,} possible sets were found, and time ended")
             return run.kept(incumbent, stopped)
         run.trace.append(f"{len(columns.sets):,} of {columns.found:,} possible sets are left")
+        kept = run.kept_without_effort(sets=len(columns.sets))
         choices = {"sets": columns.sets}
+    else:
+        kept = run.kept_without_effort(size)
+    if kept is not None:
+        own = None if columns is None else columns.bound
+        return kept if own is None else kept.with_bound(own)
     trust = TrustOfLosses.of(problem, formulation)
     solution = run.solve(lambda: (build(problem, formulation, **choices), trust))
     own = None if columns is None else columns.bound

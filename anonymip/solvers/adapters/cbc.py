@@ -197,6 +197,8 @@ def _arguments(options: SolverOptions, time_limit: float | None) -> list[str]:
     arguments += ["-randomCbcSeed", seed, "-randomSeed", seed]
     if options.presolve is False:
         arguments += ["-presolve", "off", "-preprocess", "off"]
+    if options.node_limit is not None:
+        arguments += ["-maxNodes", str(options.node_limit)]
     if options.threads > 1:
         arguments += ["-threads", str(options.threads)]
     return arguments

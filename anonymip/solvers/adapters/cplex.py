@@ -244,6 +244,7 @@ def _set_parameters(solver: Any, options: SolverOptions) -> None:
         "threads": options.threads,
         "randomseed": options.seed,
         "preprocessing.presolve": int(options.presolve is not False),
+        **({} if options.node_limit is None else {"mip.limits.nodes": options.node_limit}),
         "clocktype": 2,  # elapsed seconds
         **options.solver_options,
     }

@@ -199,6 +199,7 @@ def _set_parameters(model: Any, options: SolverOptions) -> None:
         "Threads": options.threads,
         "Seed": options.seed,
         "Presolve": 0 if options.presolve is False else -1,
+        **({} if options.node_limit is None else {"NodeLimit": float(options.node_limit)}),
         **options.solver_options,
     }
     for name, value in settings.items():

@@ -127,6 +127,7 @@ def _new_solver(form: StandardForm, options: SolverOptions, log: Path | None) ->
         "random_seed": options.seed,
         "presolve": "off" if options.presolve is False else "choose",
         **({"presolve_rule_off": _AGGREGATOR} if form.integer.any() else {}),
+        **({} if options.node_limit is None else {"mip_max_nodes": options.node_limit}),
         **options.solver_options,
     }
     if options.time_limit is not None:

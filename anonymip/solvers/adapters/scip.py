@@ -171,6 +171,7 @@ def _set_parameters(scip: Any, options: SolverOptions) -> None:
         "numerics/dualfeastol": TOLERANCE,
         "randomization/randomseedshift": options.seed,
         "presolving/maxrounds": 0 if options.presolve is False else -1,
+        **({} if options.node_limit is None else {"limits/totalnodes": options.node_limit}),
         "timing/clocktype": 2,  # elapsed seconds
         "misc/catchctrlc": False,
         "heuristics/completesol/maxunknownrate": 1.0,
