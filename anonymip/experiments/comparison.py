@@ -140,6 +140,17 @@ class Comparison:
             for row in self._all_runs()
         ]
 
+    def bound_texts(self) -> list[str]:
+        """Return for each k what its bound stands on, or that none is known."""
+        texts: dict[int, str] = {}
+        for row in self.rows:
+            bound, k = row.solution.bound, row.solution.problem.k
+            if bound is None or row.against == "nothing":
+                texts.setdefault(k, f"k = {k}: no lower bound is known")
+            else:
+                texts.setdefault(k, f"k = {k}: bound by {bound.method} (proof: {bound.proof})")
+        return list(texts.values())
+
     def _all_runs(self) -> list[ComparisonRow | tuple[int, str, str]]:
         """Return rows and failures k by k, failures behind the rows of their k."""
         ks = [row.solution.problem.k for row in self.rows] + [k for k, _, _ in self.failures]

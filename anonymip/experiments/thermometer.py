@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import wrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,6 +14,8 @@ from anonymip.files import Outputs, writing
 
 _MARKERS = "ovs^D<>pP*X"
 _FORMATS = (".png", ".svg", ".pdf")
+#: Letters in a line of the legend.
+_LINE = 28
 
 
 def thermometer(comparison: Comparison) -> Figure:
@@ -79,8 +82,10 @@ def _draw_column(axes: Axes, place: int, rows: list[ComparisonRow], methods: lis
                 place + 0.4,
                 colors="tab:blue",
                 linewidth=2.5,
-                label="proven bound",
+                label=_bound_label(rows[0]),
             )
+    else:
+        axes.plot([], [], " ", label="no lower bound is known")
     for row in rows:
         at = methods.index(row.solution.method)
         shift = 0.0 if len(methods) == 1 else 0.6 * (at / (len(methods) - 1) - 0.5)
@@ -91,6 +96,13 @@ def _draw_column(axes: Axes, place: int, rows: list[ComparisonRow], methods: lis
             color=f"C{at % 10}",
             label=row.solution.method,
         )
+
+
+def _bound_label(row: ComparisonRow) -> str:
+    """Return the words for a bound: what it stands on goes below, in short lines."""
+    bound = row.solution.bound
+    below = wrap(bound.method, _LINE) if bound is not None else []
+    return "\n".join(["proven bound:", *below])
 
 
 def refuse_format(path: Path) -> None:

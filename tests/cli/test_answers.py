@@ -13,7 +13,8 @@ from anonymip import METHODS, Problem, load_instance, lower_bound
 
 FIELDS = {
     *("instance", "n", "m", "k", "recoding", "method", "options", "objective", "objective_name"),
-    *("ncp", "gcp", "bound", "gap", "status", "proof", "seconds", "groups", "solver", "versions"),
+    *("ncp", "gcp", "bound", "gap", "status", "proof", "bound_by", "seconds", "groups", "solver"),
+    "versions",
     *("seed", "diversity", "limits"),
 }
 HEURISTICS = [
@@ -244,10 +245,11 @@ def test_comparing_writes_all_formats(shell: Any) -> None:
     assert lines[0].split() == [
         *("k", "method", "loss", "bound", "gap", "to", "seconds", "class", "sizes", "status"),
     ]
-    assert [tuple(line.split()[:2]) for line in lines[1:]] == [
+    assert [tuple(line.split()[:2]) for line in lines[1:-2]] == [
         (k, method) for k in "23" for method in ("mondrian", "k-member", "column-generation")
     ]
-    assert all(" optimum " in line for line in lines[1:])
+    assert all(" optimum " in line for line in lines[1:-2])
+    assert [line.partition(" by ")[0] for line in lines[-2:]] == ["k = 2: bound", "k = 3: bound"]
     frame = pd.read_csv(shell.folder / "t.csv")
     assert len(frame) == 6
     assert set(frame["to"]) == {"optimum"}
@@ -267,7 +269,7 @@ def test_comparing_all_heuristics_by_default(shell: Any) -> None:
     fitting = [name for name in HEURISTICS if METHODS[name].solves_for(3)]
     assert [record["method"] for record in result.records()] == fitting
     rows = result.err.splitlines()[1:]
-    assert len(rows) == len(fitting)
+    assert len(rows) == len(fitting) + 1
     assert all(" bound " in row for row in rows)
     assert "optim" not in result.err
 
@@ -307,7 +309,7 @@ def test_no_bound_is_said_to_be_none(shell: Any) -> None:
     (record,) = result.records()
     assert result.code == 0
     assert record["bound"] is None
-    assert record["proof"] is None
+    assert (record["proof"], record["bound_by"]) == (None, None)
     assert "no lower bound" in result.err
     method = ("--method", "greedy-search")
     (solved,) = shell("solve", *arguments, *method, "--json", "-").records()

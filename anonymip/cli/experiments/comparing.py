@@ -132,6 +132,8 @@ def compare(
             outputs.write_text(runs_page(comparison.to_runs(), instance), report)
         write_json(comparison.to_records(), json, outputs)
     print_table(human(json), COLUMNS, comparison.texts())
+    for line in comparison.bound_texts():
+        say(human(json), line)
     for size, name, reason in comparison.failures:
         say(err, f"k = {size}, {name}: no solution: {reason}")
     if not comparison.complete:
