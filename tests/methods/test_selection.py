@@ -225,5 +225,6 @@ def test_weaker_notions_are_solved(recoding: Recoding, n: int) -> None:
     solution = solve(Problem(census(n, 3, seed=1), 3, recoding), time_limit=30)
     assert solution.bound is not None
     assert solution.is_optimal or n > 8
-    freeform = solve(Problem(census(n, 3, seed=1), 3, Freeform()), time_limit=30)
-    assert solution.objective <= freeform.objective + 1e-9 or n > 8
+    if n == 8:
+        freeform = solve(Problem(census(n, 3, seed=1), 3, Freeform()), time_limit=30)
+        assert solution.objective <= freeform.objective + 1e-9

@@ -190,6 +190,7 @@ def test_relaxations_of_named_instances(
         )
 
 
+@pytest.mark.thorough
 def test_relaxations_of_the_sample_of_the_paper() -> None:
     """The 20 records of Liang & Samavi, k = 3, optimum 13.5: the rows of pairs add little."""
     problem = Problem(load_instance("person20"), 3)
