@@ -81,6 +81,7 @@ WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("split_carry",),
         ("column_generation",),
     ),
+    "exact.column_generation": (("pool", "relaxation"),),
     "heuristics": (("growing",),),
     "heuristics.freeform": (("exchanges", "rings"), ("rounds",)),
     "heuristics.freeform.rounds": (("blocks",),),

@@ -187,6 +187,11 @@ class GrowingProgram:
             np.minimum(upper, self._infinity),
         )
 
+    def require_columns(self, columns: NDArray[np.int64], lower: NDArray[np.float64]) -> None:
+        """Let columns, by number, be at least `lower` and without an upper bound."""
+        upper = np.full(len(columns), self._infinity)
+        self._model.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
+
     def basis(self) -> Basis:
         """Return the basis that the last solve ended with, for :meth:`start_from`."""
         basis = self._model.getBasis()

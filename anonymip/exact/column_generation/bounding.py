@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.conditions import column_rules
-from anonymip.exact.column_generation.proving import Proof, Settings, Work
+from anonymip.exact.column_generation.proving import Proof
+from anonymip.exact.column_generation.settings import Settings, Work
 from anonymip.exact.column_generation.state import Run
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -64,7 +65,7 @@ def relaxation_bound(
         rules = column_rules(freed)
     except InputError:
         return None, False
-    work = Work(0, 0, nodes=0, regions=0, branches=0, searched=_SEARCHED[effort])
+    work = Work(0, 0, nodes=0, deals=0, regions=0, branches=0, searched=_SEARCHED[effort])
     settings = Settings("highs", SolverOptions(), 0.0, work, 0, bound_only=True)
     run = Run(freed, rules, Stopwatch())
     for release in releases:

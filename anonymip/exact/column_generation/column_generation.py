@@ -9,7 +9,8 @@ from anonymip.assignments import Assignment
 from anonymip.effort import check_effort
 from anonymip.errors import NoSolution
 from anonymip.exact.column_generation.conditions import column_rules
-from anonymip.exact.column_generation.proving import Proof, Settings, Work
+from anonymip.exact.column_generation.proving import Proof
+from anonymip.exact.column_generation.settings import Settings, Work
 from anonymip.exact.column_generation.state import Run
 from anonymip.exact.column_generation.warm_columns import starting_releases
 from anonymip.problem import Problem
@@ -24,10 +25,18 @@ _STARTING = 0.25
 
 _WORK: Mapping[str, Work] = MappingProxyType(
     {
-        "quick": Work(5, 20_000, nodes=5, regions=0, branches=500, searched=1_000_000),
-        "normal": Work(30, 300_000, nodes=20, regions=20, branches=30_000, searched=10_000_000),
+        "quick": Work(5, 20_000, nodes=1, deals=10, regions=0, branches=500, searched=1_000_000),
+        "normal": Work(
+            30, 300_000, nodes=1, deals=45, regions=100, branches=30_000, searched=10_000_000
+        ),
         "thorough": Work(
-            60, 3_000_000, nodes=1_000, regions=1_000, branches=2_000_000, searched=200_000_000
+            60,
+            3_000_000,
+            nodes=20,
+            deals=200,
+            regions=1_000,
+            branches=2_000_000,
+            searched=200_000_000,
         ),
     }
 )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from anonymip.exact.column_generation.cuts import RankOneCut, separate
 from anonymip.exact.column_generation.deepening import PoolSettings, deepen
-from anonymip.exact.column_generation.regions import improve_by_regions
+from anonymip.exact.column_generation.improving.improver import Improver
 from anonymip.exact.column_generation.relaxation.loop import (
     HEURISTIC_NODES,
     Relaxed,
@@ -25,78 +23,17 @@ from anonymip.exact.column_generation.relaxation.prices import (
     SearchedColumns,
 )
 from anonymip.exact.column_generation.releases import columns_of
-from anonymip.exact.column_generation.restricted import whole_solution
+from anonymip.exact.column_generation.settings import Settings
 from anonymip.exact.column_generation.state import Run
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
-from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
 
-#: Columns of the master that whole numbers are looked for, in a program that a solver ends soon.
-_WHOLE = 3_000
-#: Share of the time left that this may take.
-_SHARE = 0.2
 #: Rounds of cuts that raise the bound by less than this share of the gap, so many times in a row,
 #: end them.
 _STALLED, _PATIENCE = 0.004, 3
 #: Columns up to which all of the gap are enumerated at once, before more cuts.
 _FEW, _LOOKED_AT = 20_000, 2_000_000
-#: A column counts from this share on.
-_USED = 1e-6
-
-
-@dataclass(frozen=True)
-class Work:
-    """What an effort allows.
-
-    Parameters
-    ----------
-    rounds
-        Of cuts.
-    columns
-        Of a pool at most.
-    nodes
-        Of a solver's search for whole numbers of the master's columns.
-    regions
-        Of a release that are chosen again.
-    branches
-        Nodes of the search of a pool, times the row types: what a node takes grows with them.
-    searched
-        Partial sets that the pricing looks at in all; None for no limit.
-    """
-
-    rounds: int
-    columns: int
-    nodes: int
-    regions: int
-    branches: int
-    searched: int | None
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a proof is looked for.
-
-    Parameters
-    ----------
-    solver, options
-        Of integer programs.
-    gap
-        Relative gap to stop at.
-    work
-        Of the effort.
-    seed
-        Of cuts.
-    bound_only
-        Whether to end with the relaxation.
-    """
-
-    solver: str
-    options: SolverOptions
-    gap: float
-    work: Work
-    seed: int
-    bound_only: bool
 
 
 class Proof:
@@ -120,8 +57,11 @@ class Proof:
     def __init__(self, run: Run, settings: Settings, budget: Budget) -> None:
         self._run, self._settings, self._budget = run, settings, budget
         self.relaxed = False
+        # Whether targets need no better release, since all sets that one may hold are few.
+        self._few = False
         self._prices: Prices
         self._master: Master
+        self._improver: Improver
 
     def prove(self, releases: Sequence[Solution]) -> Stopped:
         """Go as far as settings and budget allow, and return what ended it.
@@ -139,6 +79,7 @@ class Proof:
         self._master = Master(run.rules, self._unit())
         for release in releases:
             self._master.add(columns_of(run.rules, release.assignment))
+        self._improver = Improver(run, settings, prices, self._master, budget)
         self._price_around_incumbent()
         relaxed = self._relax(None)
         self.relaxed = relaxed.solved
@@ -148,7 +89,7 @@ class Proof:
                 f"sets in {relaxed.rounds} rounds"
             )
         if relaxed.point is not None and not settings.bound_only:
-            self._whole_numbers(relaxed)
+            self._improver.after_relaxation(relaxed)
         if not settings.bound_only and relaxed.solved and self._goes_on():
             relaxed = self._cut(relaxed)
             if relaxed.centre is not None and run.incumbent is not None and self._goes_on():
@@ -160,7 +101,8 @@ class Proof:
                     settings.seed,
                     settings.gap,
                 )
-                self._improve(relaxed.centre)
+                if not self._few:
+                    self._improver.after_cuts(relaxed)
                 cuts = self._master.cuts
 
                 def tighten(new: list[RankOneCut]) -> Centre | None:
@@ -168,6 +110,8 @@ class Proof:
                     return self._relax(relaxed).centre
 
                 deepen(run, prices, relaxed.centre, cuts, pools, tighten, budget)
+        # The last message tells what all of it came to.
+        budget.report(f"{len(self._master.known):,} sets of records")
         return budget.stop_reason() or Stopped.GAP
 
     def _goes_on(self) -> bool:
@@ -218,10 +162,15 @@ class Proof:
         stalled, rounds = 0, 0
         while stalled < _PATIENCE and rounds < settings.work.rounds and self._goes_on():
             point, before = relaxed.point, run.lower
-            if point is None or self._few_are_left(relaxed):
+            self._few = self._few_are_left(relaxed)
+            if point is None or self._few:
                 break
+            if not rounds:
+                self._improver.deal()
+            # Columns that were found since are not in the point.
+            held = csr_array(master.known.all().incidence(run.rules.types).T)
             cuts = separate(
-                csr_array(master.known.all().incidence(run.rules.types).T),
+                held[: len(point.shares)],
                 point.shares,
                 run.rules.coverage,
                 known=master.cuts,
@@ -233,19 +182,9 @@ class Proof:
             relaxed, rounds = self._relax(relaxed), rounds + 1
             gain = run.lower - before
             stalled = 0 if gain >= _STALLED * (run.loss - before) else stalled + 1
-            if stalled == 1:
-                self._whole_numbers(relaxed)
         if rounds:
             run.trace.append(f"{len(master.cuts):,} cuts in {rounds} rounds: bound {run.lower:.6g}")
         return relaxed
-
-    def _improve(self, centre: Centre) -> None:
-        """Choose neighbouring sets of the best release again."""
-        run, most = self._run, self._settings.work.regions
-        before = run.loss
-        budget = self._budget.share(_SHARE)
-        if improve_by_regions(run, self._prices, self._master, centre, most, budget):
-            run.trace.append(f"neighbouring sets chosen again: {before:.6g} to {run.loss:.6g}")
 
     def _few_are_left(self, relaxed: Relaxed) -> bool:
         """Return whether all sets that a better release may hold are few."""
@@ -260,45 +199,3 @@ class Proof:
             budget=self._budget,
         )
         return found.complete
-
-    def _whole_numbers(self, relaxed: Relaxed) -> None:
-        """Look for a better release of the master's columns of low reduced cost."""
-        run, point, master = self._run, relaxed.point, self._master
-        if point is None or not self._goes_on():
-            return
-        columns = master.known.all()
-        used = point.shares > _USED
-        if point.feasible and np.abs(point.shares - np.rint(point.shares)).max() <= _USED:
-            run.offer_columns(columns.only(used), np.rint(point.shares[used]).astype(np.int64))
-            return
-        chosen = np.zeros(len(columns), np.bool_)
-        likely = np.argsort(master.reduced_costs(point.multipliers), kind="stable")
-        chosen[likely[:_WHOLE]] = True
-        chosen |= used
-        start = self._places_of_incumbent(len(columns))
-        if start is not None:
-            chosen |= start > 0
-        settings, kept = self._settings, columns.only(chosen)
-        options = settings.options
-        if settings.solver == "highs":
-            options = replace(options, solver_options={"mip_max_nodes": settings.work.nodes})
-        found = whole_solution(
-            run.rules,
-            kept,
-            settings.solver,
-            options,
-            self._budget.share(_SHARE),
-            start=None if start is None else start[chosen],
-        )
-        if found is not None and run.offer_columns(kept, found):
-            run.trace.append(f"whole numbers of the master's sets: {run.loss:.6g}")
-
-    def _places_of_incumbent(self, count: int) -> NDArray[np.int64] | None:
-        """Return (c,) how often the best release uses each column; None if some are not known."""
-        own, times = self._run.incumbent_columns(), np.zeros(count, np.int64)
-        for column in range(len(own)):
-            place = self._master.known.place(own.of(column))
-            if place is None:
-                return None
-            times[place] += 1
-        return times if len(own) else None

@@ -7,7 +7,7 @@ import pytest
 from anonymip import Problem, census
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules
-from anonymip.exact.column_generation.regions import improve_by_regions
+from anonymip.exact.column_generation.improving.regions import columns_below, improve_by_regions
 from anonymip.exact.column_generation.relaxation.loop import solve_relaxation
 from anonymip.exact.column_generation.relaxation.master import Master
 from anonymip.exact.column_generation.relaxation.prices import SearchedColumns
@@ -34,7 +34,8 @@ def test_a_poor_release_is_improved(
     master.add(columns_of(run.rules, start.assignment))
     centre = solve_relaxation(master, prices, Budget()).centre
     assert centre is not None
-    assert improve_by_regions(run, prices, master, centre, most, Budget())
+    pool = columns_below(run, prices, master, centre, Budget())
+    assert improve_by_regions(run, pool, centre, master.unit, most, Budget())
     assert centre.bound <= run.loss < start.objective
     if proven:
         assert run.loss == pytest.approx(column_generation(problem).objective)

@@ -99,9 +99,13 @@ class Master:
         self._model.add_rows(rows, np.full(len(cuts), -np.inf), sides)
         self.cuts += cuts
 
-    def reduced_costs(self, multipliers: Multipliers) -> NDArray[np.float64]:
-        """Return (c,) the reduced costs of the known columns."""
-        columns = self.known.all()
+    def require(self, times: NDArray[np.int64]) -> None:
+        """Have the first columns used at least so many times, until other times are required."""
+        columns = self.rules.types + np.arange(len(times))
+        self._model.require_columns(columns, times.astype(np.float64))
+
+    def reduced_costs(self, multipliers: Multipliers, columns: Columns) -> NDArray[np.float64]:
+        """Return (c,) the reduced costs of columns."""
         reduced = columns.reduced_costs(multipliers.duals) + multipliers.count
         if self.cuts:
             incidence = columns.incidence(self.rules.types)

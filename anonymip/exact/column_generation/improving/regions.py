@@ -15,9 +15,10 @@ from anonymip.exact.column_generation.state import Run
 from anonymip.runtime.budget import Budget
 
 #: Records of a region, about, and sets of it at least.
-_RECORDS, _SETS = 48, 4
-#: Columns of the pool at most; shares of the gap below which their reduced costs lie.
-_POOL, _SHARES = 30_000, (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+_RECORDS, _SETS = 60, 4
+#: Columns of the pool at most; their reduced costs lie below the gap, divided by this as often as
+#: there are more, up to so many times.
+_POOL, _LESS, _TIMES = 30_000, 1.7, 10
 #: Nodes of the branching in a region at most.
 _NODES = 4
 #: A region that gains less than this share of its cost stays as it is.
@@ -25,7 +26,7 @@ _GAIN = 1e-6
 
 
 def improve_by_regions(
-    run: Run, prices: Prices, master: Master, centre: Centre, most: int, budget: Budget
+    run: Run, pool: Columns, centre: Centre, unit: float, most: int, budget: Budget
 ) -> bool:
     """Choose neighbouring sets of the best release again, and return whether that gains.
 
@@ -37,8 +38,10 @@ def improve_by_regions(
     ----------
     run
         With a release.
-    prices, master, centre
-        Say which columns have a low reduced cost.
+    pool
+        Columns of low reduced cost.
+    centre, unit
+        Give reduced costs and their scale.
     most
         Regions that are solved at most.
     budget
@@ -46,10 +49,9 @@ def improve_by_regions(
     """
     own = run.incumbent_columns()
     complete = own.incidence(run.rules.types).sum() == run.rules.sides.sum()
-    pool = _pool(run, prices, master, centre, budget)
-    if pool is None or not (complete or np.isfinite(run.rules.price)):
+    if not (complete or np.isfinite(run.rules.price)):
         return False
-    region = _Regions(run.rules.types, pool.and_also(own), centre, master.unit)
+    region = _Regions(run.rules.types, pool.and_also(own), centre, unit)
     release = {place: own.of(place).astype(np.int64) for place in range(len(own))}
     costs = dict(enumerate(own.costs.tolist()))
     waiting = np.argsort(-own.reduced_costs(centre.multipliers.duals), kind="stable").tolist()
@@ -83,21 +85,31 @@ def improve_by_regions(
     return bool(region.count) and run.offer_columns(better, np.ones(len(better), np.int64))
 
 
-def _pool(
+def columns_below(
     run: Run, prices: Prices, master: Master, centre: Centre, budget: Budget
-) -> Columns | None:
-    """Return columns of low reduced cost, as many as can be handled; None if all are too many."""
-    for share in _SHARES:
+) -> Columns:
+    """Return columns of low reduced cost, all below some number, and those that the master knows.
+
+    Parameters
+    ----------
+    run
+        Its gap bounds the reduced costs.
+    prices, master, centre
+        Say which columns have a low reduced cost.
+    budget
+        Ends it.
+    """
+    threshold = run.loss - centre.bound
+    for _ in range(_TIMES):
         found = prices.all_below(
-            centre.multipliers,
-            master.cuts,
-            share * (run.loss - centre.bound),
-            max_columns=_POOL,
-            budget=budget,
+            centre.multipliers, master.cuts, threshold, max_columns=_POOL, budget=budget
         )
         if found.complete:
             return found.columns.and_also(master.known.all())
-    return None
+        if prices.spent or budget.stop_reason() is not None:
+            break
+        threshold /= _LESS
+    return master.known.all()
 
 
 class _Regions:

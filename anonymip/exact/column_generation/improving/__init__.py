@@ -1,0 +1,1 @@
+"""Better releases while a proof goes on."""

@@ -1,0 +1,89 @@
+"""Releases out of the relaxation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import GCP, Budget, Microdata, Problem, Solution, census
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.column_generation.conditions import column_rules
+from anonymip.exact.column_generation.improving.diving import dive
+from anonymip.exact.column_generation.relaxation.loop import solve_relaxation
+from anonymip.exact.column_generation.relaxation.master import Master
+from anonymip.exact.column_generation.relaxation.prices import SearchedColumns
+from anonymip.heuristics.classes.initial import initial
+from anonymip.recodings import EquivalenceClasses, Freeform
+
+RECODINGS = [EquivalenceClasses(), EquivalenceClasses(suppression=True), Freeform()]
+
+
+def relaxed(problem: Problem) -> tuple[Master, SearchedColumns, float]:
+    """Return a master whose relaxation is solved, its pricing, and its bound."""
+    rules = column_rules(problem)
+    prices, master = SearchedColumns(rules), Master(rules, problem.whole / problem.n)
+    centre = solve_relaxation(master, prices, Budget()).centre
+    assert centre is not None
+    return master, prices, centre.bound
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10_000), st.integers(9, 24), st.sampled_from(RECODINGS))
+def test_what_comes_out_is_a_release(
+    seed: int, n: int, recoding: EquivalenceClasses | Freeform
+) -> None:
+    """Whatever is kept is a release that the problem allows, and never below the bound."""
+    problem = Problem(census(n, 3, seed), 3, recoding, GCP())
+    master, prices, bound = relaxed(problem)
+    found = dive(master, prices, Budget())
+    if found is not None:
+        assert Solution.of(problem, found, method="dive").objective >= bound
+
+
+@pytest.mark.parametrize("recoding", RECODINGS)
+def test_the_master_is_left_as_it_was(recoding: EquivalenceClasses | Freeform) -> None:
+    """Nothing is required of its columns afterwards: its value is that of the relaxation again."""
+    problem = Problem(census(30, 5, 1), 3, recoding)
+    master, prices, bound = relaxed(problem)
+    assert dive(master, prices, Budget()) is not None
+    point = master.solve(Budget())
+    assert point is not None
+    assert point.value == pytest.approx(bound, rel=1e-6)
+
+
+def test_it_is_near_the_relaxation() -> None:
+    """On a table of 90 records it is nearer to the bound than any simple start."""
+    problem = Problem(census(90, 4, 3), 3)
+    master, prices, bound = relaxed(problem)
+    found = dive(master, prices, Budget())
+    assert found is not None
+    loss = Solution.of(problem, found, method="dive").objective
+    assert loss < bound + 0.3 * (initial(problem).objective - bound)
+
+
+def test_copies_of_rows_are_dealt_with() -> None:
+    """Rows of one type may be kept in several columns, and what is left over joins classes."""
+    frame = census(8, 3, 5).frame
+    repeated = frame.iloc[np.repeat(np.arange(8), [1, 4, 2, 5, 1, 3, 3, 2])].reset_index(drop=True)
+    microdata = census(8, 3, 5)
+    problem = Problem(Microdata(repeated, microdata.attributes), 3)
+    master, prices, bound = relaxed(problem)
+    found = dive(master, prices, Budget())
+    assert found is not None
+    loss = Solution.of(problem, found, method="dive").objective
+    assert bound <= loss + 1e-9
+    assert loss >= solve_small(problem).objective - 1e-9
+
+
+def test_time_ends_it() -> None:
+    """Without time there is no release, and the master is free all the same."""
+    problem = Problem(census(20, 3, 1), 3)
+    master, prices, bound = relaxed(problem)
+    budget = Budget()
+    budget.interrupt()
+    assert dive(master, prices, budget) is None
+    point = master.solve(Budget())
+    assert point is not None
+    assert point.value == pytest.approx(bound, rel=1e-6)
