@@ -241,7 +241,7 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                 "exact",
                 "anonymip.exact.freeform.freeform_mip:freeform_mip",
                 f"{_DOKA}, eqs. (4)-(11)",
-                needs=("monotone",),
+                needs=("sizes",),
                 takes=("solver", "gap", "threads", "log", "solver_options", "effort"),
                 options=(
                     MethodOption("formulation", "auto", "auto, assignment, set-cover, freeform"),

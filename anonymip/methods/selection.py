@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
 from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.exact.freeform.every_size import needs_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
 from anonymip.heuristics.local_search.starts import repeats
 from anonymip.methods.registry import find_method
@@ -268,6 +269,8 @@ def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], 
         return exact, "pairs of records are an assignment problem: provable"
     if problem.recoding == Freeform() and _columns_suit(problem, effort):
         return (_Choice("column-generation"), *exact), f"{n:,} records, k = {problem.k}: provable"
+    if needs_every_size(problem) and too_many_sets(problem) is None:
+        return exact, "few records, and sets of every size: provable"
     sets = _possible_sets(problem)
     if sets is not None and sets <= FEW_CLASSES:
         return exact, f"{sets:,} possible sets: provable"

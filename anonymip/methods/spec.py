@@ -79,8 +79,9 @@ class MethodSpec:
     source
         Where it comes from.
     needs
-        What the objective must be: ``"monotone"``; ``"tables"``, a sum of terms that look at one
-        attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
+        What the objective must be: ``"monotone"``; ``"sizes"``, the same but for plain covers of
+        so few records that sets of all sizes are listed; ``"tables"``, a sum of terms that look at
+        one attribute each; ``"sum"``, summed over the records; ``"diversity"``, a problem that asks
         for one; ``"superadditive"``, a loss of classes that no cut raises, and of covers a monotone
         one; ``"stars"``, a loss that exact cells and stars decide, whatever the values;
         ``"levels"``, a loss that the levels of hierarchies decide, whatever the values;
@@ -181,4 +182,8 @@ class MethodSpec:
                 return f"needs {unmet}"
         if "monotone" in self.needs and not compiled.monotone:
             return f"needs a monotone objective; of {compiled.name!r}, {compiled.obstacle}"
+        if "sizes" in self.needs and not compiled.monotone:
+            from anonymip.exact.freeform.every_size import unmet_by_sizes
+
+            return unmet_by_sizes(problem)
         return None

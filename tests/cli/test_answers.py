@@ -14,8 +14,7 @@ from anonymip import METHODS, Problem, load_instance, lower_bound
 FIELDS = {
     *("instance", "n", "m", "k", "recoding", "method", "options", "objective", "objective_name"),
     *("ncp", "gcp", "bound", "gap", "status", "proof", "bound_by", "seconds", "groups", "solver"),
-    "versions",
-    *("seed", "diversity", "limits"),
+    *("versions", "seed", "diversity", "limits"),
 }
 HEURISTICS = [
     spec.name

@@ -7,6 +7,11 @@ from pathlib import Path
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.freeform.every_size import (
+    needs_every_size,
+    solve_every_size,
+    too_many_sets,
+)
 from anonymip.exact.freeform.pair_assignment import (
     best_partners,
     cover_of_pairs,
@@ -68,7 +73,9 @@ def freeform_mip(
     ----------
     problem
         With the recoding Freeform, or one of the weaker OneK, KOne, KK and KConcealment. The MIP
-        needs a monotone objective with tables; an assignment takes any that is summed.
+        needs a monotone objective with tables; sets and an assignment take any that is summed. Of
+        small tables losses that are not monotone, such as those of members, are proven by sets of
+        every size from k to n.
     formulation
         ``"freeform"``: the MIP of the paper; ``"assignment"``: only for k = 2, without diversity
         and reciprocal sets; ``"set-cover"``: a variable for each set of k, the strongest where
@@ -136,6 +143,14 @@ def freeform_mip(
         raise InputError(
             f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(_FORMULATIONS)}"
         )
+    if formulation in ("auto", "set-cover") and needs_every_size(problem):
+        refusal = too_many_sets(problem)
+        if refusal is None:
+            run.start_from(begin_freeform(problem, warm_start, start, seed, run.budget))
+            run.describe(formulation="set-cover", warm_start=warm_start)
+            return solve_every_size(run)
+        if formulation == "set-cover" or pair_obstacle(problem) is not None:
+            raise refusal
     choices: dict[str, object] = {
         "own_record": own_record,
         "ranges": ranges,

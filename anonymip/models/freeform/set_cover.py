@@ -14,9 +14,9 @@ type take turns, and as :math:`n_{St} \le m_t` none comes twice into one set. Th
 originals is then regular of degree k, so a perfect matching hands every original one of the sets
 that it lies in (the argument of :mod:`.freeform`).
 
-Losses need no formula, but must be monotone, since else larger sets than k may lose less, and
-summed. With :math:`z = y / k` the linear relaxation is that of set partitioning by sets of k; it is
-far stronger than that of the flow of matches.
+Losses need no formula, but must be summed, and monotone, since else larger sets than k may lose
+less (``fixed_size`` leaves these out). With :math:`z = y / k` the linear relaxation is that of set
+partitioning by sets of k; it is far stronger than that of the flow of matches.
 """
 
 from __future__ import annotations
@@ -48,26 +48,31 @@ class CoverSets:
         What is modelled.
     sets
         The columns; their losses are those of k records each.
+    degree
+        Records of each set.
     """
 
     problem: Problem
     sets: ClusterSets
-
-    @property
-    def degree(self) -> int:
-        """Records of each set."""
-        return cover_degree(self.problem)
+    degree: int
 
 
-def cover_degree(problem: Problem) -> int:
+def cover_degree(problem: Problem, fixed_size: bool = False) -> int:
     """Return how many records each set has, or refuse a problem that needs no such sets.
+
+    Parameters
+    ----------
+    problem
+        What is to be modelled.
+    fixed_size
+        Whether covers by larger sets do not matter, so that the loss need not be monotone.
 
     Raises
     ------
     InputError
         If the recoding is another one, or sets differ in size or must be reciprocal or diverse.
     UnsupportedObjective
-        If the loss is not monotone or not summed.
+        If the loss is not summed, or not monotone where larger sets matter.
     """
     recoding, compiled = problem.recoding, problem.compiled
     remedy = "Use the formulation freeform"
@@ -89,17 +94,21 @@ def cover_degree(problem: Problem) -> int:
         raise UnsupportedObjective(
             "the set-cover model does not model the largest loss of a record", remedy=remedy
         )
-    if not compiled.monotone:
+    if not (compiled.monotone or fixed_size):
         raise UnsupportedObjective(
             f"the set-cover model needs a monotone objective, and {problem.objective.name!r} is "
             f"none: {compiled.obstacle}",
-            remedy="Use a heuristic",
+            remedy="Use freeform-mip, which compares the sizes of sets, or a heuristic",
         )
     return int(recoding.sizes(problem)[0])
 
 
 def build_set_cover(
-    problem: Problem, *, max_sets: int = MAX_COLUMNS, sets: ClusterSets | None = None
+    problem: Problem,
+    *,
+    max_sets: int = MAX_COLUMNS,
+    sets: ClusterSets | None = None,
+    fixed_size: bool = False,
 ) -> pyo.ConcreteModel:
     """Return the model; it is built, not solved.
 
@@ -111,6 +120,8 @@ def build_set_cover(
         Most sets of the model.
     sets
         The columns, if the caller has enumerated them.
+    fixed_size
+        Whether the best cover by sets of k is asked for where larger ones may lose less.
 
     Notes
     -----
@@ -121,7 +132,7 @@ def build_set_cover(
     InputError
         If the problem is another one, or there are more sets.
     """
-    degree = cover_degree(problem)
+    degree = cover_degree(problem, fixed_size)
     if sets is None:
         sets = enumerate_sets(
             problem.replace(k=degree, recoding=Freeform()), max_size=degree, max_sets=max_sets
@@ -131,7 +142,7 @@ def build_set_cover(
         raise refusal_of_sets("set-cover", max_sets, set_cover_size(problem), remedy)
     with PauseGC():
         model = pyo.ConcreteModel(name="freeform, set cover")
-        model.context = CoverSets(problem, sets)
+        model.context = CoverSets(problem, sets, degree)
         _add_columns(model)
     return model
 

@@ -8,21 +8,27 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
+    SSE,
+    Attribute,
     Budget,
     InputError,
     InvalidAssignment,
+    Microdata,
     NoSolution,
     Problem,
     Solution,
     UnsupportedObjective,
     adopt,
     build,
+    census,
+    class_objective,
     load_instance,
     solve_model,
 )
@@ -32,7 +38,12 @@ from anonymip.exact.trust import is_too_fine
 from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
 from anonymip.status import Stopped
 from tests.brute_force import Column
-from tests.cover_brute_force import concealment_optimum, one_sided_optimum, reciprocal_covers
+from tests.cover_brute_force import (
+    concealment_optimum,
+    one_sided_optimum,
+    reciprocal_covers,
+    regular_optimum,
+)
 from tests.exact.classes.test_formulations import RULES, mixed
 from tests.random_problems import FALLING, LOSSES, Case, cases, ruled_cases, without_diversity
 
@@ -288,10 +299,55 @@ def test_interrupt_returns_the_start(health: Problem, formulation: str) -> None:
 
 
 def test_objectives_that_are_not_monotone_are_refused() -> None:
-    """The MIP takes monotone losses alone."""
+    """The flow model takes monotone losses alone; of many records sets are not listed either."""
     problem = Case((Column((1.0, 2.0, 4.0, 7.0)),), 3, FALLING).problem()
     with pytest.raises(UnsupportedObjective, match="monotone"):
-        freeform_mip(problem.replace(recoding=Freeform()))
+        freeform_mip(problem.replace(recoding=Freeform()), formulation="freeform")
+    many = Problem(census(40, 4, 1), 3, Freeform(), objective=SSE())
+    with pytest.raises(InputError, match=r"sse.*every size from 3 to 40.* sets") as caught:
+        freeform_mip(many)
+    assert "reassign" in (caught.value.remedy or "")
+
+
+@class_objective
+def nearest_to_ten(members: Any) -> Any:
+    """Charge a set the square of what its sum of ages misses ten by: it may fall and rise."""
+    ages = members.value["a"]
+    return (ages.sum(axis=1) - 10.0) ** 2
+
+
+@pytest.mark.parametrize("loss", [SSE(), nearest_to_ten], ids=["sse", "sum"])
+@pytest.mark.parametrize(("k", "seed"), [(2, 0), (2, 1), (3, 2)])
+def test_losses_of_members_equal_brute_force(loss: Any, k: int, seed: int) -> None:
+    """Sets of every size are compared, since larger ones may lose less; the optimum is proven."""
+    values = np.random.default_rng(seed).integers(0, 7, 5)
+    data = Microdata(pd.DataFrame({"a": values}), (Attribute("a"),))
+    problem = Problem(data, k, Freeform(), objective=loss)
+
+    def cost(one: tuple[int, ...]) -> float:
+        rows = np.array([one])
+        return float(problem.compiled.class_losses(rows)[0]) / len(one)
+
+    best = min(regular_optimum(5, [size] * 5, cost)[0] for size in range(k, 6))
+    solution = freeform_mip(problem)
+    assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-9)
+    assert solution.bound is not None
+    assert solution.bound.value <= best + 1e-6
+    assert solution.is_optimal or best < 1e-6
+    problem.recoding.check(problem, solution.assignment)
+
+
+def test_a_falling_loss_takes_larger_sets() -> None:
+    """Published as one whole the records of the falling loss lose nothing: that is proven."""
+    problem = Case((Column((1.0, 2.0, 4.0, 7.0)),), 2, FALLING).problem()
+    problem = problem.replace(recoding=Freeform())
+    solution = freeform_mip(problem)
+    assert solution.is_optimal
+    assert isinstance(solution.assignment, Cover)
+    assert solution.assignment.sizes[0] > 2
+    with pytest.raises(UnsupportedObjective, match="monotone") as caught:
+        build(problem, "set-cover")
+    assert "freeform-mip" in (caught.value.remedy or "")
 
 
 def test_adopt_a_model_with_a_constraint_of_ones_own(health: Problem) -> None:
