@@ -27,7 +27,7 @@ _WORK: Mapping[str, Work] = MappingProxyType(
     {
         "quick": Work(5, 20_000, nodes=1, deals=10, regions=0, branches=500, searched=1_000_000),
         "normal": Work(
-            30, 300_000, nodes=1, deals=45, regions=100, branches=30_000, searched=10_000_000
+            30, 300_000, nodes=1, deals=45, regions=100, branches=60_000, searched=10_000_000
         ),
         "thorough": Work(
             60,

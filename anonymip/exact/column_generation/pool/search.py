@@ -24,9 +24,10 @@ from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
 #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
-SOLVER_COLUMNS = 800
-#: The same where types are covered more than once: pairs are not settled by branches then.
-SOLVER_COLUMNS_OF_COVERS = 20_000
+SOLVER_COLUMNS = 400
+#: The same where most types are covered more than once, since branches settle no pairs of them;
+#: and for each node that is allowed.
+SOLVER_COLUMNS_OF_COVERS, _COLUMNS_A_NODE = 20_000, 200
 
 #: Rounds of cuts at the root; rounds that close less than this share of the gap end them.
 _ROUNDS, _STALLED, _LEAST_SHARE = 30, 3, 0.01
@@ -111,12 +112,15 @@ class PoolSearch:
     ) -> None:
         self._solver, self._options, self._budget = solver, options, budget
         self._most = np.inf if max_nodes is None else max_nodes
-        self._plain = bool((pool.coverage == 1).all())
-        self._few = SOLVER_COLUMNS if self._plain else SOLVER_COLUMNS_OF_COVERS
+        self._plain = bool((pool.coverage == 1).mean() > 0.5) if len(pool.coverage) else True
+        self._few = SOLVER_COLUMNS
+        if not self._plain:
+            self._few = int(min(SOLVER_COLUMNS_OF_COVERS, _COLUMNS_A_NODE * self._most))
         if solver is None:
             self._few = -1
-        elif solver == "highs" and max_nodes is not None:
-            limits = {"mip_max_nodes": max_nodes}
+        elif solver == "highs" and max_nodes is not None and not self._plain:
+            # Its nodes take longer.
+            limits = {"mip_max_nodes": max_nodes // 2}
             self._options = replace(options, solver_options=limits | dict(options.solver_options))
         self._best = upper_bound
         self._chosen: NDArray[np.int64] | None = None
