@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import settings
 
 #: The everyday run tries this part of the examples of a test, or `LEAST` of them.
-PART, LEAST = 6, 10
+PART, LEAST = 6, 6
 #: Where Hypothesis keeps the settings of a test; it has no public name for it.
 _SETTINGS = "_hypothesis_internal_use_settings"
 #: The profile of this run.

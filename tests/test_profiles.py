@@ -31,11 +31,11 @@ def test_few_examples_are_all_tried() -> None:
     """A test that names fewer examples than an everyday run has at least keeps them all."""
     tried: list[int] = []
 
-    @settings(max_examples=8, database=None)
+    @settings(max_examples=5, database=None)
     @given(st.integers())
     def collect(number: int) -> None:
         tried.append(number)
 
     profiles.shorten(collect)
     collect()
-    assert len(tried) == 8
+    assert len(tried) == 5
