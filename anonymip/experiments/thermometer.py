@@ -10,22 +10,22 @@ from matplotlib.figure import Figure
 
 from anonymip.errors import InputError
 from anonymip.experiments.comparison import Comparison, ComparisonRow
+from anonymip.experiments.pictures.picture import MARKERS, Picture, add_legend
 from anonymip.files import Outputs, writing
 
-_MARKERS = "ovs^D<>pP*X"
 _FORMATS = (".png", ".svg", ".pdf")
 #: Letters in a line of the legend.
 _LINE = 28
 
 
-def thermometer(comparison: Comparison) -> Figure:
+def thermometer(comparison: Comparison) -> Picture:
     """Return the picture: for each k the losses of the methods above, the best bound below.
 
     The optimum lies in the shaded band; where it is proven, the band closes to a line.
     """
     ks = sorted({row.solution.problem.k for row in comparison.rows})
     methods = list(dict.fromkeys(row.solution.method for row in comparison.rows))
-    figure = Figure(figsize=(1.6 + 1.6 * len(ks) + 1.8, 4.2), layout="constrained")
+    figure = Picture(figsize=(1.6 + 1.6 * len(ks) + 1.8, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for place, k in enumerate(ks):
         _draw_column(
@@ -41,9 +41,7 @@ def thermometer(comparison: Comparison) -> Figure:
     # Losses start at 0, unless the objective has negative ones.
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _is_negative(comparison) else 0)
     axes.grid(axis="y", alpha=0.3)
-    handles, labels = axes.get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
-    axes.legend(unique.values(), unique.keys(), loc="center left", bbox_to_anchor=(1.0, 0.5))
+    add_legend(axes)
     return figure
 
 
@@ -92,7 +90,7 @@ def _draw_column(axes: Axes, place: int, rows: list[ComparisonRow], methods: lis
         axes.plot(
             place + shift,
             row.solution.objective / row.solution.scale,
-            _MARKERS[at % len(_MARKERS)],
+            MARKERS[at % len(MARKERS)],
             color=f"C{at % 10}",
             label=row.solution.method,
         )
