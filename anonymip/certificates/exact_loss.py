@@ -26,6 +26,31 @@ _SIMPLE_BITS, _ROUNDING = 40, 2**49
 _LARGEST_UNIT = 160
 
 
+def without_rules(problem: Problem) -> Problem:
+    """Return what is certified of a problem: the same without its rules beside k.
+
+    Every release that keeps a diversity or limits, and every reciprocal cover, is a release of the
+    problem without them: what none of these is below, none of those is.
+    """
+    recoding = problem.recoding
+    if isinstance(recoding, Freeform) and recoding.reciprocal:
+        recoding = Freeform(degrees=recoding.degrees)
+    if recoding == problem.recoding and problem.diversity is None and not problem.limits:
+        return problem
+    return problem.replace(recoding=recoding, diversity=None, limits=())
+
+
+def rules_of(problem: Problem) -> list[str]:
+    """Return what :func:`without_rules` leaves out, in words."""
+    recoding = problem.recoding
+    reciprocal = isinstance(recoding, Freeform) and recoding.reciprocal
+    return [
+        *(["reciprocal sets"] if reciprocal else []),
+        *([] if problem.diversity is None else [str(problem.diversity)]),
+        *map(str, problem.limits),
+    ]
+
+
 def uncertifiable(problem: Problem) -> str | None:
     """Return why no certificate can be made for a problem, None if one can."""
     recoding, compiled = problem.recoding, problem.compiled
@@ -35,8 +60,6 @@ def uncertifiable(problem: Problem) -> str | None:
     )  # fmt: skip
     if not plain:
         return "certificates are for classes without suppression and for plain freeform covers"
-    if problem.diversity is not None or problem.limits:
-        return "certificates know no diversity and no limits"
     if not compiled.has_tables or compiled.aggregate != "sum":
         return f"the loss {compiled.name!r} is no sum of terms of one attribute each"
     if compiled.decreasing is not None:

@@ -100,7 +100,7 @@ def certify(
 
     A time limit holds for the solution, and again for the proof.
     """
-    from anonymip.certificates.exact_loss import exact_problem
+    from anonymip.certificates.exact_loss import exact_problem, rules_of, without_rules
     from anonymip.exact.certifying import certify as certify_solution
     from anonymip.exact.certifying.certificate import checker_beside
     from anonymip.experiments.records import solution_record
@@ -109,7 +109,7 @@ def certify(
     checker = checker_beside(output)
     refuse_targets(table.sources(instance, asked.objective), output, checker, json)
     problem = given.make_problem(instance, k, table, allowed, asked, method)
-    exact_problem(problem)  # refuses, before any work, what cannot be certified
+    exact_problem(without_rules(problem))  # refuses, before any work, what cannot be certified
     with writing() as outputs:
         with showing_progress() as progress:
             solution = solve(
@@ -128,6 +128,8 @@ def certify(
     console = human(json)
     say(console, solution.summary())
     say(console, f"certified: {certificate.sentence()}")
+    for rule in rules_of(problem):
+        say(console, f"not part of the proof, which holds with and without it: {rule}")
     say(console, f"written: {output}, {checker}")
     say(console, "The certificate holds values of the table: it is as private as the table.")
 

@@ -52,3 +52,16 @@ def test_what_cannot_be_certified_is_refused_before_any_work(shell: Any) -> None
     assert "check.py is there" in refused.err
     assert shell.read("check.py") == "print('mine')\n"
     assert shell(*asked, "-o", "people.csv").code == 2
+
+
+def test_rules_that_cost_nothing_leave_the_optimum_certified(shell: Any) -> None:
+    """A cap that the best release keeps anyway: loss and bound are one fraction; it is said."""
+    asked = ("certify", "health-records", "-k", 3, "--cap", "Age=60", "-o", "proof.json")
+    result = shell(*asked, "--json", "-")
+    assert result.code == 0, result.err
+    (record,) = result.records()
+    assert (record["proof"], record["status"]) == ("certified", "optimal")
+    assert "not part of the proof, which holds with and without it: " in result.err
+    content = json.loads(shell.read("proof.json"))
+    assert content["loss"] == content["bound"]
+    assert len(content["rules"]) == 1

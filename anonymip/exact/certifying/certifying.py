@@ -14,9 +14,9 @@ from anonymip.assignments import Classes, Cover
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.certificates.check import Duals, Rejected, Table, check
 from anonymip.certificates.dual_proof import DualProof
-from anonymip.certificates.exact_loss import exact_problem
+from anonymip.certificates.exact_loss import exact_problem, rules_of, without_rules
 from anonymip.certificates.rounding import finer_scale, lowered, whole_duals
-from anonymip.errors import AnonymipError, InputError
+from anonymip.errors import AnonymipError, InputError, NoSolution
 from anonymip.exact.certifying.certificate import Certificate
 from anonymip.exact.certifying.proof_tree import prove_by_tree
 from anonymip.exact.certifying.relaxing import Sets
@@ -56,6 +56,8 @@ def certify(
     asked
         A solution, whose loss and bound are certified, or a problem, for a bound alone. Where the
         bound carries no dual values that reach it, or nearly, those of column generation are used.
+        Of a diversity, limits and reciprocal covers the bound without them is certified, which
+        holds under them as well.
     time_limit
         Seconds, about; what is proven by then is certified.
     progress
@@ -80,11 +82,22 @@ def certify(
     """
     solution = asked if isinstance(asked, Solution) else None
     problem = asked.problem if isinstance(asked, Solution) else asked
-    _ = exact_problem(problem)  # refuses what cannot be certified
+    plain = without_rules(problem)
+    _ = exact_problem(plain)  # refuses what cannot be certified
     budget = Budget.of(time_limit, progress) if budget is None else budget
     with budget.catching_interrupts():
-        known = _bound_of(problem, solution, budget)
-    return make_certificate(problem, known, solution, budget)
+        # Duals of a release under rules need not hold without them.
+        free = solution if plain is problem else _without_rules(plain, budget.share(_SHARE))
+        known = _bound_of(plain, free, budget)
+    return make_certificate(problem, known, solution, budget, free)
+
+
+def _without_rules(plain: Problem, budget: Budget) -> Solution | None:
+    """Return a release of the problem without rules, whose loss a bound may reach."""
+    try:
+        return column_generation(plain, budget=budget)
+    except (InputError, NoSolution):
+        return None
 
 
 def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bound:
@@ -107,21 +120,27 @@ def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bo
 
 
 def make_certificate(
-    problem: Problem, known: Bound, solution: Solution | None, budget: Budget
+    problem: Problem,
+    known: Bound,
+    solution: Solution | None,
+    budget: Budget,
+    free: Solution | None = None,
 ) -> Certificate:
     """Return a certificate of the best bound that duals and a tree over what they leave prove.
 
     Parameters
     ----------
     problem
-        What is asked.
+        What is asked. What releases are to keep beside k has no part in the proof.
     known
         A bound with duals under which no admissible set has a negative reduced cost, but for
-        rounding: what the tree tries to reach.
+        rounding: what the tree tries to reach. Of the problem without such rules.
     solution
         A release whose loss is to be proven; None for a bound alone.
     budget
         Ends the tree; what is proven by then is certified.
+    free
+        A release without the rules, whose loss is the least that may be proven.
 
     Raises
     ------
@@ -131,6 +150,7 @@ def make_certificate(
         If the checker rejects it, which is an error of the program.
     """
     started = time.perf_counter()
+    rules, problem = rules_of(problem), without_rules(problem)
     part = exact_problem(problem)
     part["scale"] = finer_scale(part["unit"], abs(problem.whole) / problem.n)
     table = Table(part)
@@ -143,7 +163,8 @@ def make_certificate(
         pools = Pools(problem, table)
         root = _root(table, known.duals, pools, budget)
         bound = _proven(table, Duals(table, root).value, loss)
-        aim = _aim(table, known, loss)
+        least = loss if free is None else Fraction(table.release_loss(_release(free)), table.scale)
+        aim = _aim(table, known, least)
         if bound < aim:
             bound = _deepen(table, root, bound, aim, pools, budget)
     content = {
@@ -151,6 +172,7 @@ def make_certificate(
         "notice": _NOTICE,
         "made_by": f"anonymip {__version__}",
         "objective": problem.objective.name,
+        **({"rules": rules} if rules else {}),
         "problem": part,
         "release": release,
         "loss": None if loss is None else str(loss),
