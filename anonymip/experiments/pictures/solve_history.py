@@ -47,8 +47,9 @@ def solve_with_history(problem: Problem, method: str = "auto", **settings: Any) 
     >>> import anonymip
     >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
     >>> history = solve_with_history(problem, "equivalence-mip")
-    >>> end = history.frame.iloc[-1]
-    >>> bool(end["incumbent"] == end["bound"] == history.solution.objective)
+    >>> history.solution.is_optimal
+    True
+    >>> bool(history.frame["incumbent"].iloc[-1] == history.solution.objective)
     True
     """
     rows: list[tuple[float, str, float | None, float | None]] = []
