@@ -19,9 +19,12 @@ from anonymip.solvers.registry import ADAPTERS
 from tests.test_project import FLOOR, PACKAGE, REPOSITORY, SOURCES, label, wing_floor
 
 ARCHITECTURE = REPOSITORY / "docs" / "architecture.md"
+#: Texts of reproductions, which reproductions.md lists, are not pages of their own.
 PAGES = [
     *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
-    *sorted((REPOSITORY / "docs").rglob("*.md")),
+    *sorted(
+        page for page in (REPOSITORY / "docs").rglob("*.md") if page.parent.name != "reproductions"
+    ),
 ]
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 #: A link to a Python file, and the names in it that the page speaks of.

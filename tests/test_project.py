@@ -82,6 +82,7 @@ WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("column_generation",),
     ),
     "exact.column_generation": (("pool", "relaxation"),),
+    "experiments": (("running",),),
     "heuristics": (("growing",),),
     "heuristics.freeform": (("exchanges", "rings"), ("rounds",)),
     "heuristics.freeform.rounds": (("blocks",),),

@@ -18,7 +18,7 @@ import typer
 from anonymip._version import __version__
 from anonymip.cli import answers, inventory, losses, modelling, preparing, tasks
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
-from anonymip.cli.experiments import comparing, experiment
+from anonymip.cli.experiments import comparing, experiment, reproducing
 from anonymip.errors import AnonymipError, InputError, Interrupted
 
 # The root of Typer's errors of usage, wherever it keeps its click.
@@ -57,6 +57,7 @@ app.command("anonymize")(tasks.anonymize)
 app.command("solve")(answers.solve)
 app.command("compare")(comparing.compare)
 app.command("experiment")(experiment.experiment)
+app.command("reproduce")(reproducing.reproduce)
 app.command("bound")(answers.bound)
 app.command("certify")(modelling.certify)
 app.command("check-certificate")(modelling.check_certificate)

@@ -1,0 +1,80 @@
+"""The command that repeats the tables and figures of the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonymip.cli import arguments as given
+from anonymip.cli.console import human, print_table, say, showing_progress, write_json
+from anonymip.errors import InputError
+
+if TYPE_CHECKING:
+    from anonymip.experiments.reproductions.performing import Reproduced
+    from anonymip.experiments.reproductions.specification import Reproduction
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME...", help="What; --list names them.")
+    ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--list", help="List them, with their data.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes: all methods, in two minutes.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder of rows, pictures, texts and runs.")
+    ] = Path("reproductions"),
+    jobs: Annotated[int, typer.Option("--jobs", help="Worker processes at a time.")] = 1,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Repeat tables and figures of the papers, and say which of their statements hold."""
+    from anonymip.experiments.reproductions.catalogue import find_reproduction, reproductions
+    from anonymip.experiments.reproductions.performing import listed
+    from anonymip.experiments.reproductions.performing import reproduce as perform
+
+    if every:
+        known = list(reproductions().values())
+        write_json([listed(one) for one in known], json)
+        _print_list(known, json)
+        return
+    if not names:
+        raise InputError("nothing is named", remedy="Name what to reproduce; --list shows all")
+    records = []
+    for asked in [find_reproduction(name) for name in names]:
+        with showing_progress() as progress:
+            done = perform(asked, output, quick=quick, jobs=jobs, progress=progress)
+        _print_findings(done, output, json)
+        records.append(done.record())
+    write_json(records, json)
+
+
+def _print_list(known: list[Reproduction], json: str | None) -> None:
+    rows = [
+        [
+            one.name,
+            f"{one.paper}, {one.place}",
+            one.title,
+            ", ".join(source.instance for source in one.sources),
+            "" if one.minutes is None else f"{one.minutes:g} min",
+            "stored" if one.stored else "no full results stored yet",
+        ]
+        for one in known
+    ]
+    print_table(human(json), ["name", "paper", "what", "data", "full", "results"], rows)
+
+
+def _print_findings(done: Reproduced, folder: Path, json: str | None) -> None:
+    asked, console = done.asked, human(json)
+    size = f" (quick: {asked.shrunk})" if done.quick else ""
+    say(console, f"{asked.paper}, {asked.place}: {asked.title}{size}")
+    for source in asked.sources:
+        say(console, source.note)
+    words = {True: "holds", False: "does not hold", None: "not decided"}
+    rows = [[words[one["holds"]], one["says"], one["measured"]] for one in done.findings]
+    print_table(console, ["", "statement of the paper", "measured"], rows)
+    say(console, f"rows, picture and text: {folder / done.stem}.csv, .png, .md\n")

@@ -1,0 +1,35 @@
+"""All reproductions by name; their modules are loaded when one is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from anonymip.errors import InputError
+from anonymip.experiments.reproductions.specification import Reproduction
+
+#: One module a paper; each has its reproductions in ``REPRODUCTIONS``.
+PAPERS = ("doka", "liang")
+
+
+def reproductions() -> dict[str, Reproduction]:
+    """Return all reproductions by name, paper by paper."""
+    return {
+        one.name: one
+        for paper in PAPERS
+        for one in import_module(f"anonymip.experiments.reproductions.{paper}").REPRODUCTIONS
+    }
+
+
+def find_reproduction(name: str) -> Reproduction:
+    """Return a reproduction by name; ``PAPER:FIGURE`` is ``PAPER-FIGURE``.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    known = reproductions()
+    found = known.get(name.replace(":", "-"))
+    if found is None:
+        raise InputError(f"unknown reproduction {name!r}", remedy=f"Use one of: {', '.join(known)}")
+    return found

@@ -1,0 +1,129 @@
+"""Runs a reproduction, and writes its rows, its picture and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anonymip.errors import Interrupted
+from anonymip.experiments.reproductions.drawing import draw, series_of
+from anonymip.experiments.reproductions.specification import Reproduction
+from anonymip.experiments.reproductions.writing import findings_of, page_of, rounded, tidy_rows
+from anonymip.experiments.running.runner import run_experiment
+from anonymip.files import writing
+from anonymip.runtime.budget import Progress
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What a reproduction found.
+
+    Parameters
+    ----------
+    asked
+        What was reproduced.
+    quick
+        Whether in its quick version.
+    rows
+        One row a run, numbers as their file gives them back.
+    """
+
+    asked: Reproduction
+    quick: bool
+    rows: pd.DataFrame
+
+    @property
+    def stem(self) -> str:
+        """The name of its files, without ending."""
+        return f"{self.asked.name}-quick" if self.quick else self.asked.name
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """Of each statement of the paper whether it holds here, and in numbers."""
+        return findings_of(self.asked, self.rows)
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Write rows, picture and text into a folder, and return their files."""
+        files = tuple(folder / f"{self.stem}{ending}" for ending in (".csv", ".png", ".md"))
+        with writing() as outputs:
+            outputs.write_text(tidy_rows(self.rows).to_csv(index=False), files[0])
+            draw(self.asked, self.rows).savefig(outputs.stage(files[1]))
+            outputs.write_text(page_of(self.asked, self.rows, quick=self.quick), files[2])
+        return files
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it but the rows, for JSON."""
+        series: list[dict[str, Any]] = []
+        for panel in self.asked.panels:
+            for point in series_of(panel, self.rows).to_dict("records"):
+                label, x, y = str(point["label"]), float(point["x"]), float(point["y"])
+                printed = panel.printed.get(label, {}).get(x)
+                series.append(
+                    {"panel": panel.title, "label": label, "x": x, "y": y, "printed": printed}
+                )
+        return {
+            **listed(self.asked),
+            "quick": self.quick,
+            "runs": len(self.rows),
+            "cpu_seconds": float(self.rows["cpu_seconds"].sum()),
+            "statements": self.findings,
+            "series": series,
+        }
+
+
+def listed(asked: Reproduction) -> dict[str, Any]:
+    """Return what a reproduction is, for a list in JSON."""
+    return {
+        "name": asked.name,
+        "paper": asked.paper,
+        "place": asked.place,
+        "title": asked.title,
+        "data": [source.note for source in asked.sources],
+        "minutes": asked.minutes,
+        "stored": asked.stored,
+    }
+
+
+def reproduce(
+    asked: Reproduction,
+    folder: Path,
+    *,
+    quick: bool = False,
+    jobs: int = 1,
+    isolate: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+) -> Reproduced:
+    """Run what has not been run of a reproduction, and write what it found.
+
+    Parameters
+    ----------
+    asked
+        What to reproduce.
+    folder
+        Gets ``NAME.csv``, ``NAME.png`` and ``NAME.md``, of the quick version ``NAME-quick``; the
+        runs are kept in ``runs/NAME/`` as soon as each has ended.
+    quick
+        Whether in small sizes.
+    jobs, isolate, progress
+        As :func:`anonymip.experiments.run_experiment` takes them.
+
+    Raises
+    ------
+    Interrupted
+        If it was interrupted; what has ended is kept, and gone on with the next time.
+    """
+    stem = f"{asked.name}-quick" if quick else asked.name
+    frames = []
+    for experiment in (asked.quick if quick else asked.full)():
+        place = folder / "runs" / stem / experiment.name
+        found = run_experiment(experiment, place, jobs=jobs, isolate=isolate, progress=progress)
+        if not found.complete:
+            raise Interrupted(f"{len(found.frame)} of {found.runs} runs of {experiment.name} ended")
+        frames.append(found.frame)
+    done = Reproduced(asked, quick, rounded(pd.concat(frames, ignore_index=True)))
+    done.write(folder)
+    return done

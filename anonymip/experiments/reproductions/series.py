@@ -1,0 +1,279 @@
+"""From rows to series: what panels draw and statements are decided by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from anonymip.experiments.reproductions.specification import Finding, Series, Undecided
+from anonymip.experiments.summaries import means, share_gained, slopes, with_optima
+
+Where = Callable[[pd.DataFrame], "pd.Series[bool]"]
+
+
+def of_experiment(name: str) -> Where:
+    """Return the choice of the rows of one experiment."""
+    return lambda rows: rows["experiment"] == name
+
+
+def mean_of(
+    value: str,
+    x: str,
+    *,
+    where: Where | None = None,
+    labels: Sequence[str] = (),
+    scale: float = 1.0,
+) -> Series:
+    """Return a series: means of a column with their 95 % intervals.
+
+    Parameters
+    ----------
+    value
+        The column; ``ratio`` is the loss over the proven optimum, ``slope`` what the mean penalty
+        of a cell grows by with each attribute.
+    x
+        The column of the axis.
+    where
+        Which rows count; None for all.
+    labels
+        Which methods, in this order; empty for all, as they come.
+    scale
+        Factor of the values.
+    """
+
+    def series(rows: pd.DataFrame) -> pd.DataFrame:
+        chosen = rows if where is None else rows[where(rows)]
+        if value == "ratio":
+            chosen = with_optima(chosen)
+        if value == "slope":
+            chosen = slopes(chosen)
+        found = means(chosen, value, [x, "label"])
+        if labels:
+            found = pd.concat([found[found["label"] == label] for label in labels])
+        drawn = found.rename(columns={x: "x", "mean": "y"})[["label", "x", "y", "low", "high"]]
+        drawn["x"] = drawn["x"].astype("float64")
+        drawn[["y", "low", "high"]] *= scale
+        return drawn
+
+    return series
+
+
+def share_of(baseline: str, x: str = "k", *, recoding: str = "freeform") -> Series:
+    """Return a series: the share gained of what lies between a baseline and the optimum."""
+
+    def series(rows: pd.DataFrame) -> pd.DataFrame:
+        found = share_gained(rows, baseline, recoding=recoding)
+        found = found[found["label"] != baseline].rename(columns={x: "x", "share": "y"})
+        found["x"] = found["x"].astype("float64")
+        return found[["label", "x", "y"]]
+
+    return series
+
+
+def ratio_to(of: str, value: str, x: str, *, where: Where | None = None) -> Series:
+    """Return a series: the mean of one method over the means of the others, at each x."""
+
+    def series(rows: pd.DataFrame) -> pd.DataFrame:
+        table = table_of(mean_of(value, x, where=where)(rows))
+        if of not in table:
+            raise Undecided(f"no run of {of}")
+        ratios = pd.DataFrame(
+            {label: table[of] / table[label] for label in table if label != of}, table.index
+        )
+        drawn = ratios.rename_axis("x").reset_index().melt("x", var_name="label", value_name="y")
+        return drawn.dropna(subset=["y"])[["label", "x", "y"]]
+
+    return series
+
+
+def table_of(series: pd.DataFrame) -> pd.DataFrame:
+    """Return a series as a table: a row for each x, a column for each label, in their order."""
+    table = series.pivot_table(index="x", columns="label", values="y", sort=False)
+    return table[list(dict.fromkeys(series["label"]))].sort_index()
+
+
+def columns_of(series: Series, rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
+    """Return the columns of some methods, at each x where all of them have a value.
+
+    Raises
+    ------
+    Undecided
+        If there is no such x.
+    """
+    drawn = series(rows)
+    table = table_of(drawn) if len(drawn) else pd.DataFrame()
+    missing = [label for label in labels if label not in table]
+    if missing:
+        raise Undecided(f"no run of {', '.join(missing)}")
+    chosen = table[list(dict.fromkeys(labels))].dropna()
+    if chosen.empty:
+        raise Undecided(f"{', '.join(labels)} have no value in common")
+    return chosen
+
+
+def is_below(
+    series: Series,
+    low: Sequence[str],
+    high: Sequence[str],
+    *,
+    x_from: float | None = None,
+    x_to: float | None = None,
+    by: float = 1.0,
+) -> Callable[[pd.DataFrame], Finding]:
+    """Return a check: each of some methods is below each of others, at every x.
+
+    Parameters
+    ----------
+    series
+        What is compared.
+    low, high
+        Labels.
+    x_from, x_to
+        Only there; None for no end.
+    by
+        The lower ones are below the higher ones times this.
+    """
+
+    def check(rows: pd.DataFrame) -> Finding:
+        table = _within(columns_of(series, rows, (*low, *high)), x_from, x_to)
+        holds, texts = True, []
+        for one in low:
+            for other in high:
+                below = table[one] < by * table[other]
+                holds = holds and bool(below.all())
+                ratio = table[one] / table[other]
+                texts.append(
+                    f"{one} below {other}{'' if by == 1 else f' x {by:g}'} at {below.sum()} of "
+                    f"{len(below)} (ratio {ratio.min():.3g} to {ratio.max():.3g})"
+                )
+        return Finding(holds, "; ".join(texts))
+
+    return check
+
+
+def grows(
+    series: Series,
+    one: str,
+    other: str,
+    *,
+    falls: bool = False,
+    x_from: float | None = None,
+    difference: bool = False,
+) -> Callable[[pd.DataFrame], Finding]:
+    """Return a check: one method over another grows from the first x to the last.
+
+    Parameters
+    ----------
+    series
+        What is compared.
+    one, other
+        Labels.
+    falls
+        Whether it is to fall instead.
+    x_from
+        Only from there on.
+    difference
+        Whether their difference counts instead of their ratio.
+    """
+
+    def check(rows: pd.DataFrame) -> Finding:
+        table = _within(columns_of(series, rows, (one, other)), x_from, None)
+        if len(table) < 2:
+            raise Undecided("fewer than two values on the axis")
+        gap = table[one] - table[other] if difference else table[one] / table[other]
+        first, last = gap.iloc[0], gap.iloc[-1]
+        word = "minus" if difference else "over"
+        text = (
+            f"{one} {word} {other}: {first:.4g} at {table.index[0]:g}, "
+            f"{last:.4g} at {table.index[-1]:g}"
+        )
+        return Finding(bool(last < first if falls else last > first), text)
+
+    return check
+
+
+def no_rise(series: Series, label: str, *, most: float = 0.05) -> Callable[[pd.DataFrame], Finding]:
+    """Return a check: a method's last value is above its first by at most a share of it."""
+
+    def check(rows: pd.DataFrame) -> Finding:
+        line = columns_of(series, rows, (label,))[label]
+        if len(line) < 2:
+            raise Undecided("fewer than two values on the axis")
+        first, last = line.iloc[0], line.iloc[-1]
+        text = f"{label}: {first:.4g} at {line.index[0]:g}, {last:.4g} at {line.index[-1]:g}"
+        return Finding(bool(last <= first * (1 + most)), f"{text} (asked: at most +{most:.0%})")
+
+    return check
+
+
+def above_zero(series: Series, labels: Sequence[str]) -> Callable[[pd.DataFrame], Finding]:
+    """Return a check: the values of all methods are positive on average over the axis."""
+
+    def check(rows: pd.DataFrame) -> Finding:
+        average = columns_of(series, rows, labels).mean()
+        texts = [f"{label} {average[label]:.3g}" for label in labels]
+        return Finding(bool((average > 0).all()), "on average " + ", ".join(texts))
+
+    return check
+
+
+def within(
+    series: Series,
+    one: str,
+    other: str,
+    most: float,
+    *,
+    x_from: float | None = None,
+    x_to: float | None = None,
+) -> Callable[[pd.DataFrame], Finding]:
+    """Return a check: one method is above another by at most a share of it, at every x."""
+
+    def check(rows: pd.DataFrame) -> Finding:
+        table = _within(columns_of(series, rows, (one, other)), x_from, x_to)
+        above = table[one] / table[other] - 1
+        text = (
+            f"{one} is {100 * above.min():.3g} to {100 * above.max():.3g} % above {other} "
+            f"(asked: at most {100 * most:g} %)"
+        )
+        return Finding(bool((above <= most).all()), text)
+
+    return check
+
+
+def _within(table: pd.DataFrame, low: float | None, high: float | None) -> pd.DataFrame:
+    chosen = table[table.index >= low] if low is not None else table
+    chosen = chosen[chosen.index <= high] if high is not None else chosen
+    if chosen.empty:
+        raise Undecided("no values in that part of the axis")
+    return chosen
+
+
+def all_proven(rows: pd.DataFrame, label: str) -> Finding:
+    """Return whether all runs of an exact method ended with a proof."""
+    own = rows[rows["label"] == label]
+    if own.empty:
+        raise Undecided(f"no run of {label}")
+    proven = own["status"] == "optimal"
+    return Finding(bool(proven.all()), f"{proven.sum()} of {len(own)} optima are proven")
+
+
+def near_printed(
+    series: Series, printed: dict[str, dict[float, float]], label: str, most: float
+) -> Callable[[pd.DataFrame], Finding]:
+    """Return a check: a method's values are those that the paper prints, up to a share of them."""
+
+    def check(rows: pd.DataFrame) -> Finding:
+        table = columns_of(series, rows, (label,))
+        shared = [x for x in table.index if x in printed[label]]
+        if not shared:
+            raise Undecided("the paper prints no value that is measured")
+        away = {x: table.loc[x, label] / printed[label][x] - 1 for x in shared}
+        near = sum(bool(abs(one) <= most) for one in away.values())
+        text = (
+            f"{near} of {len(shared)} within {100 * most:g} %; "
+            f"{100 * min(away.values()):+.3g} to {100 * max(away.values()):+.3g} %"
+        )
+        return Finding(near == len(shared), text)
+
+    return check

@@ -1,0 +1,191 @@
+"""What the reproduction of a table or figure is: runs, panels, and statements that rows decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from anonymip.errors import AnonymipError, InputError
+from anonymip.experiments.running.specification import Experiment
+from anonymip.instances import INSTANCES
+
+#: Rows to what a panel draws: columns ``label``, ``x`` and ``y``; ``low`` and ``high`` if there is
+#: an interval.
+Series = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+class Undecided(AnonymipError):
+    """The rows do not hold what a statement is about."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, remedy="Run the full version")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the records of a reproduction come from.
+
+    Parameters
+    ----------
+    original
+        What the paper used.
+    nearest
+        The named instance that is nearest to it.
+    remark
+        How the two differ.
+    generated
+        What stands in where the files of `nearest` are not here: ``census:n,m,seed``.
+    """
+
+    original: str
+    nearest: str
+    remark: str
+    generated: str
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the nearest data can be read."""
+        named = INSTANCES.get(self.nearest)
+        if named is None:
+            return True
+        try:
+            named.paths()
+        except InputError:
+            return False
+        return True
+
+    @property
+    def instance(self) -> str:
+        """What is run on."""
+        return self.nearest if self.is_here else self.generated
+
+    @property
+    def note(self) -> str:
+        """What is said of the data beside the results."""
+        if self.is_here:
+            return f"The paper: {self.original}. Here: {self.nearest}; {self.remark}."
+        return (
+            f"The paper: {self.original}. Here: generated records ({self.generated}), since the "
+            f"files of {self.nearest} are not here; the losses are those of other records."
+        )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What rows say of a statement.
+
+    Parameters
+    ----------
+    holds
+        Whether it holds here; None if the rows do not decide it.
+    measured
+        In numbers.
+    """
+
+    holds: bool | None
+    measured: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a paper.
+
+    Parameters
+    ----------
+    says
+        In our words.
+    where
+        Its section.
+    check
+        Returns what rows say of it; may raise :class:`Undecided`.
+    """
+
+    says: str
+    where: str
+    check: Callable[[pd.DataFrame], Finding]
+
+    def find(self, rows: pd.DataFrame) -> Finding:
+        """Return what rows say of it."""
+        try:
+            return self.check(rows)
+        except Undecided as unknown:
+            return Finding(None, unknown.message)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot of a figure.
+
+    Parameters
+    ----------
+    title, x, y
+        Its name and those of its axes.
+    series
+        What is drawn.
+    kind
+        ``"lines"`` or ``"bars"``.
+    log_x, log_y
+        Whether an axis is logarithmic.
+    printed
+        The values that the paper prints, by label and x; drawn hollow beside ours.
+    digits
+        Significant digits of values in the text.
+    """
+
+    title: str
+    x: str
+    y: str
+    series: Series
+    kind: str = "lines"
+    log_x: bool = False
+    log_y: bool = False
+    printed: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+    digits: int = 4
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table or figure of a paper.
+
+    Parameters
+    ----------
+    name
+        Of the paper and the figure, as ``anonymip reproduce`` takes it.
+    paper, place
+        Which paper, and where in it.
+    title
+        What is shown.
+    sources
+        Data; what the experiments run on.
+    full, quick
+        Return the experiments in the paper's sizes, and in sizes that all methods do in less than
+        two minutes on one core.
+    shrunk
+        What is smaller in the quick version.
+    panels
+        What is drawn.
+    statements
+        What the paper says of it.
+    remarks
+        What is done differently than in the paper, and readings that are taken.
+    minutes
+        Of one processor, that the full version takes; None if that is not known.
+    stored
+        Whether full results lie in ``docs/results/reproductions``.
+    """
+
+    name: str
+    paper: str
+    place: str
+    title: str
+    sources: tuple[Source, ...]
+    full: Callable[[], tuple[Experiment, ...]]
+    quick: Callable[[], tuple[Experiment, ...]]
+    shrunk: str
+    panels: tuple[Panel, ...]
+    statements: tuple[Statement, ...]
+    remarks: tuple[str, ...] = ()
+    minutes: float | None = None
+    stored: bool = False

@@ -1,0 +1,227 @@
+"""Tests of reproductions: rows to findings, files, stored results, and the list of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from anonymip.errors import InputError
+from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
+from anonymip.experiments.reproductions.catalogue import find_reproduction, reproductions
+from anonymip.experiments.reproductions.performing import reproduce
+from anonymip.experiments.reproductions.series import (
+    above_zero,
+    all_proven,
+    grows,
+    is_below,
+    mean_of,
+    near_printed,
+    no_rise,
+    ratio_to,
+    share_of,
+    table_of,
+    within,
+)
+from anonymip.experiments.reproductions.specification import (
+    Finding,
+    Reproduction,
+    Source,
+    Statement,
+)
+from anonymip.experiments.reproductions.writing import findings_of, findings_text
+from anonymip.instances import INSTANCES
+
+REPOSITORY = Path(__file__).parents[3]
+RESULTS = REPOSITORY / "docs" / "results" / "reproductions"
+ALL = reproductions()
+STORED = [one for one in ALL.values() if one.stored]
+
+
+def rows_of(losses: dict[str, list[float]], ks: tuple[int, ...] = (2, 4)) -> pd.DataFrame:
+    """Return rows with one loss a method and k; those of `optimum` are proven."""
+    return pd.DataFrame(
+        [
+            {
+                "experiment": "e",
+                "instance": "t",
+                "sample": 1,
+                "n": 9,
+                "m": 2,
+                "k": k,
+                "recoding": "freeform",
+                "label": label,
+                "loss": loss,
+                "gcp": loss / 18,
+                "status": "optimal" if label == "optimum" else "heuristic",
+                "problem": f"k{k}",
+                "repetition": 1,
+                "cpu_seconds": 1.0,
+            }
+            for label, line in losses.items()
+            for k, loss in zip(ks, line, strict=True)
+        ]
+    )
+
+
+ROWS = rows_of({"optimum": [4.0, 8.0], "near": [5.0, 9.0], "far": [6.0, 16.0]})
+LOSS = mean_of("loss", "k")
+
+
+@pytest.mark.parametrize(
+    ("check", "holds", "measured"),
+    [
+        (is_below(LOSS, ("near",), ("far",)), True, "near below far at 2 of 2"),
+        (is_below(LOSS, ("near",), ("far",), by=0.7), False, "at 1 of 2 (ratio 0.562 to 0.833)"),
+        (is_below(LOSS, ("far",), ("near",), x_from=4), False, "at 0 of 1"),
+        (is_below(LOSS, ("near",), ("absent",)), None, "no run of absent"),
+        (is_below(LOSS, ("near",), ("far",), x_from=5), None, "no values in that part"),
+        (grows(LOSS, "far", "near"), True, "far over near: 1.2 at 2, 1.778 at 4"),
+        (grows(LOSS, "far", "near", falls=True), False, "1.2 at 2"),
+        (grows(LOSS, "near", "optimum", difference=True), False, "1 at 2, 1 at 4"),
+        (within(LOSS, "near", "optimum", 0.2, x_from=4), True, "12.5 to 12.5 %"),
+        (within(LOSS, "near", "optimum", 0.2), False, "12.5 to 25 %"),
+        (no_rise(mean_of("ratio", "k"), "near"), True, "near: 1.25 at 2, 1.125 at 4"),
+        (no_rise(mean_of("ratio", "k"), "far"), False, "far: 1.5 at 2, 2 at 4"),
+        (above_zero(share_of("far"), ("near",)), True, "near 0.688"),
+        (lambda rows: all_proven(rows, "optimum"), True, "2 of 2 optima are proven"),
+        (lambda rows: all_proven(rows, "near"), False, "0 of 2"),
+        (near_printed(LOSS, {"near": {2: 5.1, 4: 12.0}}, "near", 0.03), False, "1 of 2 within 3 %"),
+        (near_printed(LOSS, {"near": {2: 5.1}}, "near", 0.03), True, "1 of 1 within 3 %"),
+        (near_printed(LOSS, {"near": {7: 5.1}}, "near", 0.03), None, "no value that is measured"),
+    ],
+)
+def test_statements_are_decided_by_rows(check: object, holds: bool | None, measured: str) -> None:
+    """A check says yes, no, or that the rows do not decide it, with the numbers behind it."""
+    assert callable(check)
+    finding = Statement("", "", check).find(ROWS)
+    assert finding.holds is holds
+    assert measured in finding.measured
+
+
+def test_series_are_means_by_x_and_label() -> None:
+    """A series has one value for each x and method, methods in the order that is asked for."""
+    table = table_of(mean_of("loss", "k", labels=("far", "near"), scale=0.5)(ROWS))
+    assert table.to_dict("list") == {"far": [3.0, 8.0], "near": [2.5, 4.5]}
+    ratios = table_of(ratio_to("near", "loss", "k")(ROWS))
+    assert ratios["optimum"].tolist() == [1.25, 1.125]
+
+
+def test_the_table_of_statements_counts_them() -> None:
+    """The text says how many statements hold, how many do not, and lists each with its numbers."""
+    asked = replace(
+        next(iter(ALL.values())),
+        statements=(
+            Statement("one", "Section 1", lambda rows: Finding(True, "1 < 2")),
+            Statement("two", "Section 2", is_below(LOSS, ("absent",), ("near",))),
+        ),
+    )
+    lines = findings_text(findings_of(asked, ROWS)).splitlines()
+    assert lines[0].startswith("Of 2 statements 1 hold here, 0 do not, and 1 are not decided")
+    assert lines[4] == "| yes | one | Section 1 | 1 < 2 |"
+    assert lines[5] == "| not decided | two | Section 2 | no run of absent |"
+
+
+def tiny() -> tuple[Experiment, ...]:
+    """Return two small tables with a cover and its optimum's rivals."""
+    table = TableSource("census:30,3,1", samples=Samples(2, 6, 1))
+    methods = (MethodChoice("greedy-search"), MethodChoice("mondrian"))
+    return (Experiment(name="records", tables=(table,), k=(2, 3), methods=methods, bound=False),)
+
+
+def test_a_reproduction_writes_rows_picture_and_text(tmp_path: Path) -> None:
+    """A run leaves its rows as CSV, a picture, and a text that says it is the quick version."""
+    asked = replace(
+        ALL["liang-fig2"],
+        quick=tiny,
+        statements=(Statement("g", "S", is_below(LOSS, ("greedy-search",), ("mondrian",))),),
+    )
+    done = reproduce(asked, tmp_path, quick=True, isolate=False)
+    assert len(done.rows) == 8
+    text = (tmp_path / "liang-fig2-quick.md").read_text(encoding="utf-8")
+    assert "**Quick version: " in text
+    assert "numba: " in text
+    assert (tmp_path / "liang-fig2-quick.png").read_bytes()[1:4] == b"PNG"
+    stored = pd.read_csv(tmp_path / "liang-fig2-quick.csv")
+    assert findings_of(asked, stored) == done.findings
+    assert done.findings[0]["holds"] is not None
+    json.dumps(done.record())
+
+
+@pytest.mark.parametrize("asked", ALL.values(), ids=lambda one: one.name)
+def test_quick_versions_keep_all_methods(
+    asked: Reproduction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reproduction can be run where no data are, with the methods of its full version."""
+
+    def titles(experiments: tuple[Experiment, ...]) -> set[str]:
+        return {choice.title for one in experiments for choice in one.methods}
+
+    monkeypatch.setattr(Source, "is_here", property(lambda source: False))
+    assert titles(asked.quick()) == titles(asked.full())
+    used = {table.instance for one in asked.quick() for table in one.tables}
+    assert used <= {source.generated for source in asked.sources}
+    assert all("generated" in source.note for source in asked.sources if source.generated in used)
+
+
+def test_data_that_are_not_here_have_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where files are missing generated records are run on, and the note says so."""
+    source = Source("500,000 records", "adult", "other records", "census:50,3,1")
+    monkeypatch.setattr(type(INSTANCES["adult"]), "paths", _refuse)
+    assert source.instance == "census:50,3,1"
+    assert "not here" in source.note
+
+
+def _refuse(named: object) -> tuple[Path, ...]:
+    raise InputError("not here", remedy="")
+
+
+@pytest.mark.parametrize("asked", STORED, ids=lambda one: one.name)
+def test_stored_results_say_what_their_rows_say(asked: Reproduction) -> None:
+    """What the stored text says of the paper's statements is what the stored rows decide."""
+    rows = pd.read_csv(RESULTS / f"{asked.name}.csv")
+    text = (RESULTS / f"{asked.name}.md").read_text(encoding="utf-8")
+    assert findings_text(findings_of(asked, rows)) in text
+    assert "Full version." in text
+    assert "Machine: " in text
+    assert "Versions: " in text
+    assert (RESULTS / f"{asked.name}.png").stat().st_size < 400_000
+
+
+def test_results_are_stored_of_those_alone_that_claim_it() -> None:
+    """The folder of results holds files of the reproductions whose list says so, and no others."""
+    found = {path.stem for path in RESULTS.iterdir() if path.is_file()}
+    assert found == {one.name for one in STORED}
+
+
+def test_the_page_lists_all_reproductions() -> None:
+    """docs/reproductions.md has a line for each, which says whether full results are stored."""
+    page = (REPOSITORY / "docs" / "reproductions.md").read_text(encoding="utf-8")
+    listing = page.partition("## The list")[2]
+    lines = [line for line in listing.splitlines() if line.startswith("| `")]
+    assert lines == [page_line(one) for one in ALL.values()]
+
+
+def page_line(asked: Reproduction) -> str:
+    """Return the line of a reproduction on the page."""
+    link = f"results/reproductions/{asked.name}"
+    stored = (
+        f"[text]({link}.md), [rows]({link}.csv), [picture]({link}.png)"
+        if asked.stored
+        else "no full results stored yet"
+    )
+    minutes = "" if asked.minutes is None else f"{asked.minutes:g}"
+    return (
+        f"| `{asked.name}` | {asked.paper}, {asked.place} | {asked.title} | {minutes} | {stored} |"
+    )
+
+
+def test_unknown_names_are_refused() -> None:
+    """A name that is not there ends in an error that lists those that are."""
+    assert find_reproduction("liang:fig2") is ALL["liang-fig2"]
+    with pytest.raises(InputError, match="unknown reproduction") as refused:
+        find_reproduction("liang-fig99")
+    assert "liang-fig2" in (refused.value.remedy or "")
