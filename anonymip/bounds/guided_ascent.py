@@ -21,13 +21,10 @@ from anonymip.runtime.budget import Budget
 _FIRST = 1.15
 #: Times its k-set term a dual becomes at most, types listed as the nearest of each, partial sets
 #: looked at for each, and rounds, which end when the new sets are fewer than a share of the types.
-_STAGES = {
-    "normal": ((4.0, 60, 200, 5),),
-    "thorough": ((3.0, 60, 200, 4), (8.0, 200, 1_000, 7), (8.0, 600, 8_000, 3)),
-}
+_STAGES = ((3.0, 60, 200, 4), (8.0, 200, 1_000, 7), (8.0, 600, 8_000, 3))
 #: Losses that the search for one type may compute: of a few far from all others the search is long,
 #: and who is not raised leaves the others no room.
-_EACH = {"normal": 1_000_000, "thorough": 5_000_000}
+_EACH = 5_000_000
 #: Share of the losses that are left to compute for the rounds of pricing.
 _PRICING = 0.4
 _MANY = 0.02
@@ -39,21 +36,18 @@ _STEPS = 200
 _NEGATIVE, _GAIN = 1e-3, 5e-4
 
 
-def guided_ascent(duals: RecordDuals, effort: str, budget: Budget) -> Iterator[bool]:
+def guided_ascent(duals: RecordDuals, budget: Budget) -> Iterator[bool]:
     """Raise the duals round by round; yield after each, whether it has looked at all records.
 
     Parameters
     ----------
     duals
         To be raised, from their k-set terms on.
-    effort
-        How much is looked at in a round, ``"normal"`` or ``"thorough"``; how much in all is said by
-        `duals`.
     budget
         Ends the rounds.
     """
     floors = duals.floors
-    lowest, highest = np.fmin(floors, 0.0), duals.highest(_STAGES[effort][0][0])
+    lowest, highest = np.fmin(floors, 0.0), duals.highest(_STAGES[0][0])
     unit = float(np.abs(duals.duals).mean())
     if unit == 0.0:
         return
@@ -61,7 +55,9 @@ def guided_ascent(duals: RecordDuals, effort: str, budget: Budget) -> Iterator[b
     program = SetProgram(duals.counts, k, unit)
     pricing = NearPricing(duals.problem, duals.types, duals.search)
     aims = np.clip(_FIRST * duals.duals, lowest, highest)
-    for factor, nearest, nodes, rounds in _STAGES[effort]:
+    for factor, nearest, nodes, rounds in _STAGES:
+        if duals.left <= ending:
+            break
         highest = duals.highest(factor)
         radii = np.fmin(highest, _MARGIN * aims)
         pricing.look_near(floors, radii, aims, nearest, budget)
@@ -73,12 +69,11 @@ def guided_ascent(duals: RecordDuals, effort: str, budget: Budget) -> Iterator[b
             aims = program.improved(aims, lowest, highest, _STEPS, budget)
             if added < _MANY * len(floors):
                 break
-    best = -np.inf
-    taken = 0.0
+    best, taken = -np.inf, 0.0
     # A round that is cut short is in vain.
     while duals.left > taken and budget.stop_reason() is None:
         before = duals.left
-        complete, members = duals.ascend_to(aims, _EACH[effort])
+        complete, members = duals.ascend_to(aims, _EACH)
         yield complete
         if not complete or duals.value < best + _GAIN * abs(best):
             return

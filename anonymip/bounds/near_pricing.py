@@ -27,6 +27,8 @@ from anonymip.runtime.stepping import run_in_steps
 _KEEP = 3
 #: Roots that are searched at a time, which bounds the memory.
 _ROOTS = 20_000
+#: Types listed for all roots together, at most.
+_LISTED = 40_000_000
 #: What looking at a partial set costs in losses, as a share of the nearest types.
 _NODE = 0.4
 #: Of two types as near the one with the higher dual pays more of a set: how much nearer that is.
@@ -75,12 +77,12 @@ class NearPricing:
         aims
             (t,) how high the duals are about.
         most
-            Types listed for each.
+            Types listed for each, fewer where there are very many.
         budget
             What it leaves unlisted has no sets.
         """
         t = len(self._counts)
-        self._near = np.empty((t, min(most, t)), np.int32)
+        self._near = np.empty((t, min(most, t, max(self._k, _LISTED // t))), np.int32)
         self._held = np.zeros(t, np.int64)
         cursor, worth = np.zeros(1, np.int64), _WORTH * aims
 
