@@ -24,6 +24,10 @@ _lowering: Any = typed_passes.NativeLowering
 _lowering_pass: Any = register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
 _find_environment: Any = environment.lookup_environment
 _pipeline: Any = compiler.DefaultPassBuilder.define_nopython_pipeline
+_compiler: Any = compiler.CompilerBase
+_numba_flags: Any = compiler.Flags
+_DEFAULTS = {name: option.default for name, option in _numba_flags.options.items()}
+_HASH = hash(tuple(sorted(_DEFAULTS)))
 
 
 class PartLibrary(_library):  # type: ignore[misc]
@@ -108,10 +112,38 @@ class _EntryLowering(_lowering):  # type: ignore[misc]
         return True
 
 
-class _KernelCompiler(compiler.CompilerBase):
+class Flags(_numba_flags):  # type: ignore[misc]
+    """The options of one compilation, for numba to look up by.
+
+    numba asks for them whenever it infers the type of a call, and reads all of them by name each
+    time: that took a twentieth of all compilation. The name of the class is part of symbols.
+    """
+
+    def __hash__(self) -> int:
+        # numba's hash, which is that of the names.
+        return _HASH
+
+    def values(self) -> dict[str, Any]:
+        """Return the options by name, as numba's own do."""
+        return {**_DEFAULTS, **self._values}
+
+
+class _KernelCompiler(_compiler):  # type: ignore[misc]
     """numba's compiler with another last step."""
 
     lowering: Any
+
+    def __init__(
+        self,
+        typing: Any,
+        target: Any,
+        library: Any,
+        args: Any,
+        returned: Any,
+        flags: Any,
+        variables: Any,
+    ) -> None:
+        super().__init__(typing, target, library, args, returned, Flags(flags), variables)
 
     def define_pipelines(self) -> list[Any]:
         manager = _pipeline(self.state)

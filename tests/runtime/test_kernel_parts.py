@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from numba.core import compiler
 
+from anonymip.runtime.kernel_parts import Flags
 from anonymip.runtime.kernels import kernel
 
 
@@ -40,3 +42,16 @@ def test_errors_of_parts_reach_python():
         with pytest.raises(ValueError, match="nothing is in the middle"):
             _both(np.zeros(0))
     assert _both(np.array([2.0])) == 2.0
+
+
+def test_options_are_looked_up_as_numba_does() -> None:
+    """They are equal to numba's, hash alike, and name symbols alike, whatever is set."""
+    theirs = compiler.Flags()  # type: ignore[no-untyped-call]
+    for name, value in (("no_compile", True), ("nrt", True), ("release_gil", False)):
+        setattr(theirs, name, value)
+        ours = Flags(theirs)
+        assert ours == theirs
+        assert theirs == ours
+        assert hash(ours) == hash(theirs)
+        assert ours.copy().get_mangle_string() == theirs.get_mangle_string()
+    assert Flags() != theirs

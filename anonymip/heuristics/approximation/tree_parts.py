@@ -50,7 +50,7 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[NDArray[np.int64]
     """
     parent, weight = forest.parent.copy(), forest.weight.copy()
     size = np.ones(len(parent), np.int64)
-    _add_up(parent, _leaves_first(parent), size)
+    _add_up(parent, _order_from_leaves(parent), size)
     heaviest = np.argsort(-weight, kind="stable")
     cursor = np.zeros(1, np.int64)
 
@@ -60,7 +60,7 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[NDArray[np.int64]
     stopped = run_in_steps(step, len(parent), budget, "cutting trees", first=1_000)
     if stopped is None:
         _root_at_centres(parent, weight, size, k)
-    order = _leaves_first(parent)
+    order = _order_from_leaves(parent)
     size[:] = 1
     _add_up(parent, order, size)
     labels = np.full(len(parent), -1, np.int64)
@@ -72,16 +72,20 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[NDArray[np.int64]
     return labels, stopped
 
 
-@kernel
-def _leaves_first(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+def _order_from_leaves(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows in an order in which every one comes before its parent."""
-    n = len(parent)
-    waiting = np.zeros(n, np.int64)
-    for row in range(n):
-        if parent[row] >= 0:
-            waiting[parent[row]] += 1
-    order = np.empty(n, np.int64)
-    end = 0
+    order = np.empty(len(parent), np.int64)
+    waiting = np.bincount(parent[parent >= 0], minlength=len(parent))
+    _leaves_first(parent, waiting, order)
+    return order
+
+
+@kernel
+def _leaves_first(
+    parent: NDArray[np.int64], waiting: NDArray[np.int64], order: NDArray[np.int64]
+) -> None:
+    """List the rows; `waiting` are the children of each that are not listed yet."""
+    n, end = len(parent), 0
     for row in range(n):
         if waiting[row] == 0:
             order[end] = row
@@ -93,7 +97,6 @@ def _leaves_first(parent: NDArray[np.int64]) -> NDArray[np.int64]:
             if waiting[above] == 0:
                 order[end] = above
                 end += 1
-    return order
 
 
 @kernel

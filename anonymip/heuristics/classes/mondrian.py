@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives.language.tables import LossTables
+from anonymip.orders.stable_order import stable_order
 from anonymip.orders.surrogate import with_surrogate_loss
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import (
@@ -161,7 +162,7 @@ def _split_step(
             break
         # The part on top of the stack; a middle below 0 means that it is not cut.
         cursor[0] -= 1
-        begin, end = parts[cursor[0]]
+        begin, end = parts[cursor[0], 0], parts[cursor[0], 1]
         middle = -1
         if end - begin >= 2 * k:
             _measure(codes, values, numeric, width_costs, records, begin, end, seen, widths)
@@ -252,10 +253,10 @@ def _cut(
     end: int,
 ) -> int:
     """Order a part along an attribute and return where to cut it, -1 if no cut is allowed."""
-    keys = np.empty(end - begin, np.int64)
+    keys = np.empty(end - begin, np.float64)
     for at in range(begin, end):
         keys[at - begin] = codes[records[at], attribute]
-    order = np.argsort(keys, kind="mergesort")
+    order = stable_order(keys)
     middle = (end - begin) // 2
     if strict:
         median = keys[order[middle - 1]]
@@ -272,6 +273,8 @@ def _cut(
             middle = below
         else:
             return -1
-    sorted_records = records[begin:end][order]
-    records[begin:end] = sorted_records
+    for at in range(end - begin):
+        order[at] = records[begin + order[at]]
+    for at in range(end - begin):
+        records[begin + at] = order[at]
     return begin + middle

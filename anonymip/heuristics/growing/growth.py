@@ -119,7 +119,9 @@ def grow_classes(
     stopped = run_in_steps(step, n // k, budget, "growing classes")
     placed, classes = int(growth.cursor[0]), int(growth.cursor[1])
     if stopped is None:
-        _place_leftovers(tables, rows, state, growth, by_increase)
+        # Where k divides the number of records nothing is left, and the kernel is not compiled.
+        if placed < n:
+            _place_leftovers(tables, rows, state, growth, by_increase)
         return arranged.labels(growth.picked, growth.labels), None
     return _cut_rest(arranged, growth, placed, classes, k), stopped
 
@@ -247,8 +249,6 @@ def _place_leftovers(
     """Put the rows left, in order, each into the class with the least new loss or increase."""
     n, classes = len(growth.picked), growth.cursor[1]
     placed = growth.cursor[0]
-    if placed == n:
-        return
     # The rows of the classes, class by class; leftovers are linked behind.
     begin = np.zeros(classes + 1, np.int64)
     for at in range(placed):

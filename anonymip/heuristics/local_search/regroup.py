@@ -247,7 +247,8 @@ def regroup(
             total = _total(rules, work, opened)
             if total < cutoff and _all_diverse(rules, work, size, opened):
                 best = cutoff = total
-                work.found[:size] = work.labels[:size]
+                for one in range(size):
+                    work.found[one] = work.labels[one]
         # The last row is taken back, and its next class is tried.
         depth -= 1
         copy_class(work.grown, c, work.saved, depth, size)

@@ -21,6 +21,7 @@ from anonymip.heuristics.local_search.pool import (
 )
 from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.orders.stable_order import stable_order
 from anonymip.recodings.rules.diversity_counts import may_be_diverse
 from anonymip.runtime.kernels import kernel
 
@@ -88,7 +89,7 @@ def _best_cut(
         work.keys[at] = pair_loss(tables, rows, seed, row_types[at]) - pair_loss(
             tables, rows, far, row_types[at]
         )
-    ranked = np.argsort(work.keys[:entries], kind="mergesort")
+    ranked = stable_order(work.keys[:entries])
     place = 0
     for at in ranked:
         for _ in range(copies[at]):

@@ -43,7 +43,9 @@ def rank_types(
             types.values[t, r] = rows.range_values[row, r]
         for p in range(types.pair_codes.shape[1]):
             types.pair_codes[t, p] = rows.pair_codes[row, p]
-        types.diversity.values[t] = rules.diversity.values[row]
+        # Value by value: to assign rows of arrays takes numba two seconds to compile.
+        for column in range(types.diversity.values.shape[1]):
+            types.diversity.values[t, column] = rules.diversity.values[row, column]
         for s in range(types.set_bits.shape[1]):
             _number_value(rows, work, chosen, t, row, s)
     return pack_counts(work.packing, count)
