@@ -38,8 +38,8 @@ _FAR, _STEPS = 2.5, (0.5, 1.0)
 _FARTHEST, _SHORT_STEPS, _MANY = 3.0, (0.25, 0.5, 0.75, 1.0), 1_000_000
 
 #: A linear program guides the ascent instead where so many times what the first sweep took is left:
-#: it took 40 to 90 times as much until the first round ended, and gained 4 to 10 percent.
-_GUIDED = {"normal": 200.0, "thorough": 60.0}
+#: it took 10 to 90 times as much until the first round ended, and gained 4 to 10 percent.
+_GUIDED = 60.0
 
 
 def ladder_bound(
@@ -106,7 +106,7 @@ def _higher_rungs(
     complete = duals.ascend(_NEAREST, _ONE_STEP, _EACH, _SHARE_OF_SWEEPS if thorough else 1.0)
     yield bound_of_terms(problem, duals.terms(), "dual ascent", _remarks(complete), watch)
     taken = before - duals.left
-    if complete and duals.left >= _GUIDED[effort] * taken:
+    if complete and duals.left >= _GUIDED * taken:
         for complete in guided_ascent(duals, budget):
             named, remarks = "column generation, dual ascent", _remarks(complete)
             yield bound_of_terms(problem, duals.terms(), named, remarks, watch)
