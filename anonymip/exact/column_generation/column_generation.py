@@ -25,9 +25,9 @@ _STARTING = 0.25
 
 _WORK: Mapping[str, Work] = MappingProxyType(
     {
-        "quick": Work(5, 20_000, nodes=1, deals=10, regions=0, branches=500, searched=1_000_000),
+        "quick": Work(5, 20_000, nodes=1, deals=10, regions=0, branches=8_000, searched=1_000_000),
         "normal": Work(
-            30, 300_000, nodes=1, deals=45, regions=100, branches=60_000, searched=10_000_000
+            30, 300_000, nodes=1, deals=45, regions=100, branches=900_000, searched=10_000_000
         ),
         "thorough": Work(
             60,
@@ -35,7 +35,7 @@ _WORK: Mapping[str, Work] = MappingProxyType(
             nodes=20,
             deals=200,
             regions=1_000,
-            branches=2_000_000,
+            branches=50_000_000,
             searched=200_000_000,
         ),
     }

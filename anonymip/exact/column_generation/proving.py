@@ -34,6 +34,8 @@ from anonymip.status import Stopped
 _STALLED, _PATIENCE = 0.004, 3
 #: Columns up to which all of the gap are enumerated at once, before more cuts.
 _FEW, _LOOKED_AT = 20_000, 2_000_000
+#: So few are searched sooner than a better release is found.
+_PROVEN_AT_ONCE = 2_000
 
 
 class Proof:
@@ -58,7 +60,7 @@ class Proof:
         self._run, self._settings, self._budget = run, settings, budget
         self.relaxed = False
         # Whether targets need no better release, since all sets that one may hold are few.
-        self._few = False
+        self._left = np.inf
         self._prices: Prices
         self._master: Master
         self._improver: Improver
@@ -97,11 +99,11 @@ class Proof:
                     settings.solver,
                     settings.options,
                     settings.work.columns,
-                    max(1, settings.work.branches // run.rules.types),
+                    max(1, settings.work.branches // (run.rules.types * run.problem.k**2)),
                     settings.seed,
                     settings.gap,
                 )
-                if not self._few:
+                if self._left > _PROVEN_AT_ONCE:
                     self._improver.after_cuts(relaxed)
                 cuts = self._master.cuts
 
@@ -162,8 +164,8 @@ class Proof:
         stalled, rounds = 0, 0
         while stalled < _PATIENCE and rounds < settings.work.rounds and self._goes_on():
             point, before = relaxed.point, run.lower
-            self._few = self._few_are_left(relaxed)
-            if point is None or self._few:
+            self._left = self._sets_left(relaxed)
+            if point is None or self._left <= _FEW:
                 break
             if not rounds:
                 self._improver.deal()
@@ -186,10 +188,10 @@ class Proof:
             run.trace.append(f"{len(master.cuts):,} cuts in {rounds} rounds: bound {run.lower:.6g}")
         return relaxed
 
-    def _few_are_left(self, relaxed: Relaxed) -> bool:
-        """Return whether all sets that a better release may hold are few."""
+    def _sets_left(self, relaxed: Relaxed) -> float:
+        """Return how many sets a better release may hold, infinite if they are not few."""
         if relaxed.centre is None:
-            return False
+            return np.inf
         found = self._prices.all_below(
             relaxed.centre.multipliers,
             self._master.cuts,
@@ -198,4 +200,4 @@ class Proof:
             max_nodes=_LOOKED_AT,
             budget=self._budget,
         )
-        return found.complete
+        return len(found.columns) if found.complete else np.inf

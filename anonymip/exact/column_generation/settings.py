@@ -24,7 +24,8 @@ class Work:
     regions
         Of a release that are chosen again.
     branches
-        Nodes of the search of a pool, times the row types: what a node takes grows with them.
+        Nodes of the search of a pool, times the row types and the square of k: what a node takes
+        grows with them.
     searched
         Partial sets that the pricing looks at in all; None for no limit.
     """
