@@ -32,6 +32,8 @@ from anonymip.status import Stopped
 #: Rounds of cuts that raise the bound by less than this share of the gap, so many times in a row,
 #: end them.
 _STALLED, _PATIENCE = 0.004, 3
+#: Share of the time left that they may take.
+_CUTTING = 0.5
 #: Columns up to which all of the gap are enumerated at once, before more cuts.
 _FEW, _LOOKED_AT = 20_000, 2_000_000
 #: So few are searched sooner than a better release is found.
@@ -93,7 +95,9 @@ class Proof:
         if relaxed.point is not None and not settings.bound_only:
             self._improver.after_relaxation(relaxed)
         if not settings.bound_only and relaxed.solved and self._goes_on():
-            relaxed = self._cut(relaxed)
+            relaxed = self._cut(relaxed, budget.share(_CUTTING))
+            if self._left > _PROVEN_AT_ONCE and not run.is_closed(settings.gap):
+                self._improver.after_cuts(relaxed)
             if relaxed.centre is not None and run.incumbent is not None and self._goes_on():
                 pools = PoolSettings(
                     settings.solver,
@@ -103,8 +107,6 @@ class Proof:
                     settings.seed,
                     settings.gap,
                 )
-                if self._left > _PROVEN_AT_ONCE:
-                    self._improver.after_cuts(relaxed)
                 cuts = self._master.cuts
 
                 def tighten(new: list[RankOneCut]) -> Centre | None:
@@ -150,19 +152,21 @@ class Proof:
         )
         self._master.add(priced.columns)
 
-    def _relax(self, before: Relaxed | None) -> Relaxed:
-        run = self._run
+    def _relax(self, before: Relaxed | None, budget: Budget | None = None) -> Relaxed:
+        run, budget = self._run, budget or self._budget
         centre = None if before is None else before.centre
-        relaxed = solve_relaxation(self._master, self._prices, self._budget, centre=centre)
+        relaxed = solve_relaxation(self._master, self._prices, budget, centre=centre)
         if relaxed.centre is not None:
             run.raise_by_duals(relaxed.centre, self._master.cuts)
         return relaxed
 
-    def _cut(self, relaxed: Relaxed) -> Relaxed:
+    def _cut(self, relaxed: Relaxed, budget: Budget) -> Relaxed:
         """Add cuts and solve again until the gap is closed, or that helps little."""
         run, master, settings = self._run, self._master, self._settings
         stalled, rounds = 0, 0
         while stalled < _PATIENCE and rounds < settings.work.rounds and self._goes_on():
+            if budget.stop_reason() is not None:
+                break
             point, before = relaxed.point, run.lower
             self._left = self._sets_left(relaxed)
             if point is None or self._left <= _FEW:
@@ -181,7 +185,7 @@ class Proof:
             if not cuts:
                 break
             master.add_cuts(cuts)
-            relaxed, rounds = self._relax(relaxed), rounds + 1
+            relaxed, rounds = self._relax(relaxed, budget), rounds + 1
             gain = run.lower - before
             stalled = 0 if gain >= _STALLED * (run.loss - before) else stalled + 1
         if rounds:

@@ -10,11 +10,12 @@ from scipy.sparse import csc_array, hstack, identity, vstack
 
 from anonymip import Problem, census
 from anonymip.exact.column_generation.conditions import ColumnRules, column_rules
+from anonymip.exact.column_generation.cuts import RankOneCut
 from anonymip.exact.column_generation.relaxation.columns import Columns, KnownColumns
 from anonymip.exact.column_generation.relaxation.loop import solve_relaxation
 from anonymip.exact.column_generation.relaxation.master import Master
 from anonymip.exact.column_generation.relaxation.multipliers import Multipliers, repaired
-from anonymip.exact.column_generation.relaxation.prices import ListedColumns
+from anonymip.exact.column_generation.relaxation.prices import ListedColumns, SearchedColumns
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program
@@ -102,3 +103,16 @@ def test_a_column_is_known_once() -> None:
     assert len(known.all()) == 2
     assert known.place(np.array([0, 1], np.int32)) == 1
     assert columns.incidence(2).toarray().tolist() == [[2, 1], [0, 1]]
+
+
+def test_duals_from_before_a_cut_price_columns() -> None:
+    """Duals that know fewer cuts than the master give the reduced costs of that time."""
+    problem = Problem(census(24, 4, 1), 3)
+    rules = column_rules(problem)
+    prices, master = SearchedColumns(rules), Master(rules, 1.0)
+    centre = solve_relaxation(master, prices, Budget()).centre
+    assert centre is not None
+    columns = master.known.all()
+    before = master.reduced_costs(centre.multipliers, columns)
+    master.add_cuts([RankOneCut((0, 1, 2), 2)])
+    np.testing.assert_array_equal(master.reduced_costs(centre.multipliers, columns), before)

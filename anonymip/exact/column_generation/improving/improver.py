@@ -28,8 +28,9 @@ from anonymip.runtime.budget import Budget
 _WHOLE, _LEAST, _MOST = 3, 500, 3_000
 #: Columns that the master uses at least so much are kept together, one time after the other.
 _SHARES_KEPT = (0.5, 0.8)
-#: Neighbouring sets are chosen again so often at most.
-_TIMES = 3
+#: Neighbouring sets are chosen again so often at most, in as many regions as the effort says for so
+#: many row types.
+_TIMES, _REGIONS = 3, 500
 #: Share of the time left that each step may take.
 _SHARE = 0.2
 #: A column counts from this share on.
@@ -156,7 +157,8 @@ class Improver:
     def _regions(self, centre: Centre) -> None:
         """Choose neighbouring sets of the best release again, and then sets of all of it."""
         run, before = self._run, self._run.loss
-        most = self._settings.work.regions
+        # A larger table has more of them.
+        most = int(self._settings.work.regions * max(1.0, run.rules.types / _REGIONS))
         if not run.rules.freeform:
             # Regions of large classes take long, and dealing them again gains as much.
             most = int(most * min(1.0, _K / run.problem.k) ** 4)

@@ -107,9 +107,11 @@ class Master:
     def reduced_costs(self, multipliers: Multipliers, columns: Columns) -> NDArray[np.float64]:
         """Return (c,) the reduced costs of columns."""
         reduced = columns.reduced_costs(multipliers.duals) + multipliers.count
-        if self.cuts:
+        # Duals that are older than some cuts know nothing of these.
+        known = self.cuts[: len(multipliers.cuts)]
+        if known:
             incidence = columns.incidence(self.rules.types)
-            reduced = reduced + coefficients(self.cuts, incidence.T) @ multipliers.cuts
+            reduced = reduced + coefficients(known, incidence.T) @ multipliers.cuts
         return np.asarray(reduced, np.float64)
 
     def solve(self, budget: Budget) -> MasterPoint | None:

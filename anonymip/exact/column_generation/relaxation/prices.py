@@ -163,8 +163,10 @@ class ListedColumns:
 
     def _reduced(self, multipliers: Multipliers, cuts: list[RankOneCut]) -> NDArray[np.float64]:
         reduced = self.columns.costs - self._incidence.T @ multipliers.duals + multipliers.count
-        if cuts:
-            reduced = reduced + coefficients(cuts, self._incidence.T) @ multipliers.cuts
+        # Duals that are older than some cuts know nothing of these.
+        known = cuts[: len(multipliers.cuts)]
+        if known:
+            reduced = reduced + coefficients(known, self._incidence.T) @ multipliers.cuts
         return np.asarray(reduced, np.float64)
 
     def _roots(self, duals: NDArray[np.float64]) -> NDArray[np.int64]:
