@@ -7,8 +7,8 @@ from importlib import import_module
 from anonymip.errors import InputError
 from anonymip.experiments.reproductions.specification import Reproduction
 
-#: One module a paper; each has its reproductions in ``REPRODUCTIONS``.
-PAPERS = ("doka", "liang")
+#: The modules of the papers; each has its reproductions in ``REPRODUCTIONS``.
+PAPERS = ("doka", "doka_scale", "liang")
 
 
 def reproductions() -> dict[str, Reproduction]:

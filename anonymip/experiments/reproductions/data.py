@@ -24,3 +24,9 @@ CENSUS_1K = Source(
     remark="the 1,000 records of it that the authors gave out",
     generated="census:1000,8,1",
 )
+CENSUS_64K = Source(
+    original=f"{_CENSUS}, 8 attributes",
+    nearest="census:64000,8,1",
+    remark="generated records, since no more than 10,000 with these attributes can be had",
+    generated="census:64000,8,1",
+)

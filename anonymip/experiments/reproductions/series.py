@@ -17,6 +17,11 @@ def of_experiment(name: str) -> Where:
     return lambda rows: rows["experiment"] == name
 
 
+def at_k(k: int) -> Where:
+    """Return the choice of the rows of one k."""
+    return lambda rows: rows["k"] == k
+
+
 def mean_of(
     value: str,
     x: str,
@@ -120,6 +125,7 @@ def is_below(
     x_from: float | None = None,
     x_to: float | None = None,
     by: float = 1.0,
+    difference: bool = False,
 ) -> Callable[[pd.DataFrame], Finding]:
     """Return a check: each of some methods is below each of others, at every x.
 
@@ -133,6 +139,8 @@ def is_below(
         Only there; None for no end.
     by
         The lower ones are below the higher ones times this.
+    difference
+        Whether differences are said in place of ratios: of values that may be 0 or negative.
     """
 
     def check(rows: pd.DataFrame) -> Finding:
@@ -142,12 +150,26 @@ def is_below(
             for other in high:
                 below = table[one] < by * table[other]
                 holds = holds and bool(below.all())
-                ratio = table[one] / table[other]
+                apart = table[one] - table[other] if difference else table[one] / table[other]
                 texts.append(
                     f"{one} below {other}{'' if by == 1 else f' x {by:g}'} at {below.sum()} of "
-                    f"{len(below)} (ratio {ratio.min():.3g} to {ratio.max():.3g})"
+                    f"{len(below)} ({'difference' if difference else 'ratio'} {apart.min():.3g} "
+                    f"to {apart.max():.3g})"
                 )
         return Finding(holds, "; ".join(texts))
+
+    return check
+
+
+def both(*checks: Callable[[pd.DataFrame], Finding]) -> Callable[[pd.DataFrame], Finding]:
+    """Return a check: several hold together."""
+
+    def check(rows: pd.DataFrame) -> Finding:
+        findings = [one(rows) for one in checks]
+        return Finding(
+            all(finding.holds for finding in findings),
+            "; ".join(finding.measured for finding in findings),
+        )
 
     return check
 
@@ -226,16 +248,38 @@ def within(
     *,
     x_from: float | None = None,
     x_to: float | None = None,
+    difference: bool = False,
 ) -> Callable[[pd.DataFrame], Finding]:
-    """Return a check: one method is above another by at most a share of it, at every x."""
+    """Return a check: one method is above another by at most a share of it, at every x.
+
+    Parameters
+    ----------
+    series
+        What is compared.
+    one, other
+        Labels.
+    most
+        The share; with `difference` how much it may be above in units of the series.
+    x_from, x_to
+        Only there; None for no end.
+    difference
+        Whether differences count: of values that may be 0 or negative.
+    """
 
     def check(rows: pd.DataFrame) -> Finding:
         table = _within(columns_of(series, rows, (one, other)), x_from, x_to)
-        above = table[one] / table[other] - 1
-        text = (
-            f"{one} is {100 * above.min():.3g} to {100 * above.max():.3g} % above {other} "
-            f"(asked: at most {100 * most:g} %)"
-        )
+        if difference:
+            above = table[one] - table[other]
+            text = (
+                f"{one} minus {other}: {above.min():.3g} to {above.max():.3g} "
+                f"(asked: at most {most:g})"
+            )
+        else:
+            above = table[one] / table[other] - 1
+            text = (
+                f"{one} is {100 * above.min():.3g} to {100 * above.max():.3g} % above {other} "
+                f"(asked: at most {100 * most:g} %)"
+            )
         return Finding(bool((above <= most).all()), text)
 
     return check

@@ -15,11 +15,11 @@ _WORDS = {True: "yes", False: "no", None: "not decided"}
 #: Columns that results of reproductions keep; the others are the same in all rows, or digests.
 _KEPT = (
     *("experiment", "instance", "sample", "n", "m", "k", "recoding", "diversity"),
-    *("objective_name", "method", "label", "repetition", "time_limit", "loss", "bound", "bound_by"),
-    *("proof", "gap", "status", "reason", "cpu_seconds", "ncp", "gcp", "classes", "smallest"),
-    *("average", "largest", "suppressed", "suppressed_cells", "usefulness", "problem"),
+    *("objective_name", "label", "repetition", "time_limit", "loss", "bound", "status", "reason"),
+    *("cpu_seconds", "gcp", "classes", "smallest", "average", "largest", "suppressed_cells"),
+    *("usefulness", "problem"),
 )
-_DIGEST = 12
+_DIGEST = 8
 
 
 def tidy_rows(rows: pd.DataFrame) -> pd.DataFrame:
@@ -30,10 +30,10 @@ def tidy_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rounded(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with numbers of nine digits, which their file gives back as they are."""
+    """Return rows with numbers of seven digits, which their file gives back as they are."""
     numbers = rows.select_dtypes("float").columns
     return rows.assign(
-        **{name: rows[name].map(lambda value: float(f"{value:.9g}")) for name in numbers}
+        **{name: rows[name].map(lambda value: float(f"{value:.7g}")) for name in numbers}
     )
 
 
