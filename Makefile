@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)
 
-.PHONY: help demo test lint fuzzing benchmarks environment clean
+.PHONY: help demo test lint fuzzing notebooks benchmarks environment clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
@@ -36,6 +36,10 @@ fuzzing: $(INSTALLED)  ## solve 20,000 random problems and judge what comes out,
 
 benchmarks: $(INSTALLED)  ## run the benchmarks
 	$(BIN)/python -m benchmarks
+
+notebooks: $(INSTALLED)  ## run the notebooks, each from a clean kernel; they stay without output
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[notebooks]'
+	$(BIN)/jupyter execute notebooks/*.ipynb
 
 environment: $(INSTALLED)  ## install into .venv what the other targets need
 

@@ -1,14 +1,24 @@
-"""Tests that the notebooks run and are stored without output."""
+"""Tests that the notebooks run, are listed, and are stored without output.
+
+`make notebooks` runs them from a clean kernel.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
+REPOSITORY = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
+#: The first is what everybody begins with; the others take a minute of processor time together.
+RUN = [
+    pytest.param(notebook, marks=[pytest.mark.thorough] if number else [], id=notebook.stem)
+    for number, notebook in enumerate(NOTEBOOKS)
+]
 
 
 def code_cells(notebook: Path) -> list[dict[str, Any]]:
@@ -23,7 +33,18 @@ def test_there_are_notebooks() -> None:
     assert all(code_cells(notebook) for notebook in NOTEBOOKS)
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+@pytest.mark.parametrize("page", ["README.md", "docs/README.md"])
+def test_notebooks_are_listed(page: str) -> None:
+    """Who looks for them finds a link to each notebook, or to their folder."""
+    links = set(
+        re.findall(r"\(((?:\.\./)?notebooks/[^)]*)\)", (REPOSITORY / page).read_text("utf-8"))
+    )
+    listed = {link.removeprefix("../") for link in links}
+    assert listed == {"notebooks/"} or listed == {f"notebooks/{one.name}" for one in NOTEBOOKS}
+
+
+@pytest.mark.filterwarnings("ignore::anonymip.ReleaseWarning")
+@pytest.mark.parametrize("notebook", RUN)
 def test_notebooks_run(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code cells run in order, in one namespace, as plain Python."""
     monkeypatch.chdir(tmp_path)

@@ -446,7 +446,8 @@ def test_constraints_pin_every_dependency() -> None:
     versions = {canonicalize_name(name): version for name, version in pins.items()}
     assert len(versions) == len(lines)
     project = PYPROJECT["project"]
-    for declared in project["dependencies"] + project["optional-dependencies"]["dev"]:
+    extras = project["optional-dependencies"]
+    for declared in project["dependencies"] + extras["dev"] + extras["notebooks"]:
         requirement = Requirement(declared)
         assert versions[canonicalize_name(requirement.name)] in requirement.specifier
 

@@ -14,6 +14,8 @@ from anonymip.solution import Solution
 _MOST_NAMED = 40
 #: How far a box stands off its records, and equal boxes off each other, as shares of the picture.
 _MARGIN, _STEP = 0.015, 0.008
+#: Points as near as that share of the picture lie on each other.
+_NEAR = 0.025
 _COLOURS = 10
 
 
@@ -65,9 +67,12 @@ def boxes(solution: Solution, x: str, y: str) -> Picture:
             edgecolor=colours[row],
         )
         axes.add_patch(box)
-    places, inverse = np.unique(points, axis=0, return_inverse=True)
-    if len(places) <= _MOST_NAMED:
-        for number, place in enumerate(places):
+    # Points that lie on each other are named together.
+    _, first, inverse = np.unique(
+        np.round(points / (_NEAR * span)), axis=0, return_index=True, return_inverse=True
+    )
+    if len(first) <= _MOST_NAMED:
+        for number, place in enumerate(points[first]):
             name = ", ".join(map(str, np.flatnonzero(inverse.ravel() == number)))
             axes.annotate(
                 name, (place[0], place[1]), xytext=(4, 4), textcoords="offset points", fontsize=8
