@@ -267,6 +267,19 @@ def test_more_rows_than_fit_in_a_word_are_answered() -> None:
     assert result.bound <= result.objective
 
 
+def test_losses_far_below_the_costliest_set_are_told_apart() -> None:
+    """Duals that come down from large ones are rounded: what that hides is searched through."""
+    column = Column(tuple(1e6 + 1e-9 * above for above in (5, 5, 6, 7, 3, 3, 2)), domain=(0.0, 2e6))
+    apart = Column((1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0), domain=(0.0, 2.0))
+    sensitive = ("2", "2", "asthma", "10", "10", "2", "10")
+    data = microdata([column, apart])
+    data = Microdata(data.frame.assign(s=sensitive), data.attributes, sensitive=("s",))
+    problem = Problem(data, 2, diversity=Diversity(l=1.5))
+    result = solve_small(problem)
+    assert result.proven
+    assert groups_of(Classes(result.labels)) == ((0, 2), (1, 3), (4, 5, 6))
+
+
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_duals_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
     """They are worth the linear relaxation over all classes, and no class undercuts them."""
@@ -280,7 +293,7 @@ def test_duals_of_sets_of_k_rows_hold_for_all_sets(k: int) -> None:
         types = merge_types(kernel.rows, kernel.rules, work, every, n)
         nearest_duals(tables, kernel.rows, kernel.rules, work, every, types)
         rank_types(kernel.rows, kernel.rules, work, every, types)
-        bound = solve_relaxation(tables, kernel.rules, work, types, n, np.inf)
+        bound = solve_relaxation(tables, kernel.rules, work, types, np.inf)
         duals = np.empty(n)
         duals[work.order] = np.repeat(work.duals[:types], np.diff(work.begin[: types + 1]))
         assert bound == pytest.approx(duals.sum(), rel=1e-9, abs=1e-12)

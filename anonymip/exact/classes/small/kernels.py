@@ -114,7 +114,7 @@ def solve_rows(
     status, dual_bound = CAPPED, -np.inf
     fits = rank_types(rows, rules, work, chosen, types)
     if fits and rules.summed:
-        dual_bound = solve_relaxation(tables, rules, work, types, size, loss)
+        dual_bound = solve_relaxation(tables, rules, work, types, loss)
     if dual_bound == -np.inf:
         _swap(tables, rows, rules, work, chosen, size, slack)
     if fits:

@@ -17,6 +17,7 @@ from anonymip.exact.classes.small.set_search import enter_row, losses_with_follo
 from anonymip.exact.classes.small.workspace import RowSets, Simplex, SmallRules, SmallWork
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
+from anonymip.tolerances import DUAL_ROUNDING
 
 #: Pivots for each type at most; hardly ever are there more than five.
 _PIVOTS = 30
@@ -80,10 +81,9 @@ def solve_relaxation(
     rules: SmallRules,
     work: SmallWork,
     count: int,
-    size: int,
     most: float,
 ) -> float:
-    """Write the best duals of the types to `duals` and return their sum over all rows.
+    """Write the best duals of the types to `duals`; return their sum over all rows but rounding.
 
     Minus infinity if the sets of k rows are too many.
 
@@ -93,8 +93,8 @@ def solve_relaxation(
         As in the sub-problem, where losses are summed.
     work
         With the ranked types.
-    count, size
-        Types and rows.
+    count
+        Types.
     most
         Bounds from here on are good enough.
 
@@ -111,14 +111,17 @@ def solve_relaxation(
         # Each row shares in the worst reduced cost, so that the repaired duals are valid after any
         # pivot; the best of them are kept.
         prefix, at, reduced = _cheapest_set(sets, duals, rules.k)
-        bound, scale = size / rules.k * min(reduced, 0.0), 0.0
+        repair, bound, scale = min(reduced, 0.0) / rules.k, 0.0, 0.0
+        # Duals that nearly cancel with their repair leave little but rounding, which the bound is
+        # lowered by: what is searched for above it then holds all that it may have hidden.
         for t in range(count):
-            bound += counts[t] * duals[t]
+            exact = abs(duals[t]) + abs(repair)
+            bound += counts[t] * (duals[t] + repair - DUAL_ROUNDING * exact)
             scale = max(scale, abs(duals[t]))
         if bound > best:
             best = bound
             for t in range(count):
-                work.duals[work.types.rank[t]] = duals[t] + min(reduced, 0.0) / rules.k
+                work.duals[work.types.rank[t]] = duals[t] + repair
         # Optimal but for rounding, or the bound meets the known release.
         if reduced >= -1e-13 * scale or best >= most:
             break
