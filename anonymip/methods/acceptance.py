@@ -9,9 +9,11 @@ from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances import Microdata
 from anonymip.methods.registry import METHODS
+from anonymip.methods.spec import MethodSpec
 from anonymip.models import formulations_of, model_size
 from anonymip.objectives import CompiledObjective, MembersObjective, Objective
 from anonymip.problem import Problem
+from anonymip.recodings.registry import find_recoding
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,18 @@ def examine(objective: Objective | MembersObjective, microdata: Microdata) -> Ob
         superadditive,
         superadditive_why,
         None if math.isnan(price) else price,
-        {spec.name: spec.obstacle(problem) for spec in METHODS.values()},
+        {spec.name: spec.obstacle(_as_solved(problem, spec)) for spec in METHODS.values()},
         {name: _refusal(problem, name) for name in formulations_of("classes")},
         None if bound is None else bound.method,
     )
+
+
+def _as_solved(problem: Problem, spec: MethodSpec) -> Problem:
+    """Return the problem with the recoding of a method, unless that refuses the objective."""
+    try:
+        return problem.replace(recoding=find_recoding(spec.recoding))
+    except InputError:
+        return problem
 
 
 def _refusal(problem: Problem, formulation: str) -> str | None:
