@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from anonymip.assignments import Cover
-from anonymip.graphs import degree_of
+from anonymip.graphs import components, degree_of
 from anonymip.recodings.registry import published_form
 from anonymip.solution import Solution
 
@@ -67,7 +69,8 @@ def cover_assumptions(solution: Solution, cover: Cover, is_seeded: bool) -> list
     if form != "freeform":
         assumed.append("an adversary takes all rows that can be a person's for equally likely")
         assumed += _OPEN[form]
-    elif not getattr(solution.problem.recoding, "reciprocal", False):
+    elif not _is_of_classes(cover):
+        # Of reciprocal sets too: what is proven of them holds along the identity alone.
         assumed.append(
             "an adversary knows of nobody for certain which row is hers: c known rows may leave "
             "another person fewer than k - c"
@@ -78,6 +81,11 @@ def cover_assumptions(solution: Solution, cover: Cover, is_seeded: bool) -> list
             "rows whose cells contain her, the shares of sensitive values can be others"
         )
     return assumed
+
+
+def _is_of_classes(cover: Cover) -> bool:
+    """Return whether a regular cover publishes each record with its whole class."""
+    return bool((np.bincount(components(cover)) == degree_of(cover)).all())
 
 
 def _degree(solution: Solution) -> int | None:

@@ -28,7 +28,8 @@ class Freeform:
     ----------
     reciprocal
         Whether l must lie in the set of i if i lies in that of l (symmetric generalization,
-        Section 2.2 of [1]_): then c known true matches leave k - c of the others, as with classes.
+        Section 2.2 of [1]_). Published along the identity, c known true matches then leave k - c
+        of the others, as with classes; along an assignment that is drawn there may be fewer.
     degrees
         Records that each record hides among, itself included (adaptive anonymity, Section 2.2);
         None: k for all.

@@ -250,9 +250,15 @@ def test_the_manifest_tells_sets_and_assumptions_but_no_assignment() -> None:
     )
     assert manifest.keys() == publish(classes).manifest.keys()
     assert json.dumps(manifest) == json.dumps(publish(solution).manifest)
-    reciprocal = Cover.of_classes(Classes(np.arange(12) // 4))
-    result = publish(freeform(reciprocal, reciprocal=True)).manifest["assumed"]
-    assert not any("fewer than k - c" in text for text in result)
+
+
+@pytest.mark.parametrize("is_of_classes", [True, False])
+def test_only_covers_of_classes_leave_all_but_the_known_matches(is_of_classes: bool) -> None:
+    """Of reciprocal sets the manifest assumes that no match is known, unless they are classes."""
+    around = [[(record + step) % 12 for step in (-1, 0, 1)] for record in range(12)]
+    cover = Cover.of_classes(Classes(np.arange(12) // 3)) if is_of_classes else Cover.of(around)
+    assumed = publish(freeform(cover, k=3, reciprocal=True)).manifest["assumed"]
+    assert any("fewer than k - c" in text for text in assumed) is not is_of_classes
 
 
 def test_covers_are_written_and_read_back(tmp_path: Path) -> None:

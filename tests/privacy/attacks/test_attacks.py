@@ -160,6 +160,28 @@ def test_one_known_match_undoes_a_ring_of_pairs() -> None:
     assert "1 known matches leave 1 of 2 identities" in classes.summary()
 
 
+def test_reciprocal_graphs_lose_more_along_a_drawn_assignment() -> None:
+    """What is proven along the identity is not of others: two known matches of k = 4 leave one.
+
+    Rows 1, 2 and 4 share records 1, 2 and 4, so that row 5 is record 3.
+    """
+    graph = MatchGraph.of(
+        [
+            [0, 3, 6, 7],
+            [1, 2, 4, 5],
+            [1, 2, 4, 5],
+            [0, 3, 5, 7],
+            [1, 2, 4, 6],
+            [1, 2, 3, 5],
+            [0, 4, 6, 7],
+            [0, 3, 6, 7],
+        ]
+    )
+    along_identity = identities_left(graph, [(6, 6), (3, 3)])
+    assert along_identity.of_rows[5] >= 2
+    assert identities_left(graph, [(6, 6), (3, 5)]).of_rows[5] == 1
+
+
 def test_more_is_lost_where_graphs_are_not_reciprocal() -> None:
     """Two pairs of equal rows linked by two others: one known match tells who the other link is."""
     graph = MatchGraph.of([[0, 3, 4], [1, 2, 5], [1, 2, 5], [0, 3, 4], [1, 2, 4], [0, 3, 5]])
