@@ -34,11 +34,6 @@ class Links(Protocol):
         """Number of links that are expected in all."""
         ...
 
-    @property
-    def loss(self) -> float | None:
-        """Loss of what is fixed; None if unknown."""
-        ...
-
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next links: up to so many, one that takes long, or none if time ends.
 
@@ -88,6 +83,6 @@ def drive_chain(
         keeper.notice()
         if done > before:
             total = max(links.expected, done)
-            budget.report("solving links", done=done, total=total, incumbent=links.loss)
+            budget.report("solving links", done=done, total=total)
     keeper.keep()
     return stopped

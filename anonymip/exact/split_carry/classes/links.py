@@ -124,11 +124,6 @@ class ClassLinks:
         """Number of links that are expected in all."""
         return self._options.links_of(self._chain.n, self._problem.k)
 
-    @property
-    def loss(self) -> float:
-        """Loss of the classes that are fixed."""
-        return float(self._chain.sums[LOSS])
-
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next link.
 

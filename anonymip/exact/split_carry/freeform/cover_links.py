@@ -91,11 +91,6 @@ class CoverLinks:
         """Number of links that are expected in all; a window without a cover is none."""
         return self.solved + len(self.ends) - bisect_right(self.ends, self.chain.read)
 
-    @property
-    def loss(self) -> None:
-        """Not known: the losses of links are those of what is carried over as well."""
-        return
-
     def advance(self, clock: ChainClock, amount: int) -> None:
         """Solve the next link, which takes in the next window while it has no cover.
 

@@ -173,6 +173,19 @@ def test_the_progress_is_that_of_all_chains(people: Problem) -> None:
     assert all(message.remaining is not None for message in heard)
 
 
+def test_what_is_fixed_so_far_is_no_incumbent(
+    people: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss of the first links is no loss of a release, so that no message names it."""
+    monkeypatch.setattr("anonymip.exact.split_carry.driving._FIRST", 1)
+    monkeypatch.setattr("anonymip.exact.split_carry.driving._SECONDS_A_STEP", 0.0)
+    heard: list[Progress] = []
+    run = run_chain(people, ChainOptions(), budget=Budget.of(None, heard.append))
+    links = [message for message in heard if message.phase == "solving links"]
+    assert len(links) == len(run.links) > 1
+    assert all(message.incumbent is None for message in links)
+
+
 @pytest.mark.parametrize("given", [0, -1, True])
 def test_how_many_chains(people: Problem, given: int) -> None:
     """At least one."""
