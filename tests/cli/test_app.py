@@ -167,6 +167,7 @@ def test_ctrl_c_keeps_the_best_solution(tmp_path: Path) -> None:
 
     log, result = tmp_path / "solver.log", tmp_path / "result.json"
     arguments = ("solve", "census:40,8,1", "-k", "3", "--method", "equivalence-mip")
+    arguments += ("--effort", "thorough")
     outputs = ("--log", str(log), "--json", str(result))
     with anonymip(*arguments, *outputs, folder=tmp_path) as process:
         # The log tells that the solver runs; Ctrl-C is of interest only from then on.
