@@ -213,7 +213,9 @@ def _assumptions(solution: Solution, keep_order: bool, is_seeded: bool) -> list[
     if form != recoding.name:
         assumed.append(f"the rules of recoding {recoding.name} beyond those of {form}")
     if solution.bound is not None and solution.bound.proof == "solver":
-        assumed.append(f"the bound is what {solution.solver} reports")
+        # Another method than the release's may have found it.
+        source = solution.solver or f"the solver of {solution.bound.method}"
+        assumed.append(f"the bound is what {source} reports")
     assumed += solution.problem.compiled.assumed
     if solution.problem.compiled.tier == "members":
         assumed.append("4 digits of the objective give nothing away about values inside a class")

@@ -194,7 +194,8 @@ def test_what_is_gone_stands_in_output_manifest_and_report(shell: Any) -> None:
     assert "columns without a role are not published: 1" in page
     assert "1 class shares one value of 'eye', 3 of 3 rows" in result.err
     assert "--l-diversity" in result.err
-    assert "1 class shares one value of &#x27;eye&#x27;" in page
+    assert "1 class shares one value of &#39;eye&#39;" in page
+    assert "what None reports" not in page
     assert shell("verify", "gaps.csv", "release.csv").code == 0
     manifest["left_out"]["missing"] = 0
     shell.write("release.csv.manifest.json", json.dumps(manifest))
