@@ -8,7 +8,7 @@ from anonymip.errors import InputError
 from anonymip.experiments.reproductions.specification import Reproduction
 
 #: The modules of the papers; each has its reproductions in ``REPRODUCTIONS``.
-PAPERS = ("doka", "doka_scale", "liang")
+PAPERS = ("doka", "doka_scale", "liang", "liang_benchmarks", "liang_scale", "wong")
 
 
 def reproductions() -> dict[str, Reproduction]:

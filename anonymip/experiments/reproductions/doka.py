@@ -112,6 +112,8 @@ FIG6 = Reproduction(
         "The values of k and the sizes are not printed",
         "The time of a part is that of all parts over their number; NH's is that of all records",
     ),
+    minutes=0.5,
+    stored=True,
 )
 
 
@@ -219,6 +221,8 @@ FIG7B = Reproduction(
         "The paper averages 100 samples; its sizes are not printed",
         "At so few records times are those of calls, not of the algorithms",
     ),
+    minutes=0.4,
+    stored=True,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
@@ -153,8 +153,7 @@ def is_below(
                 apart = table[one] - table[other] if difference else table[one] / table[other]
                 texts.append(
                     f"{one} below {other}{'' if by == 1 else f' x {by:g}'} at {below.sum()} of "
-                    f"{len(below)} ({'difference' if difference else 'ratio'} {apart.min():.3g} "
-                    f"to {apart.max():.3g})"
+                    f"{len(below)} ({'difference' if difference else 'ratio'} {_span(apart)})"
                 )
         return Finding(holds, "; ".join(texts))
 
@@ -270,19 +269,21 @@ def within(
         table = _within(columns_of(series, rows, (one, other)), x_from, x_to)
         if difference:
             above = table[one] - table[other]
-            text = (
-                f"{one} minus {other}: {above.min():.3g} to {above.max():.3g} "
-                f"(asked: at most {most:g})"
-            )
+            text = f"{one} minus {other}: {_span(above)} (asked: at most {most:g})"
         else:
             above = table[one] / table[other] - 1
             text = (
-                f"{one} is {100 * above.min():.3g} to {100 * above.max():.3g} % above {other} "
-                f"(asked: at most {100 * most:g} %)"
+                f"{one} is {_span(100 * above)} % above {other} (asked: at most {100 * most:g} %)"
             )
         return Finding(bool((above <= most).all()), text)
 
     return check
+
+
+def _span(values: pd.Series[float]) -> str:
+    """Return the least and the largest value; one number, if they are the same."""
+    low, high = f"{values.min():.3g}", f"{values.max():.3g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _within(table: pd.DataFrame, low: float | None, high: float | None) -> pd.DataFrame:
@@ -303,7 +304,7 @@ def all_proven(rows: pd.DataFrame, label: str) -> Finding:
 
 
 def near_printed(
-    series: Series, printed: dict[str, dict[float, float]], label: str, most: float
+    series: Series, printed: Mapping[str, Mapping[float, float]], label: str, most: float
 ) -> Callable[[pd.DataFrame], Finding]:
     """Return a check: a method's values are those that the paper prints, up to a share of them."""
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from anonymip.errors import AnonymipError, InputError
+from anonymip.experiments.running.sources import TableSource
 from anonymip.experiments.running.specification import Experiment
 from anonymip.instances import INSTANCES
+from anonymip.instances.library.benchmark_data import data_file
 
+#: Schemas of tables that are no named instances.
+SCHEMAS = Path(__file__).parent / "schemas"
 #: Rows to what a panel draws: columns ``label``, ``x`` and ``y``; ``low`` and ``high`` if there is
 #: an interval.
 Series = Callable[[pd.DataFrame], pd.DataFrame]
@@ -37,21 +43,27 @@ class Source:
         How the two differ.
     generated
         What stands in where the files of `nearest` are not here: ``census:n,m,seed``.
+    file, schema
+        Of data that are no named instance: the file in the data folder, and its schema among those
+        of this package.
     """
 
     original: str
     nearest: str
     remark: str
     generated: str
+    file: str | None = None
+    schema: str | None = None
 
     @property
     def is_here(self) -> bool:
         """Whether the nearest data can be read."""
         named = INSTANCES.get(self.nearest)
-        if named is None:
-            return True
         try:
-            named.paths()
+            if self.file is not None:
+                data_file(self.file)
+            elif named is not None:
+                named.paths()
         except InputError:
             return False
         return True
@@ -61,14 +73,21 @@ class Source:
         """What is run on."""
         return self.nearest if self.is_here else self.generated
 
+    def table(self, **options: Any) -> TableSource:
+        """Return the table that is run on, with options of :class:`TableSource`."""
+        if self.file is None or not self.is_here:
+            return TableSource(self.instance, **options)
+        schema = None if self.schema is None else str(SCHEMAS / f"{self.schema}.toml")
+        return TableSource(str(data_file(self.file)), schema=schema, name=self.nearest, **options)
+
     @property
     def note(self) -> str:
         """What is said of the data beside the results."""
         if self.is_here:
             return f"The paper: {self.original}. Here: {self.nearest}; {self.remark}."
         return (
-            f"The paper: {self.original}. Here: generated records ({self.generated}), since the "
-            f"files of {self.nearest} are not here; the losses are those of other records."
+            f"The paper: {self.original}. Here: {self.generated} stands in, since the files of "
+            f"{self.nearest} are not here; the losses are those of other records."
         )
 
 

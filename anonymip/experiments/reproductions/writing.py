@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -27,6 +28,11 @@ def tidy_rows(rows: pd.DataFrame) -> pd.DataFrame:
     kept = rows[[name for name in (*_KEPT, *_added(rows)) if name in rows]]
     kept = kept.dropna(axis="columns", how="all")
     return kept.assign(problem=kept["problem"].str.slice(0, _DIGEST))
+
+
+def read_rows(file: Path) -> pd.DataFrame:
+    """Return the rows of a file that a reproduction wrote."""
+    return pd.read_csv(file, dtype={"experiment": str})
 
 
 def rounded(rows: pd.DataFrame) -> pd.DataFrame:
