@@ -76,7 +76,7 @@ def test_losses_without_tables(loss: object) -> None:
         Column(tuple("ppqrqp"), False, as_set=True),
     )
     case = Case(columns, 2, loss)  # type: ignore[arg-type]
-    solution = freeform_mip(case.problem().replace(recoding=Freeform()))
+    solution = freeform_mip(case.problem().replace(recoding=Freeform()), formulation="assignment")
     assert solution.objective == pytest.approx(case.cover_optimum())
     if loss is PRODUCT:
         assert solution.is_optimal
