@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.exact.freeform.every_size import needs_every_size
 from anonymip.exact.split_carry.checkpoint import Checkpoint
 from anonymip.exact.split_carry.driving import drive_chain
 from anonymip.exact.split_carry.freeform.cover_chain import CoverChain, resumed_covers
@@ -78,6 +79,8 @@ def chain_covers(
 
     Raises
     ------
+    UnsupportedObjective
+        If the objective is not monotone and k above 2.
     InputError
         If an option is wrong, the sub-problems cannot be solved with this objective, or there is
         no going on from the checkpoint.
@@ -91,7 +94,7 @@ def chain_covers(
     kept = resumed_covers(checkpoint, problem.n)
     chain = CoverChain(find_order(problem, order, budget)) if kept is None else kept
     before = len(chain.links)
-    formulation = "auto" if options.subsolver == EXACT else options.subsolver
+    formulation = _formulation_of_links(problem, options)
     choices: dict[str, object] = {
         "formulation": formulation,
         "solver": options.solver,
@@ -109,6 +112,27 @@ def chain_covers(
     described = {"order": order, **options.described()}
     remarks = [] if kept is None else [f"went on behind {before:,} links of an earlier run"]
     return links.solution(watch, described, stopped, remarks, quick), tuple(chain.links)
+
+
+def _formulation_of_links(problem: Problem, options: ChainOptions) -> str:
+    """Return the formulation that solves the sub-problems.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If sets of every size would have to be compared: sub-problems have sets of k alone.
+    """
+    formulation = "auto" if options.subsolver == EXACT else options.subsolver
+    if formulation not in ("auto", "set-cover") or not needs_every_size(problem):
+        return formulation
+    if formulation == "auto" and problem.k == 2:
+        return "assignment"
+    compiled = problem.compiled
+    raise UnsupportedObjective(
+        f"method split-carry needs a monotone objective for covers; of {compiled.name!r}, "
+        f"{compiled.obstacle}",
+        remedy="Use freeform-mip for a few records, or a heuristic (reassign, ring)",
+    )
 
 
 def _refuse_unfit(problem: Problem, options: ChainOptions) -> None:
