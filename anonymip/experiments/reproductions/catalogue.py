@@ -8,7 +8,17 @@ from anonymip.errors import InputError
 from anonymip.experiments.reproductions.specification import Reproduction
 
 #: The modules of the papers; each has its reproductions in ``REPRODUCTIONS``.
-PAPERS = ("doka", "doka_scale", "liang", "liang_benchmarks", "liang_scale", "wong")
+PAPERS = (
+    "doka",
+    "doka_scale",
+    "liang",
+    "liang_tables",
+    "liang_benchmarks",
+    "liang_scale",
+    "wong",
+    "bredereck",
+    "aggarwal",
+)
 
 
 def reproductions() -> dict[str, Reproduction]:
@@ -16,7 +26,7 @@ def reproductions() -> dict[str, Reproduction]:
     return {
         one.name: one
         for paper in PAPERS
-        for one in import_module(f"anonymip.experiments.reproductions.{paper}").REPRODUCTIONS
+        for one in import_module(f"anonymip.experiments.reproductions.papers.{paper}").REPRODUCTIONS
     }
 
 

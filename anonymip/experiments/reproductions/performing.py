@@ -124,6 +124,8 @@ def reproduce(
         if not found.complete:
             raise Interrupted(f"{len(found.frame)} of {found.runs} runs of {experiment.name} ended")
         frames.append(found.frame)
+    if asked.extra is not None:
+        frames.append(asked.extra(quick))
     done = Reproduced(asked, quick, rounded(pd.concat(frames, ignore_index=True)))
     done.write(folder)
     return done

@@ -191,6 +191,8 @@ class Reproduction:
         What is done differently than in the paper, and readings that are taken.
     minutes
         Of one processor, that the full version takes; None if that is not known.
+    extra
+        Returns rows that no experiment has, of the full version or the quick one.
     stored
         Whether full results lie in ``docs/results/reproductions``.
     """
@@ -207,4 +209,5 @@ class Reproduction:
     statements: tuple[Statement, ...]
     remarks: tuple[str, ...] = ()
     minutes: float | None = None
+    extra: Callable[[bool], pd.DataFrame] | None = None
     stored: bool = False

@@ -27,7 +27,9 @@ def tidy_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows as they are stored: without columns that are empty, digests shortened."""
     kept = rows[[name for name in (*_KEPT, *_added(rows)) if name in rows]]
     kept = kept.dropna(axis="columns", how="all")
-    return kept.assign(problem=kept["problem"].str.slice(0, _DIGEST))
+    if "problem" in kept:
+        kept = kept.assign(problem=kept["problem"].str.slice(0, _DIGEST))
+    return kept
 
 
 def read_rows(file: Path) -> pd.DataFrame:

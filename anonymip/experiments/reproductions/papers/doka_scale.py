@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.data import CENSUS_10K, CENSUS_64K
-from anonymip.experiments.reproductions.doka import (
+from anonymip.experiments.reproductions.papers.data import CENSUS_10K, CENSUS_64K
+from anonymip.experiments.reproductions.papers.doka import (
     CONCEALMENT,
     FLOW,
     JOIN,
@@ -149,6 +149,8 @@ FIG8B = Reproduction(
     panels=_FIG8_PANELS,
     statements=_FIG8_STATEMENTS,
     remarks=(JOIN, _IN_PARTS),
+    minutes=4.4,
+    stored=True,
 )
 
 
@@ -306,6 +308,8 @@ FIG10 = Reproduction(
     panels=_fig10_panels((15, 50)),
     statements=_fig10_statements((15, 50)),
     remarks=(JOIN, "Larger tables are doka-fig10-large"),
+    minutes=6.5,
+    stored=True,
 )
 
 FIG10_LARGE = Reproduction(

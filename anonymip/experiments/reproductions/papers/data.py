@@ -79,3 +79,37 @@ ADULT_SETS = Source(
     file="adult/adult.data",
     schema="adult",
 )
+ADULT_KINDS = Source(
+    original="32,561 records of UCI Adult without the final weight; in Adult-2 9 columns",
+    nearest="adult",
+    remark="the same; what is missing is a value",
+    generated="census:32561,14,1",
+    file="adult/adult.data",
+    schema="adult_kinds",
+)
+NURSERY = Source(
+    original="12,960 records of UCI Nursery, 8 attributes",
+    nearest="nursery",
+    remark="the same, as categories",
+    generated="census:12960,8,1",
+)
+CMC = Source(
+    original="1,473 records of UCI CMC, 10 attributes",
+    nearest="cmc",
+    remark="the same",
+    generated="census:1473,10,1",
+    file="cmc/cmc.data",
+    schema="cmc",
+)
+ADULT_TREES = Source(
+    original="no data",
+    nearest="adult-hierarchies",
+    remark="samples of UCI Adult with the hierarchies commonly used for it",
+    generated="clinic-12",
+)
+EXAMPLES = Source(
+    original="Tables 1a and 4a",
+    nearest="person20",
+    remark="health-records and person20 are these tables",
+    generated="person20",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from anonymip.experiments.reproductions.data import CENSUS_10K
+from anonymip.experiments.reproductions.papers.data import CENSUS_10K
 from anonymip.experiments.reproductions.series import (
     above_zero,
     all_proven,

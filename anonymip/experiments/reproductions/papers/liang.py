@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anonymip.experiments.reproductions.data import CENSUS_1K, CENSUS_100K
+from anonymip.experiments.reproductions.papers.data import CENSUS_1K, CENSUS_100K
 from anonymip.experiments.reproductions.series import (
     all_proven,
     grows,

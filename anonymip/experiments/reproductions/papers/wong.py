@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anonymip.experiments.reproductions.data import ADULT_SETS, CENSUS_OCCUPATION, CENSUS_SETS
+from anonymip.experiments.reproductions.papers.data import (
+    ADULT_SETS,
+    CENSUS_OCCUPATION,
+    CENSUS_SETS,
+)
 from anonymip.experiments.reproductions.series import (
     both,
     grows,

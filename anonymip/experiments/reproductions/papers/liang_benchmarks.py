@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.data import (
+from anonymip.experiments.reproductions.papers.data import (
     CENSUS_1K_MIXED,
     CENSUS_10K,
     CENSUS_100K,
     FARS,
 )
-from anonymip.experiments.reproductions.liang import PAPER
+from anonymip.experiments.reproductions.papers.liang import PAPER
 from anonymip.experiments.reproductions.series import (
     both,
     columns_of,

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.data import (
+from anonymip.experiments.reproductions.papers.data import (
     CENSUS_10K_NUMERIC,
     CENSUS_35,
     CENSUS_100K,
 )
-from anonymip.experiments.reproductions.liang import PAPER
-from anonymip.experiments.reproductions.liang_benchmarks import (
+from anonymip.experiments.reproductions.papers.liang import PAPER
+from anonymip.experiments.reproductions.papers.liang_benchmarks import (
     GREEDY,
     INITIAL,
     MEMBER,

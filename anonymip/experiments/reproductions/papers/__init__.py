@@ -1,0 +1,1 @@
+"""The tables and figures of each paper, as data: what runs, what is drawn, what is said."""
