@@ -74,8 +74,8 @@ def _draw_lines(axes: Axes, panel: Panel, drawn: pd.DataFrame, colors: dict[str,
         printed = panel.printed.get(str(label))
         if printed:
             axes.plot(
-                list(printed),
-                list(printed.values()),
+                sorted(printed),
+                [printed[x] for x in sorted(printed)],
                 f":{marker}",
                 color=color,
                 fillstyle="none",
