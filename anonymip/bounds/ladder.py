@@ -21,6 +21,9 @@ from anonymip.solution import Bound
 
 #: Losses computed, times columns: about 2e8 a second.
 _CELLS = {"quick": 5e8, "normal": 4e9, "thorough": 1e11}
+#: Of which a normal effort spends so many a record, but some in any case: the bound of a table of
+#: some thousand records is not to take longer than its release.
+_EACH_RECORD, _ALWAYS = 1.33e5, 8e8
 #: Shares of what is left that k-sets take at most, and all thorough sweeps but the last.
 _SHARE_OF_K_SETS, _SHARE_OF_SWEEPS = 0.4, 0.8
 #: How far duals are raised first, in k-set terms: in continuous tables of 30,000 records even this
@@ -97,7 +100,10 @@ def _higher_rungs(
     problem: Problem, terms: NDArray[np.float64], effort: str, budget: Budget, watch: Stopwatch
 ) -> Iterator[Bound]:
     """Yield the bounds by k-sets and by every sweep or round of the ascent."""
-    duals = RecordDuals(problem, terms, _CELLS[effort], budget)
+    cells = _CELLS[effort]
+    if effort == "normal":
+        cells = min(cells, max(_EACH_RECORD * problem.n, _ALWAYS))
+    duals = RecordDuals(problem, terms, cells, budget)
     complete = duals.raise_to_k_sets(_SHARE_OF_K_SETS if effort != "quick" else 1.0)
     yield bound_of_terms(problem, duals.terms(), "k-sets", _remarks(complete), watch)
     if effort == "quick" or not _duals_hold(problem) or duals.left <= 0:
