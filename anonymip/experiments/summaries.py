@@ -240,6 +240,25 @@ def pareto_front(
     return found.assign(on_front=on_front)
 
 
+def drawn_front(front: pd.DataFrame, *, time: str = "seconds") -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return what is drawn of a front on a logarithmic axis of time: its points, and its line.
+
+    Parameters
+    ----------
+    front
+        As :func:`pareto_front` returns it, of one table and k.
+    time
+        The column of the axis.
+
+    Returns
+    -------
+    tuple of pandas.DataFrame
+        The methods that took any time; of these, the ones that none beats in both, by time.
+    """
+    points = front[front[time] > 0]
+    return points, points[points["on_front"]].sort_values(time)
+
+
 def performance_profile(frame: pd.DataFrame, *, value: str = "loss") -> pd.DataFrame:
     """Return performance profiles [1]_: on which share of the problems a method is near the best.
 

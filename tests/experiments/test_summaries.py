@@ -11,6 +11,7 @@ from scipy import stats
 
 from anonymip import InputError
 from anonymip.experiments.summaries import (
+    drawn_front,
     means,
     pareto_front,
     performance_profile,
@@ -137,6 +138,19 @@ def test_the_pareto_front() -> None:
     )
     found = pareto_front(frame).set_index("label")["on_front"]
     assert found[found].index.tolist() == ["exact", "good", "fast", "fast too"]
+
+
+def test_what_is_drawn_of_a_front() -> None:
+    """Methods that took no time have no place on a logarithmic axis; the line runs by time."""
+    frame = frame_of(
+        (1, "exact", 1.0, 9.0, "optimal"),
+        (1, "good", 2.0, 3.0, "heuristic"),
+        (1, "slow", 2.0, 4.0, "heuristic"),
+        (1, "at once", 5.0, 0.0, "heuristic"),
+    )
+    points, line = drawn_front(pareto_front(frame))
+    assert points["label"].tolist() == ["exact", "good", "slow"]
+    assert line["label"].tolist() == ["good", "exact"]
 
 
 def test_performance_profiles() -> None:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anonymip.experiments.pages.rendering import PALETTE, drawing, inline
+from anonymip.experiments.summaries import drawn_front
 
 _MARKERS = "ovs^D<>pP*X"
 
@@ -85,15 +86,14 @@ def time_chart(front: pd.DataFrame) -> Markup | None:
     front
         ``label``, ``ratio``, ``seconds`` and ``on_front``.
     """
-    front = front[front["seconds"] > 0]
-    if len(front) < 2:
+    points, joined = drawn_front(front)
+    if len(points) < 2:
         return None
     with drawing():
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.add_subplot()
-        joined = front[front["on_front"]].sort_values("seconds")
         axes.plot(joined["seconds"], joined["ratio"], color=PALETTE[-1], linewidth=1, zorder=0)
-        for at, row in enumerate(front.to_dict("records")):
+        for at, row in enumerate(points.to_dict("records")):
             _draw_point(axes, row["seconds"], row["ratio"], at, row["label"])
         axes.set_xscale("log")
         axes.set_xlabel("seconds")

@@ -6,6 +6,7 @@ import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.experiments.pictures.picture import MARKERS, Picture, add_legend
+from anonymip.experiments.summaries import drawn_front
 
 
 def loss_against_time(
@@ -28,12 +29,11 @@ def loss_against_time(
     InputError
         If no time is above 0.
     """
-    points = front[front[time] > 0]
+    points, joined = drawn_front(front, time=time)
     if points.empty:
         raise InputError(f"no {time!r} is above 0", remedy="Run the methods first")
     picture = Picture(figsize=(6.6, 4.0), layout="constrained")
     axes = picture.add_subplot()
-    joined = points[points["on_front"]].sort_values(time)
     axes.plot(joined[time], joined[loss], color="grey", linewidth=1, zorder=0)
     for number, row in enumerate(points.to_dict("records")):
         axes.plot(

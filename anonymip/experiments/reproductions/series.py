@@ -150,7 +150,7 @@ def is_below(
             for other in high:
                 below = table[one] < by * table[other]
                 holds = holds and bool(below.all())
-                apart = table[one] - table[other] if difference else table[one] / table[other]
+                apart = _apart(table, one, other, difference)
                 texts.append(
                     f"{one} below {other}{'' if by == 1 else f' x {by:g}'} at {below.sum()} of "
                     f"{len(below)} ({'difference' if difference else 'ratio'} {_span(apart)})"
@@ -200,16 +200,11 @@ def grows(
 
     def check(rows: pd.DataFrame) -> Finding:
         table = _within(columns_of(series, rows, (one, other)), x_from, None)
-        if len(table) < 2:
-            raise Undecided("fewer than two values on the axis")
-        gap = table[one] - table[other] if difference else table[one] / table[other]
-        first, last = gap.iloc[0], gap.iloc[-1]
+        first, last, text = _ends(_apart(table, one, other, difference))
         word = "minus" if difference else "over"
-        text = (
-            f"{one} {word} {other}: {first:.4g} at {table.index[0]:g}, "
-            f"{last:.4g} at {table.index[-1]:g}"
+        return Finding(
+            bool(last < first if falls else last > first), f"{one} {word} {other}: {text}"
         )
-        return Finding(bool(last < first if falls else last > first), text)
 
     return check
 
@@ -218,12 +213,10 @@ def no_rise(series: Series, label: str, *, most: float = 0.05) -> Callable[[pd.D
     """Return a check: a method's last value is above its first by at most a share of it."""
 
     def check(rows: pd.DataFrame) -> Finding:
-        line = columns_of(series, rows, (label,))[label]
-        if len(line) < 2:
-            raise Undecided("fewer than two values on the axis")
-        first, last = line.iloc[0], line.iloc[-1]
-        text = f"{label}: {first:.4g} at {line.index[0]:g}, {last:.4g} at {line.index[-1]:g}"
-        return Finding(bool(last <= first * (1 + most)), f"{text} (asked: at most +{most:.0%})")
+        first, last, text = _ends(columns_of(series, rows, (label,))[label])
+        return Finding(
+            bool(last <= first * (1 + most)), f"{label}: {text} (asked: at most +{most:.0%})"
+        )
 
     return check
 
@@ -267,17 +260,36 @@ def within(
 
     def check(rows: pd.DataFrame) -> Finding:
         table = _within(columns_of(series, rows, (one, other)), x_from, x_to)
+        above = _apart(table, one, other, difference)
         if difference:
-            above = table[one] - table[other]
             text = f"{one} minus {other}: {_span(above)} (asked: at most {most:g})"
         else:
-            above = table[one] / table[other] - 1
+            above = above - 1
             text = (
                 f"{one} is {_span(100 * above)} % above {other} (asked: at most {100 * most:g} %)"
             )
         return Finding(bool((above <= most).all()), text)
 
     return check
+
+
+def _apart(table: pd.DataFrame, one: str, other: str, difference: bool) -> pd.Series[float]:
+    """Return the ratio of one column to another at each x, or their difference."""
+    return table[one] - table[other] if difference else table[one] / table[other]
+
+
+def _ends(line: pd.Series[float]) -> tuple[float, float, str]:
+    """Return the first and the last value along the axis, and both in words.
+
+    Raises
+    ------
+    Undecided
+        If there are fewer than two.
+    """
+    if len(line) < 2:
+        raise Undecided("fewer than two values on the axis")
+    first, last = line.iloc[0], line.iloc[-1]
+    return first, last, f"{first:.4g} at {line.index[0]:g}, {last:.4g} at {line.index[-1]:g}"
 
 
 def _span(values: pd.Series[float]) -> str:
