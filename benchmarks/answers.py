@@ -3,7 +3,7 @@
 ``python -m benchmarks.answers write FILE`` keeps the answers of this version,
 ``python -m benchmarks.answers compare FILE`` lists where this version answers otherwise. An answer
 is everything but seconds and versions: assignment, loss, bound, status, trace, the JSON record,
-and the release drawn with a given seed, each to the last bit.
+and the release drawn with a given seed, its rows and its manifest, each to the last bit.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,11 +122,13 @@ def _answer(problem: Problem, instance: str, method: str, options: dict[str, obj
         release = publish(solution, rng=np.random.default_rng(7))
     except AnonymipError as refusal:
         return {**answer, "release": f"{type(refusal).__name__}: {refusal}"}
-    text = release.frame.to_csv(index=False) + json.dumps(
-        {key: value for key, value in release.manifest.items() if key not in _CHANGING},
-        sort_keys=True,
-    )
-    return {**answer, "release": hashlib.sha256(text.encode()).hexdigest()}
+    manifest = {key: value for key, value in release.manifest.items() if key not in _CHANGING}
+    answer["release"] = _digest(release.frame.to_csv(index=False))
+    return {**answer, "manifest": _digest(json.dumps(manifest, sort_keys=True))}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def answers() -> dict[str, Any]:
@@ -139,16 +143,29 @@ def answers() -> dict[str, Any]:
     return found
 
 
-def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each call, and each part of its answer, that differs."""
+def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the part and a line for each call, and each part of its answer, that differs."""
     for asked in dict.fromkeys((*before, *now)):
         first, second = before.get(asked), now.get(asked)
         if first is None or second is None:
-            yield f"{asked}: only {'now' if first is None else 'before'}"
+            only = f"only {'now' if first is None else 'before'}"
+            yield only, f"{asked}: {only}"
             continue
         for part in dict.fromkeys((*first, *second)):
             if first.get(part) != second.get(part):
-                yield f"{asked}: {part}: {first.get(part)!r} -> {second.get(part)!r}"[:400]
+                line = f"{asked}: {part}: {first.get(part)!r} -> {second.get(part)!r}"
+                yield _kind(part, first.get(part), second.get(part)), line[:400]
+
+
+def _kind(part: str, first: object, second: object) -> str:
+    """Return the part of an answer, and of numbers whether they differ by rounding only."""
+    if (
+        isinstance(first, float)
+        and isinstance(second, float)
+        and math.isclose(first, second, rel_tol=1e-12, abs_tol=1e-12)
+    ):
+        return f"{part} (rounding)"
+    return part
 
 
 def main() -> None:
@@ -164,7 +181,9 @@ def main() -> None:
         print(f"{len(now)} answers are in {given.file}")
         return
     found = list(differences(json.loads(given.file.read_text(encoding="utf-8")), now))
-    print(*found, f"{len(now)} calls, {len(found)} differences", sep="\n")
+    print(*(line for _, line in found), f"{len(now)} calls, {len(found)} differences", sep="\n")
+    for part, count in Counter(part for part, _ in found).most_common():
+        print(f"{count:5} {part}")
     sys.exit(bool(found))
 
 
