@@ -317,7 +317,9 @@ def slopes(frame: pd.DataFrame, *, value: str = "gcp") -> pd.DataFrame:
     ----------
     .. [1] K. Doka et al.: k-Anonymization by Freeform Generalization, ASIACCS 2015, Section 8.4.
     """
-    same = ["instance", "n", "sample", "k", "label", "repetition"]
+    # Rows that were stored lack the columns that were empty: whole tables have no samples.
+    columns = ("instance", "n", "sample", "k", "label", "repetition")
+    same = [name for name in columns if name in frame]
     measured = frame.dropna(subset=[value]).sort_values("m", kind="stable")
     first = measured.groupby(same, dropna=False)[["m", value]].first()
     first.columns = pd.Index(["first_m", "first_value"])
