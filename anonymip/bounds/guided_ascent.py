@@ -69,13 +69,15 @@ def guided_ascent(duals: RecordDuals, budget: Budget) -> Iterator[bool]:
             aims = program.improved(aims, lowest, highest, _STEPS, budget)
             if added < _MANY * len(floors):
                 break
-    best, taken = -np.inf, 0.0
+    best, taken, charged = -np.inf, 0.0, unit * int(duals.counts.sum())
     # A round that is cut short is in vain.
     while duals.left > taken and budget.stop_reason() is None:
         before = duals.left
         complete, members = duals.ascend_to(aims, _EACH)
         yield complete
-        if not complete or duals.value < best + _GAIN * abs(best):
+        # Duals of both signs may add up to nothing, which no gain is a share of.
+        least = _GAIN * max(abs(best), charged) if np.isfinite(best) else 0.0
+        if not complete or duals.value < best + least:
             return
         best, taken = duals.value, before - duals.left
         program.add(members, duals.costs(members))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from anonymip import Problem, census, solve
+from anonymip import Attribute, Microdata, Problem, census, objective, solve
 from anonymip.bounds import ladder
 from anonymip.bounds.guided_ascent import guided_ascent
 from anonymip.bounds.ladder import ladder_bound
@@ -125,6 +126,17 @@ def test_time_ends_the_rounds_and_not_the_proof(
     assert short is not None
     assert next(calls) > rounds
     assert sets.value <= short.value <= whole.value + 1e-9
+
+
+def test_rounds_end_where_duals_add_up_to_nothing() -> None:
+    """Beside a constant of 1e9, rounding leaves duals of both signs: no share of 0 is a gain."""
+
+    def beside_a_constant(record: Any) -> Any:
+        return 1e9 + record.spread["a"]
+
+    table = Microdata(pd.DataFrame({"a": list("xxyyyy")}), (Attribute("a", "categorical"),))
+    duals = duals_of(Problem(table, 3, objective=objective(beside_a_constant)))
+    assert len(list(islice(guided_ascent(duals, Budget()), 20))) < 5
 
 
 def test_program_finds_the_best_duals_of_its_sets() -> None:
