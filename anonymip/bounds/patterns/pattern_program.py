@@ -79,7 +79,12 @@ class PatternProgram:
     @cached_property
     def grid(self) -> int:
         """The number d such that every loss is a multiple of 1 / d; 0 if there is none small."""
-        return grid_of(self.costs if np.isinf(self.price) else np.append(self.costs, self.price))
+        return grid_of(self.losses)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """The losses that a record can have."""
+        return self.costs if np.isinf(self.price) else np.append(self.costs, self.price)
 
     @cached_property
     def cheapest(self) -> NDArray[np.float64]:

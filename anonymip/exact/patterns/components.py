@@ -24,6 +24,7 @@ from anonymip.exact.patterns.restricted_master.master import (
     triple_bound,
 )
 from anonymip.exact.patterns.restricted_master.restricted_mip import solve_restricted
+from anonymip.exact.patterns.trust import trusted_bound
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
@@ -43,8 +44,6 @@ _GROUPS, _MOST_GROUPS = 10_000, 80_000
 _FIRST_SECONDS, _BY_GROUPS = 5.0, 0.85
 #: Components with fewer pairs are solved several at once, up to so many pairs.
 _SMALL, _BATCH = 400, 1_500
-#: What a solver's tolerances may add to its bound where losses lie on a grid, in steps of it.
-_SLACK = 1e-3
 
 
 @dataclass(eq=False)
@@ -219,9 +218,12 @@ class PatternComponent:
         """Take the bound of a restricted MIP; others cost at least `left_out`, or `before`."""
         if bound is None:
             return
-        grid = self.duals.program.grid
-        if grid and np.isfinite(bound):
-            bound = float(np.ceil(bound * grid - _SLACK)) / grid
+        if np.isfinite(bound):
+            # Costs of a record in no row are in the model as well as those of patterns.
+            trusted = trusted_bound(self.duals.program.losses, bound, self.upper)
+            if trusted is None:
+                return
+            bound = trusted
         found = min(bound, left_out, before, self.upper)
         if found > self.lower:
             self.lower, self.by_solver = found, True

@@ -43,26 +43,9 @@ class TrustOfPatterns:
         refuse_contradiction(result, found, slack, "patterns")
 
     def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
-        """Return what of a bound can be relied on, and remarks.
-
-        A loss much below that of the costliest pattern, or one that much cheaper patterns add to,
-        is finer than the solver's tolerances resolve: the bound is lowered by them. Where all
-        losses are multiples of a number of few decimals, a bound between two of them is raised to
-        the next.
-        """
-        losses, resolution = self._losses, self._resolution
-        if claimed - objective > resolution:
-            return None, [TOO_HIGH]
-        effect = float(losses.max(initial=0.0))
-        steps = np.diff(np.sort(losses))
-        finest = float(losses[losses > 0].min(initial=np.inf))
-        step = float(steps[steps > 4.0 * np.finfo(float).eps * effect].min(initial=np.inf))
-        fine = abs(objective) < FINE_LOSS * effect or finest < FINE_EFFECT * effect
-        fine |= step < FINE_STEP * effect
-        value = claimed - resolution if fine else claimed
-        if grid := grid_of(losses):
-            value = max(value, ceil((claimed - resolution) * grid) / grid)
-        return min(value, objective), []
+        """Return what of a bound can be relied on, and remarks."""
+        trusted = trusted_bound(self._losses, claimed, objective)
+        return trusted, [] if trusted is not None else [TOO_HIGH]
 
     @property
     def _losses(self) -> NDArray[np.float64]:
@@ -73,4 +56,40 @@ class TrustOfPatterns:
     @property
     def _resolution(self) -> float:
         """What the tolerances of a solver may turn into."""
-        return SOLVER_RESOLUTION * float(np.abs(self._losses).max(initial=0.0))
+        return _resolution_of(self._losses)
+
+
+def trusted_bound(losses: NDArray[np.float64], claimed: float, objective: float) -> float | None:
+    """Return what of a solver's bound on releases by patterns can be relied on; None if nothing.
+
+    A loss much below that of the costliest pattern, or one that much cheaper patterns add to,
+    is finer than the solver's tolerances resolve: the bound is lowered by them, and so it is where
+    no release says how fine the loss is. Where all losses are multiples of a number of few
+    decimals, a bound between two of them is raised to the next.
+
+    Parameters
+    ----------
+    losses
+        That a record can have.
+    claimed
+        The solver's bound.
+    objective
+        Loss of the best release that is known; infinite without one.
+    """
+    resolution = _resolution_of(losses)
+    if claimed - objective > resolution:
+        return None
+    effect = float(losses.max(initial=0.0))
+    steps = np.diff(np.sort(losses))
+    finest = float(losses[losses > 0].min(initial=np.inf))
+    step = float(steps[steps > 4.0 * np.finfo(float).eps * effect].min(initial=np.inf))
+    fine = np.isinf(objective) or abs(objective) < FINE_LOSS * effect
+    fine |= finest < FINE_EFFECT * effect or step < FINE_STEP * effect
+    value = claimed - resolution if fine else claimed
+    if grid := grid_of(losses):
+        value = max(value, ceil((claimed - resolution) * grid) / grid)
+    return min(value, objective)
+
+
+def _resolution_of(losses: NDArray[np.float64]) -> float:
+    return SOLVER_RESOLUTION * float(np.abs(losses).max(initial=0.0))

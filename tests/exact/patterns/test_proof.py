@@ -26,7 +26,9 @@ from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.components import components_of, greedy_amounts
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
+from anonymip.exact.patterns.trust import trusted_bound
 from anonymip.exact.patterns.unassigned import fill_relaxed_pattern
+from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import availability
 from tests.bounds.patterns.pattern_references import hard_pattern_problem, lettered
@@ -226,6 +228,45 @@ def test_records_without_companions_are_proven_whatever_they_cost() -> None:
     assert found.solver is None
     assert found.bound is not None
     assert found.bound.proof == "argument"
+
+
+def test_costs_that_a_solver_does_not_see_are_not_proven_by_its_report() -> None:
+    """Beside a price of 0.3 a solver takes costs of 1e-9 for nothing: its bound is no bound."""
+    problem = Problem(
+        lettered(["xb7", "x*7", "xb7", "yb7", "x*7", "x*7", "x*7"]),
+        2,
+        PatternGuided(suppression=True),
+        objective=Suppressions({"a": 1e-9, "b": 1e-9, "c": 0.3}),
+    )
+    best = pattern_greedy(problem)
+    assert best.objective == pytest.approx(3e-9)
+    for start in (best, None):
+        found = prove(problem, start=start)
+        assert found.bound is not None
+        assert found.bound.value <= best.objective
+        assert not found.is_optimal
+    assert prove(problem, start=best).objective == best.objective
+
+
+@pytest.mark.parametrize(
+    ("losses", "claimed", "objective", "trusted"),
+    [
+        ([0.0, 1.0], 7.0 - 1e-7, 9.0, 7.0),
+        ([0.0, 1 / 3], 2.0, 3.0, 2.0),
+        ([0.0, 1 / 3], 2.0 + 1e-6, 2.0, 2.0),
+        ([0.0, 1 / 3], 2.0, 1.0, None),
+        ([0.0, 1 / 3], 2.0, np.inf, 2.0 - 1e-5 / 3),
+        ([0.0, 1 / 3], 1e-3, 2e-3, 1e-3 - 1e-5 / 3),
+        ([1e-5, 1 / 3], 2.0, 3.0, 2.0 - 1e-5 / 3),
+        ([1 / 3, 1 / 3 + 1e-8], 2.0, 3.0, 2.0 - 1e-5 / 3),
+    ],
+)
+def test_what_of_a_bound_is_trusted(
+    losses: list[float], claimed: float, objective: float, trusted: float | None
+) -> None:
+    """Whole losses raise it; fine ones, or none that are known, lower it by the tolerances."""
+    found = trusted_bound(np.array(losses), claimed, objective)
+    assert found == (None if trusted is None else pytest.approx(trusted, rel=1e-8))
 
 
 def test_a_bound_by_triples_says_so() -> None:
