@@ -11,6 +11,8 @@ from hypothesis import is_hypothesis_test
 from anonymip.instances import data_directory
 from tests import profiles
 
+pytest_plugins = ("tests.bound_watch",)
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED_FILES = ("adult/adult_arx_30162.csv", "census_ipums/person20_4attr.csv")
 
