@@ -14,11 +14,16 @@ from anonymip.exact.column_generation.warm_columns import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.at_hand import release_at_hand
-from anonymip.methods.best_bound import best_bound, best_bound_in_time
+from anonymip.methods.best_bound import (
+    BOUND,
+    best_bound,
+    best_bound_in_time,
+    runs_of_bound,
+)
 from anonymip.methods.selection import picked_method
 from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
-from anonymip.runtime.announcing.needed_kernels import kernels_left
+from anonymip.runtime.announcing.needed_kernels import Left, kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import announcing_compilation
@@ -131,12 +136,20 @@ def solve(
     if solver not in solver_names():
         raise InputError(f"unknown solver {solver!r}", remedy=f"Use {', '.join(solver_names())}")
     run = RunInForce(budget, problem)
+    limited = bound and spec.role != "exact" and budget.deadline is not None
+
+    def left() -> Left | None:
+        runs = set(_runs(spec, problem, effort))
+        if bound:
+            # What all bounds need, the methods of the table of kernels have counted.
+            runs |= {*runs_of_bound(problem, effort, limited=limited)} - {BOUND}
+        return kernels_left(runs)
+
     with (
         budget.catching_interrupts(),
-        announcing_compilation(lambda: kernels_left(_runs(spec, problem, effort)), budget.report),
+        announcing_compilation(left, budget.report),
         in_force(run),
     ):
-        limited = bound and spec.role != "exact" and budget.deadline is not None
         early, complete = _bound_in_advance(problem, effort, budget) if limited else (None, False)
         try:
             solution = _run(spec, problem, budget=budget, seed=seed, **taken, **own)
@@ -175,10 +188,18 @@ def _runs(spec: MethodSpec, problem: Problem, effort: str) -> list[str]:
     if name == "column-generation" and problem.n > FEW:
         if problem.recoding.name == "freeform":
             return [name, "reassign"]
-        return [name, "local-search", *starts_of(problem)]
+        return [name, "local-search", *_fitting_starts(problem)]
     if name == "local-search" and spec.role == "selection":
-        return [name, *starts_of(problem)]
+        return [name, *_fitting_starts(problem)]
     return [name]
+
+
+def _fitting_starts(problem: Problem) -> list[str]:
+    """Return the starts of a local search that do not refuse the problem."""
+    specs = map(find_method, starts_of(problem))
+    return [
+        spec.name for spec in specs if spec.solves_for(problem.k) and spec.obstacle(problem) is None
+    ]
 
 
 def _warn_of_weights(problem: Problem) -> None:
@@ -269,7 +290,7 @@ def lower_bound(
     effort = check_effort(effort, limited=budget.deadline is not None)
     with (
         budget.catching_interrupts(),
-        announcing_compilation(lambda: kernels_left(["bound"]), budget.report),
+        announcing_compilation(lambda: kernels_left(runs_of_bound(problem, effort)), budget.report),
         in_force(RunInForce(budget)),
     ):
         try:

@@ -7,12 +7,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from anonymip.bounds.ladder import ladder_bound
 from anonymip.errors import AnonymipError, InputError, Interrupted
-from anonymip.instances import census
+from anonymip.instances import Microdata, census
 from anonymip.methods import METHODS, find_method, is_built_in
+from anonymip.methods.best_bound import ASCENT, BOUND
 from anonymip.problem import Problem
 from anonymip.publishing import publish
 from anonymip.recodings import EquivalenceClasses, Freeform, FullDomain, PatternGuided
@@ -23,8 +26,6 @@ from anonymip.runtime.kernels import compiled_kernels
 from anonymip.runtime.side_by_side import run_side_by_side
 from anonymip.solving import lower_bound, solve
 
-#: The name of the run that only proves a bound.
-BOUND = "bound"
 #: What `auto` picks for other recodings than classes.
 _PICKED = ("reassign", "freeform-mip", "pattern-search", "pattern-ilp", "full-domain")
 _RECODINGS: dict[str, Callable[[], Any]] = {
@@ -56,16 +57,16 @@ class WarmUp(NamedTuple):
 
 
 def usual_runs() -> tuple[str, ...]:
-    """Return what commands run where nobody names a method: the bound, comparisons, `auto`."""
+    """Return what commands run where nobody names a method: bounds, comparisons, `auto`."""
     compared = (
         spec.name
         for spec in METHODS.values()
         if is_built_in(spec)
         and spec.recoding == "classes"
         and spec.role in ("heuristic", "exact")
-        and not {"diversity", "numeric"} & set(spec.needs)
+        and "diversity" not in spec.needs
     )
-    return (BOUND, *compared, *_PICKED)
+    return (BOUND, ASCENT, *compared, *_PICKED)
 
 
 def run_for_kernels(name: str, budget: Budget) -> None:
@@ -79,14 +80,27 @@ def run_for_kernels(name: str, budget: Budget) -> None:
     if name == BOUND:
         lower_bound(Problem(census(_RECORDS, 4, seed=1), 3), progress=budget.progress)
         return
+    if name == ASCENT:
+        # Of so small a table the bound is another one: what those of some thousand records climb.
+        ladder_bound(
+            Problem(census(_RECORDS, 4, seed=1), 3), effort="normal", budget=budget.renewed(None)
+        )
+        return
     spec = find_method(name)
     k = 2 if "k=2" in spec.needs else 3
     sizes = (_FEW_RECORDS,) if spec.role == "exact" else (_RECORDS,)
     # With two columns rows repeat, which some methods make use of.
     tables = [census(n, m, seed=1) for n in sizes for m in (4, 2)]
+    if "numeric" in spec.needs:
+        tables = [_numbers_of(table) for table in tables]
     for table in tables:
         problem = Problem(table, k, _RECODINGS[spec.recoding]())
         publish(solve(problem, name, effort="quick", budget=budget.renewed(None)))
+
+
+def _numbers_of(table: Microdata) -> Microdata:
+    numbers = tuple(one for one in table.attributes if one.kind == "numeric")
+    return replace(table, attributes=numbers)
 
 
 def warm_up(
@@ -100,7 +114,8 @@ def warm_up(
     Parameters
     ----------
     runs
-        Names of methods, and ``"bound"``; none means the usual ones.
+        Names of methods, ``"bound"``, and ``"dual-ascent"`` for the bounds of large tables; none
+        means the usual ones.
     jobs
         Processes.
     progress
@@ -116,7 +131,7 @@ def warm_up(
     """
     names = tuple(runs) or usual_runs()
     for name in names:
-        if name != BOUND:
+        if name not in (BOUND, ASCENT):
             find_method(name)
     if jobs < 1:
         raise InputError(f"jobs is {jobs}", remedy="Give at least 1")

@@ -25,11 +25,11 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 
 def test_all_usual_runs_are_made_once(runs: list[str]) -> None:
-    """The bound, the methods of a comparison, and what `auto` picks elsewhere."""
+    """Bounds, the methods of a comparison, and what `auto` picks elsewhere."""
     warm_up.warm_up(jobs=1)
     assert sorted(runs) == sorted(warm_up.usual_runs())
     assert {"bound", "local-search", "equivalence-mip", "full-domain"} <= set(runs)
-    assert set(runs) - {"bound"} <= set(METHODS)
+    assert set(runs) - {"bound", "dual-ascent"} <= set(METHODS)
 
 
 def test_what_is_ready_is_not_run_again(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,16 +77,13 @@ def ladder_bound(
     effort gives the same bound. Complexity: exponential in k for one row, but ended after a number
     of losses with what is proven until then.
     """
-    compiled = problem.compiled
-    covering = published_form(problem.recoding) in COVERING_K
-    if not (compiled.monotone and compiled.has_tables and covering):
+    if not has_ladder(problem):
         return None
     watch, budget = Stopwatch(), budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
     terms, complete = lowered_terms(problem, budget, effort)
     best = bound_of_terms(problem, terms, "nearest-neighbour", _remarks(complete), watch)
-    # With k = 2 a set is a pair.
-    if not complete or (problem.k == 2 and not _duals_hold(problem)):
+    if not complete or not raises_duals(problem):
         return best
     try:
         for bound in _higher_rungs(problem, terms, effort, budget, watch):
@@ -94,6 +91,18 @@ def ladder_bound(
     except CompilationStopped:
         pass  # what is proven by then is a bound
     return best
+
+
+def has_ladder(problem: Problem) -> bool:
+    """Return whether nearest neighbours bound the loss, the lowest rung."""
+    compiled = problem.compiled
+    covering = published_form(problem.recoding) in COVERING_K
+    return bool(compiled.monotone and compiled.has_tables and covering)
+
+
+def raises_duals(problem: Problem) -> bool:
+    """Return whether the ladder has higher rungs: with k = 2 a set is a pair."""
+    return has_ladder(problem) and (problem.k > 2 or _duals_hold(problem))
 
 
 def _higher_rungs(

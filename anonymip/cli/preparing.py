@@ -15,7 +15,7 @@ def warm_up(
         list[str] | None,
         typer.Argument(
             metavar="[METHOD]...",
-            help="Methods, and bound; default: what the usual commands need.",
+            help="Methods, bound, dual-ascent; default: what the usual commands need.",
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes that compile.")] = 2,

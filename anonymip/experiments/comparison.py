@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from anonymip.effort import check_effort
 from anonymip.errors import (
     InputError,
     Interrupted,
@@ -20,9 +21,9 @@ from anonymip.experiments.records import solution_record
 from anonymip.experiments.running.performing import NOTHING, tidy_row
 from anonymip.experiments.running.results import frame_of, records_of
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
-from anonymip.methods.best_bound import best_bound_in_time
+from anonymip.methods.best_bound import best_bound_in_time, runs_of_bound
 from anonymip.problem import Problem
-from anonymip.runtime.announcing.needed_kernels import kernels_left
+from anonymip.runtime.announcing.needed_kernels import Left, kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import RunInForce, in_force
 from anonymip.runtime.kernels import announcing_compilation
@@ -241,10 +242,15 @@ def compare(
     Budget.of(limit)  # a wrong limit is no refusal of one method
     whole = Budget.of(None, progress)
     runs = _budgets(whole, limit, len(problems) * (len(names) + 1))
-    needed = [*names, "bound"]
+
+    def left() -> Left | None:
+        sought = check_effort(effort, limited=limit is not None)
+        bounds = (run for asked in problems for run in runs_of_bound(asked, sought))
+        return kernels_left({*names, *bounds})
+
     with (
         whole.catching_interrupts(),
-        announcing_compilation(lambda: kernels_left(needed), whole.report),
+        announcing_compilation(left, whole.report),
     ):
         for asked in problems:
             found: list[Solution] = []

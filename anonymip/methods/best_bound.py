@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonymip.bounds.combinatorial import lower_bound_of
+from anonymip.bounds.ladder import raises_duals
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
 from anonymip.errors import InputError
@@ -17,6 +18,9 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.solution import Bound, Solution
 
+#: The names that the kernels of bounds are known by, as those of methods are by theirs: of all
+#: bounds, and of those that raise duals of records.
+BOUND, ASCENT = "bound", "dual-ascent"
 #: A method that is asked for is tried on tables as large as with this effort.
 _LARGEST = "thorough"
 
@@ -88,6 +92,20 @@ def best_bound(
         if not any(rungs):
             raise
     return max(filter(None, rungs), key=lambda bound: bound.value, default=None)
+
+
+def runs_of_bound(problem: Problem, effort: str, *, limited: bool = False) -> list[str]:
+    """Return the names that the kernels of the best bound are known by.
+
+    Parameters
+    ----------
+    problem, effort
+        What is bounded, and with how much work.
+    limited
+        Whether the bound is computed in advance, in a share of a time limit.
+    """
+    ascends = raises_duals(problem) and (limited or not may_be_bounded(problem, effort))
+    return [BOUND, ASCENT] if ascends else [BOUND]
 
 
 def _bounding(method: str) -> MethodSpec:

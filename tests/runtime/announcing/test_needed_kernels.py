@@ -7,12 +7,17 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from anonymip import Problem, compare, lower_bound, solve
+from anonymip.instances import census
+from anonymip.methods.best_bound import ASCENT
 from anonymip.runtime.announcing import needed_kernels as needed
 from anonymip.runtime.announcing.needed_kernels import Left, kernels_left, needed_kernels
 from anonymip.runtime.kernels import kernel
@@ -69,13 +74,49 @@ def test_the_table_knows_the_usual_runs() -> None:
     assert kernels <= set(needed.kernel_seconds())
 
 
+class Heard(Exception):
+    """Ends a run as soon as it could say what it compiles."""
+
+
+@pytest.mark.parametrize(("n", "ascends"), [(300, False), (3_000, True)])
+@pytest.mark.parametrize("command", ["solve", "bound", "compare"])
+def test_tables_of_thousands_count_the_kernels_of_their_bounds(
+    command: str, n: int, ascends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is announced holds those of the ascent where the bound is one, and is always known."""
+    named: list[set[str]] = []
+
+    @contextmanager
+    def listening(left: Callable[[], Left | None], _: object) -> Iterator[None]:
+        assert left() is not None
+        raise Heard
+        yield
+
+    def noted(runs: Iterable[str]) -> Left | None:
+        named.append(set(runs))
+        return kernels_left(named[-1])
+
+    for module in ("anonymip.solving", "anonymip.experiments.comparison"):
+        monkeypatch.setattr(f"{module}.announcing_compilation", listening)
+        monkeypatch.setattr(f"{module}.kernels_left", noted)
+    problem = Problem(census(n, 4, seed=1), 5)
+    run = {
+        "solve": lambda: solve(problem),
+        "bound": lambda: lower_bound(problem),
+        "compare": lambda: compare(problem, [3, 5]),
+    }
+    with pytest.raises(Heard):
+        run[command]()
+    assert (ASCENT in named[0]) == ascends
+
+
 @pytest.mark.parametrize(
     "run",
     [
         "greedy-search",  # and the bound
         *(
             pytest.param(name, marks=pytest.mark.thorough)
-            for name in ("bound", "local-search", "split-carry", "forest")
+            for name in ("bound", "dual-ascent", "local-search", "split-carry", "forest")
         ),
     ],
 )
