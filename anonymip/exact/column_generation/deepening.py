@@ -1,6 +1,6 @@
 """Proof by targets: all columns that a release below a target may hold, and the best of these.
 
-With feasible duals of value L a release that loses less than a target z holds no column of a
+With feasible duals that prove L a release that loses less than a target z holds no column of a
 reduced cost of z - L or more. The columns below that are enumerated, and the cheapest release of
 these is looked for. If one loses less than the target, it is an optimum; if none does, the target
 is a bound. Targets begin near the bound, so that no good release has to be known, and rise to the
@@ -96,7 +96,7 @@ def deepen(
         found = prices.all_below(
             centre.multipliers,
             cuts,
-            target - centre.bound,
+            target - centre.value,
             max_columns=settings.most,
             budget=budget,
         )

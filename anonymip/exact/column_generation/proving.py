@@ -199,7 +199,7 @@ class Proof:
         found = self._prices.all_below(
             relaxed.centre.multipliers,
             self._master.cuts,
-            self._run.loss - relaxed.centre.bound,
+            self._run.loss - relaxed.centre.value,
             max_columns=_FEW,
             max_nodes=_LOOKED_AT,
             budget=self._budget,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -14,7 +16,11 @@ from anonymip.exact.column_generation.cuts import RankOneCut
 from anonymip.exact.column_generation.relaxation.columns import Columns, KnownColumns
 from anonymip.exact.column_generation.relaxation.loop import solve_relaxation
 from anonymip.exact.column_generation.relaxation.master import Master
-from anonymip.exact.column_generation.relaxation.multipliers import Multipliers, repaired
+from anonymip.exact.column_generation.relaxation.multipliers import (
+    Centre,
+    Multipliers,
+    repaired,
+)
 from anonymip.exact.column_generation.relaxation.prices import ListedColumns, SearchedColumns
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
@@ -91,7 +97,23 @@ def test_every_round_proves_a_bound(
         feasible = centre.multipliers
         reduced = listed.columns.reduced_costs(feasible.duals) + feasible.count
         assert reduced.min() >= -1e-12
-        assert centre.bound >= (rules.sides @ feasible.duals - rules.most * feasible.count) - 1e-9
+        proven = rules.sides @ feasible.duals - rules.most * feasible.count
+        assert centre.bound >= proven - 1e-9
+        assert proven - 1e-9 <= centre.value <= min(proven, centre.bound)
+        assert_reduced_costs_add_to_the_value(rules, listed.columns, centre, reduced)
+
+
+def assert_reduced_costs_add_to_the_value(
+    rules: ColumnRules, columns: Columns, centre: Centre, reduced: np.ndarray
+) -> None:
+    """Assert that what holds a column costs its reduced cost more than the duals prove."""
+    incidence = columns.incidence(rules.types).toarray()
+    for column in np.argsort(-reduced)[:: max(1, len(reduced) // 20)]:
+        rest = replace(rules, sides=rules.sides - incidence[:, column], most=rules.most - 1)
+        others = full_program(rest, columns)
+        if others is not None:
+            least = columns.costs[column] + others
+            assert least >= centre.value + reduced[column] - 1e-9
 
 
 def test_a_column_is_known_once() -> None:

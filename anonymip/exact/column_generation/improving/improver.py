@@ -188,7 +188,7 @@ class Improver:
         chosen = np.zeros(len(columns), np.bool_)
         chosen[np.argsort(reduced, kind="stable")[:most]] = True
         # What costs as much as the gap is in no better release.
-        chosen &= reduced < run.loss - centre.bound
+        chosen &= reduced < run.loss - centre.value
         chosen |= start > 0
         if not chosen.any():
             return

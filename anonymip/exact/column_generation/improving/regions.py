@@ -99,7 +99,7 @@ def columns_below(
     budget
         Ends it.
     """
-    threshold = run.loss - centre.bound
+    threshold = run.loss - centre.value
     for _ in range(_TIMES):
         found = prices.all_below(
             centre.multipliers, master.cuts, threshold, max_columns=_POOL, budget=budget

@@ -9,7 +9,9 @@ For duals :math:`\pi`, :math:`\sigma_0, \sigma_q \ge 0` a release costs
 with the reduced costs :math:`\bar c`, the sides r of cuts and the most columns N of a release. At
 most :math:`b_i` of its columns have the root i and N any root, so the last sum is at least what the
 N least reduced costs of roots are together, each taken :math:`b_i` times at most and none above 0.
-Lowering the dual of each root by what its columns undercut makes the duals feasible.
+Lowering the dual of each root by what its columns undercut makes the duals feasible. They prove
+less, since they are lowered for all rows of a root: what a column costs beyond its duals adds to
+that, and not to the bound.
 """
 
 from __future__ import annotations
@@ -70,17 +72,22 @@ class Multipliers:
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """Feasible duals with the bound that they prove.
+    """Feasible duals, with the bound of those that they were made of.
 
     Parameters
     ----------
     bound
         Lowered by what rounding may hide.
+    value
+        What the feasible duals prove themselves, lowered likewise: no more than the bound, and much
+        less where much was repaired. A release with a column of reduced cost r costs at least this
+        and r; the bound and r it need not cost.
     multipliers
         No column undercuts them, but for rounding.
     """
 
     bound: float
+    value: float
     multipliers: Multipliers
 
 
@@ -107,7 +114,8 @@ def repaired(
     terms = multipliers.terms(rules, sides)
     bound = fsum(terms) + _worst_sum(undercut, rules) - rounding(rules, terms)
     feasible = Multipliers(multipliers.duals + undercut, multipliers.cuts, multipliers.count)
-    return Centre(bound, feasible)
+    terms = feasible.terms(rules, sides)
+    return Centre(bound, min(bound, fsum(terms) - rounding(rules, terms)), feasible)
 
 
 def _worst_sum(undercut: NDArray[np.float64], rules: ColumnRules) -> float:
