@@ -27,7 +27,6 @@ from anonymip import (
     NoSolution,
     Problem,
     Solution,
-    Suppressions,
     UnsupportedObjective,
     census,
     class_objective,
@@ -380,18 +379,6 @@ def test_covers_of_census(n: int, k: int, optimum: float) -> None:
     solution = column_generation(Problem(rows_of_census("census-10k", n), k, Freeform()))
     assert solution.is_optimal
     assert solution.objective == pytest.approx(optimum, abs=1e-3)
-
-
-def test_duals_that_are_repaired_a_lot_exclude_no_optimum() -> None:
-    """Beside costs of 1e9 a solver's duals are far from feasible: what they exclude is less."""
-    table = Microdata(
-        pd.DataFrame({"a": [1.0, 0.3, 0.1, 1.0, 0.11, 0.7, 0.3], "b": list("cccc===")}),
-        (Attribute("a", "numeric"), Attribute("b", "categorical")),
-    )
-    costs = Suppressions({"a": 1.0, "b": 1e9})
-    found = column_generation(Problem(table, 2, objective=costs))
-    assert found.objective == 5.0
-    assert found.is_optimal
 
 
 def test_columns_that_leave_rows_uncovered_are_no_release() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, hstack, identity, vstack
 
-from anonymip import Problem, census
+from anonymip import Attribute, Microdata, Problem, Suppressions, census
+from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import ColumnRules, column_rules
 from anonymip.exact.column_generation.cuts import RankOneCut
 from anonymip.exact.column_generation.relaxation.columns import Columns, KnownColumns
@@ -114,6 +116,18 @@ def assert_reduced_costs_add_to_the_value(
         if others is not None:
             least = columns.costs[column] + others
             assert least >= centre.value + reduced[column] - 1e-9
+
+
+def test_duals_that_are_repaired_a_lot_exclude_no_optimum() -> None:
+    """Beside costs of 1e9 a solver's duals are far from feasible: what they exclude is less."""
+    table = Microdata(
+        pd.DataFrame({"a": [1.0, 0.3, 0.1, 1.0, 0.11, 0.7, 0.3], "b": list("cccc===")}),
+        (Attribute("a", "numeric"), Attribute("b", "categorical")),
+    )
+    costs = Suppressions({"a": 1.0, "b": 1e9})
+    found = column_generation(Problem(table, 2, objective=costs))
+    assert found.objective == 5.0
+    assert found.is_optimal
 
 
 def test_a_column_is_known_once() -> None:
