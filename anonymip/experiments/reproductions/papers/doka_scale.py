@@ -349,6 +349,8 @@ FIG10_LARGE = Reproduction(
     panels=_fig10_panels((15,)),
     statements=_fig10_statements((15,), whole=False),
     remarks=(JOIN, _IN_PARTS),
+    minutes=10,
+    stored=True,
 )
 
 REPRODUCTIONS = (FIG8A, FIG8B, FIG9, FIG10, FIG10_LARGE)
