@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
+from anonymip.tolerances import LOSS_RELATIVE
 
 #: Distinct records at most: the checker looks at all pairs of them, some minutes for so many.
 MOST_DISTINCT = 10_000
@@ -71,7 +73,8 @@ def exact_problem(problem: Problem) -> dict[str, Any]:
     """Return the part of a certificate that says what is asked.
 
     Losses are the simplest fractions that the floats of the tables can mean, values the decimals
-    that they print as: what is proven is exact for these.
+    that they print as, or the floats themselves where these lie at other distances: what is proven
+    is exact for these.
 
     Raises
     ------
@@ -131,6 +134,7 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
     used: list[int] = []
     terms: list[dict[str, Any]] = []
     unit, constant = 1, meant(float(tables.constant), 0.0)
+    readings: dict[int, Callable[[float], Fraction]] = {}
 
     def column(attribute: int) -> int:
         if attribute not in used:
@@ -139,9 +143,11 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
 
     for r, a in enumerate(tables.range_columns.tolist()):
         low, high = (meant(float(end[r]), 0.0) for end in (tables.range_low, tables.range_high))
-        constant -= (low + high) * _decimal(tables.range_origin[r])
+        origin = float(tables.range_origin[r])
+        read = readings[a] = _reading([*data.levels[a].tolist(), origin])
+        constant -= (low + high) * read(origin)
         terms.append({"kind": "range", "column": column(a), "low": _text(low), "high": _text(high)})
-        values = {_decimal(value) for value in np.unique(data.values[:, a])}
+        values = {read(float(value)) for value in np.unique(data.values[:, a])}
         unit = math.lcm(unit, *((end * v).denominator for end in (low, high) for v in values))
     for s, a in enumerate(tables.set_columns.tolist()):
         start, size = int(tables.set_start[s]), int(tables.set_sizes[s])
@@ -158,7 +164,7 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
             [meant(loss, largest) for loss in square[first, first:].tolist()]
             for first in range(size)
         ]
-        order = _printed(problem, a, data.levels[a])
+        order = _printed(problem, a, readings.get(a))
         losses_by_rank = [[*map(_text, row)] for row in rows]
         terms.append(
             {"kind": "order", "column": column(a), "order": order, "losses": losses_by_rank}
@@ -168,7 +174,7 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
         for term in terms:
             if term["column"] == place:
                 term["attribute"] = data.names[a]
-    printed = [_printed(problem, a, data.levels[a]) for a in used]
+    printed = [_printed(problem, a, readings.get(a)) for a in used]
     codes = data.codes[:, used].tolist()
     content = [
         _text(constant),
@@ -186,12 +192,29 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
     }
 
 
-def _printed(problem: Problem, attribute: int, levels: Iterable[Any]) -> list[int | str]:
+def _printed(
+    problem: Problem, attribute: int, reading: Callable[[float], Fraction] | None
+) -> list[int | str]:
     """Return the levels of an attribute as a certificate names them, all different."""
-    if problem.microdata.attributes[attribute].publish == "range":
-        return [_text(_decimal(level)) for level in levels]
+    levels = problem.microdata.levels[attribute].tolist()
+    if reading is None and problem.microdata.attributes[attribute].publish == "range":
+        reading = _decimal
+    if reading is not None:
+        return [_text(reading(level)) for level in levels]
     names: list[int | str] = [str(level) for level in levels]
     return names if len(set(names)) == len(names) else list(range(len(names)))
+
+
+def _reading(numbers: Iterable[float]) -> Callable[[float], Fraction]:
+    """Return how numbers are read: as the decimals they print as where these lie as far apart.
+
+    Far from 0 a float prints as a decimal that is off by much of its distance to the next one.
+    """
+    for low, high in pairwise(sorted(set(numbers))):
+        exact = Fraction(high) - Fraction(low)
+        if abs(_decimal(high) - _decimal(low) - exact) > LOSS_RELATIVE * exact:
+            return Fraction
+    return _decimal
 
 
 def _decimal(number: float) -> Fraction:

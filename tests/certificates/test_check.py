@@ -11,11 +11,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import Freeform
+from anonymip import Attribute, Freeform, Microdata, Problem, WeightedLoss
 from anonymip.certificates.check import Duals, Table, search, sentence
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
 from anonymip.certificates.rounding import finer_scale
@@ -132,6 +133,30 @@ def test_alike_records_are_one_row() -> None:
 def test_floats_are_what_they_were_meant_to_be(number: float, size: float, meant: Fraction) -> None:
     """A simple fraction within rounding is what a float stands for; others stand for themselves."""
     assert simple_fraction(float(number), size) == meant
+
+
+@pytest.mark.parametrize("publish", ["range", "set"])
+@pytest.mark.parametrize(
+    "ages",
+    [
+        [1e12, 1e12 + 1e-3, 1e12 + 4e-3, 1e12 + 5e-3],
+        [0.3, 0.30000000000000004, 0.1, 0.10000000000000002],
+        [-1e12, -1e12 + 3e-4, 1e-12, 2e-12],
+    ],
+)
+def test_numbers_lie_as_far_apart_as_in_the_table(ages: list[float], publish: Any) -> None:
+    """Decimals as numbers print may lie at other distances, by which sets would lose another sum.
+
+    What they lose is a share of the whole table's loss.
+    """
+    table = Microdata(pd.DataFrame({"age": ages}), (Attribute("age", "numeric", publish=publish),))
+    problem = Problem(table, 2, objective=WeightedLoss())
+    exact = Table({**(part := exact_problem(problem)), "scale": part["unit"]})
+    whole = max(map(Fraction, ages)) - min(map(Fraction, ages))
+    for i, j in combinations(range(4), 2):
+        width = abs(Fraction(ages[i]) - Fraction(ages[j])) / whole
+        cost = Fraction(exact.grown(exact.grown(None, i)[1], j)[0], exact.scale)
+        assert cost == pytest.approx(width, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(
