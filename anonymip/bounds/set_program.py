@@ -63,6 +63,34 @@ class SetProgram:
         self._shares = np.concatenate([self._shares, np.zeros(int(new.sum()))])
         return int(new.sum())
 
+    @property
+    def members(self) -> NDArray[np.int32]:
+        """(c, k) types of the sets that are known, ascending in each."""
+        return self._members
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(c,) how much of each set the program takes, roughly."""
+        return self._shares
+
+    def cover(self, counts: NDArray[np.int64]) -> None:
+        """Ask for fewer rows from now on, and forget the sets that hold more of a type.
+
+        Parameters
+        ----------
+        counts
+            (t,) rows of each type, no more than before.
+        """
+        self._counts = counts.astype(np.float64)
+        members = self._members
+        fits, copies = np.ones(len(members), np.bool_), np.zeros(len(members), np.int64)
+        for place in range(self._k):
+            same = members[:, place] == members[:, place - 1] if place else np.False_
+            copies = np.where(same, copies + 1, 1)
+            fits &= counts[members[:, place]] >= copies
+        self._members, self._costs = members[fits], self._costs[fits]
+        self._shares = self._shares[fits]
+
     def improved(
         self,
         duals: NDArray[np.float64],

@@ -121,7 +121,8 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                         "from_method",
                         "greedy-search",
                         "start: greedy-search, k-member, mdav, forest, edge-cover, hilbert, hp, "
-                        "mondrian, ordered-cut, initial, split-carry; best: the best of several",
+                        "mondrian, ordered-cut, initial, diving, split-carry; best: the best of "
+                        "several",
                     ),
                     MethodOption("order", "", "order of the start; empty for its default"),
                     MethodOption("window", -1, "rows of an exact window; 0: none, -1: by k"),

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes
 from anonymip.effort import check_effort
-from anonymip.errors import InputError
+from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup_work import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool
-from anonymip.heuristics.local_search.starts import BEST, make_start, make_starts
+from anonymip.heuristics.local_search.starts import BEST, DIVING, make_start, make_starts, may_dive
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
@@ -58,10 +58,11 @@ def local_search(
     from_method
         What makes the start where none is given: ``greedy-search``, ``ordered-cut``, ``k-member``,
         ``mondrian``, ``hilbert``, ``hp``, ``mdav``, ``forest``, ``edge-cover``, ``initial``,
-        ``split-carry``; or ``best``: in tables of up to 2,000 records all of these but the last
-        two are improved by moves, and the best of them by windows too; larger tables have one
-        start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records, else
-        ``greedy-search``.
+        ``diving``, ``split-carry``; or ``best``: in tables of up to 2,000 records all of these but
+        the last three are improved by moves, and the best of them by windows too; larger tables
+        have one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records, else
+        ``greedy-search``. Of these the second one is improved as ``normal`` does where the effort
+        is ``thorough``, and the better of it and the classes of ``diving`` is improved on.
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
@@ -179,7 +180,7 @@ class _Run:
         after windows more often than who is best before.
         """
         if len(firsts) == 1:
-            return self.improve(firsts[0], settings)
+            return self._improve_large(firsts[0], settings)
         moving = replace(settings, window=0)
         moved = [
             (self.improve(first, moving, share), first)
@@ -194,6 +195,24 @@ class _Run:
             told = f"start: {first.objective:.6g} by {first.method}{of}"
             found.append(replace(searched, trace=(told, *searched.trace[1:])))
         return min(found, key=lambda solution: solution.objective)
+
+    def _improve_large(self, first: Solution, settings: Settings) -> Solution:
+        """Return what becomes of the start of a large table, or of classes out of diving."""
+        if not may_dive(self.problem, settings.effort, self.budget):
+            return self.improve(first, settings)
+        # What a normal effort reaches: a thorough one is never above it.
+        found = self.improve(first, replace(settings, effort="normal"))
+        try:
+            dived = make_start(self.problem, DIVING, "", self.budget, self.seed)
+        except NoSolution as failure:
+            remark = f"no classes by diving: {failure.message}"
+        else:
+            remark = f"diving: {dived.trace[0]}"
+            improved = self.improve(dived, settings)
+            if improved.objective <= found.objective:
+                return replace(improved, trace=(*found.trace, remark, *improved.trace))
+        improved = self.improve(found, settings)
+        return replace(improved, trace=(*found.trace, remark, *improved.trace))
 
     def _shares(self, parts: int, share: float) -> Iterator[Budget]:
         """Yield a budget for each part of the work, which leaves the parts behind it theirs."""

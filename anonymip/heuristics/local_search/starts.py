@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from types import MappingProxyType
 
+from anonymip.bounds.near_program import can_make_classes
 from anonymip.errors import InputError, NoSolution
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -13,6 +14,8 @@ from anonymip.solution import Solution
 
 #: The name that stands for several methods.
 BEST = "best"
+#: The start of large tables that gets there with a thorough effort alone.
+DIVING = "diving"
 #: Methods that can make the start.
 STARTS = MappingProxyType(
     {
@@ -26,17 +29,21 @@ STARTS = MappingProxyType(
         "mondrian": "anonymip.heuristics.classes.mondrian:mondrian",
         "ordered-cut": "anonymip.heuristics.classes.ordered_cut:ordered_cut",
         "initial": "anonymip.heuristics.classes.initial:initial",
+        DIVING: "anonymip.heuristics.classes.diving:diving",
         "split-carry": "anonymip.exact.split_carry.split_carry:split_carry",
     }
 )
-#: Not among the best: the one loses more than all others, the other takes longer.
-_LEFT_OUT = frozenset({"initial", "split-carry"})
+#: Not among the best: the one loses more than all others, the others take longer.
+_LEFT_OUT = frozenset({"initial", "split-carry", DIVING})
 #: Records up to which several starts are made, and of losses without tables: beyond, windows gain
 #: more a second.
 _SEVERAL, _EVALUATED = 2_000, 300
 #: Which one is made of more records, and of still more: on Adult, k = 5, it ends 2 % below the
 #: other, but its time grows with the square of the records.
 _ONE, _LARGE = ("k-member", 50_000), "greedy-search"
+#: Records up to which a thorough effort dives too, and seconds that it needs for each: a minute for
+#: the 30,000 of Adult on an idle machine.
+_DIVING, _DIVING_SECONDS = 50_000, 4e-3
 #: A start gets at most this part of the time that is left.
 _SHARE = 0.5
 
@@ -101,6 +108,18 @@ def starts_of(problem: Problem) -> list[str]:
         one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
         return ["ordered-cut" if repeats(problem) else one]
     return [name for name in STARTS if name not in _LEFT_OUT]
+
+
+def may_dive(problem: Problem, effort: str, budget: Budget) -> bool:
+    """Return whether diving is worth its time beside the start of a large table.
+
+    Where rows repeat, most of them lose little anyway.
+    """
+    if effort != "thorough" or not _SEVERAL < problem.n <= _DIVING:
+        return False
+    seconds = budget.remaining()
+    timely = seconds is None or seconds >= _DIVING_SECONDS * problem.n
+    return timely and can_make_classes(problem) and not repeats(problem)
 
 
 def repeats(problem: Problem) -> bool:

@@ -307,7 +307,8 @@ def test_the_best_start_leaves_no_more_than_any(people: Problem, k: int) -> None
     """With moves alone the best of all starts is what it says."""
     asked = people.replace(k=k)
     best = local_search(asked, from_method="best", window=0)
-    unfit = {"split-carry", "mdav"} if k == 2 else {"split-carry", "mdav", "edge-cover"}
+    # They take longer, or are for other problems.
+    unfit = {"split-carry", "diving", "mdav"} | ({"edge-cover"} if k > 2 else set())
     names = [name for name in STARTS if name not in unfit]
     for name in names:
         assert best.objective <= local_search(asked, from_method=name, window=0).objective

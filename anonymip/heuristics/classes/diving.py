@@ -1,0 +1,197 @@
+"""Classes out of a linear program over sets of near records, kept step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED
+from anonymip.bounds.near_program import NearProgram, can_make_classes
+from anonymip.bounds.nearest_neighbour import lowered_terms
+from anonymip.bounds.record_duals import RecordDuals
+from anonymip.errors import InputError, NoSolution
+from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.joining import place_leftovers
+from anonymip.problem import Problem
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+
+#: Losses computed, times columns: 30,000 records of 8 attributes with k = 5 take a quarter of it.
+_CELLS = 5e10
+#: How far the duals are raised before sets are sought, and losses that one search may compute.
+_RAISED, _EACH = 1.25, 200_000
+#: Stages of the program before the first sets are kept: the last one finds few more.
+_STAGES = 2
+#: Sets taken at least so much are kept; of others so many a step, as a share of those that the rows
+#: left can be, at least some; and none that is taken less than the last.
+_NEARLY, _SHARE, _AT_LEAST, _LEAST = 0.7, 0.05, 5, 0.02
+#: Sets kept in a step at most, in such steps, unless they are taken nearly whole.
+_SURE, _AT_MOST = 0.98, 3
+#: Rounds of pricing in a step, types listed near each, and partial sets looked at for each: so many
+#: times as many when fewer rows are left, at most.
+_ROUNDS, _NEAR, _NODES, _MORE = 2, 60, 200, 5
+#: Times its k-set term a dual becomes at most.
+_HIGHEST = 8.0
+
+
+def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
+    """Keep the sets that a linear program uses most, and solve it again for the rows that are left.
+
+    The program is that of the bound by an ascent that it guides. In each step the sets of k records
+    that it takes nearly whole become classes, at least some, and sets are priced anew among the
+    rows left. Who is in none in the end joins the class whose loss rises least. Where a row repeats
+    k times or more, k copies are a class that takes in what is left of them.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes and a monotone loss that has tables and is summed, without limits
+        and diversity.
+    budget
+        Ends it, without classes.
+    seed
+        Nothing is drawn.
+
+    Notes
+    -----
+    Counts work and not seconds. Complexity: as of :mod:`anonymip.bounds.near_pricing`, of the rows
+    that are left, for each of some fifty steps.
+
+    Raises
+    ------
+    InputError
+        If the problem asks for something else.
+    NoSolution
+        If the budget or the work ended before the classes were made.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    if not can_make_classes(problem):
+        raise InputError(
+            "diving makes classes for monotone losses with tables that are summed, without limits "
+            "and diversity",
+            remedy="Use another start, such as k-member",
+        )
+    terms, complete = lowered_terms(problem, budget)
+    duals = RecordDuals(problem, terms, _CELLS, budget)
+    complete &= duals.raise_to_k_sets()
+    complete &= duals.ascend(_RAISED, (1.0,), _EACH)
+    dive = _Dive(duals, budget)
+    if complete:
+        complete = dive.run()
+    if not complete:
+        raise NoSolution(
+            "diving found no classes within its time and work",
+            remedy="Use another start, such as k-member, or give it more time",
+        )
+    return finish(
+        problem,
+        _labels(problem, duals, dive.sets),
+        "diving",
+        watch,
+        budget=budget,
+        seed=seed,
+        trace=(f"{len(dive.sets):,} sets kept in {dive.steps} steps",),
+    )
+
+
+class _Dive:
+    """The steps.
+
+    Attributes
+    ----------
+    sets
+        (k,) types of each set that is kept.
+    steps
+        How many it took.
+    """
+
+    def __init__(self, duals: RecordDuals, budget: Budget) -> None:
+        self._duals, self._budget = duals, budget
+        self._program = NearProgram(duals, budget)
+        # A type that is a class of its own is free to stay there.
+        alone = duals.counts >= duals.k
+        self._left = np.where(alone, duals.counts - duals.k, duals.counts)
+        self._due = ~alone
+        self.sets: list[NDArray[np.int32]] = []
+        self.steps = 0
+
+    @property
+    def _over(self) -> bool:
+        return self._duals.left <= 0 or self._budget.stop_reason() is not None
+
+    def run(self) -> bool:
+        """Keep sets until none is left to keep; return whether there was time and work for it."""
+        self._program.solve(0.0, _STAGES)
+        kept, rows = -1, self._rows()
+        while kept and not self._over:
+            self._program.sets.cover(self._left)
+            self._price(min(_MORE, rows // max(1, self._rows())))
+            kept = self._keep()
+            self.steps += 1
+            self._budget.report("diving", done=rows - self._rows(), total=rows)
+        return not self._over
+
+    def _rows(self) -> int:
+        """Return how many rows still need a class."""
+        return int(self._left[self._due].sum())
+
+    def _price(self, times: int) -> None:
+        """Find sets of the rows left, and how much of each the program takes."""
+        program, there = self._program, self._left > 0
+        floors = self._duals.floors
+        # A row that is in a class is not priced: no dual, and no set to hold it.
+        program.lowest = np.where(there, np.fmin(floors, 0.0), 0.0)
+        program.highest = np.where(there, self._duals.highest(_HIGHEST), 0.0)
+        program.aims = np.clip(program.aims, program.lowest, program.highest)
+        program.look_near(np.where(there, floors, np.inf), times * _NEAR)
+        for _ in range(_ROUNDS):
+            program.price(times * _NODES)
+            program.sets.cover(self._left)
+
+    def _keep(self) -> int:
+        """Keep the sets that the program takes most of, as they fit; return how many."""
+        members, shares = self._program.sets.members, self._program.sets.shares
+        some = max(_AT_LEAST, int(_SHARE * self._rows() / self._duals.k))
+        kept = 0
+        for place in np.argsort(-shares, kind="stable").tolist():
+            share = shares[place]
+            if share < (_LEAST if kept < some else _NEARLY):
+                break
+            if kept >= _AT_MOST * some and share < _SURE:
+                break
+            types, copies = np.unique(members[place], return_counts=True)
+            if (self._left[types] >= copies).all():
+                self._left[types] -= copies
+                self.sets.append(members[place].copy())
+                kept += 1
+        return kept
+
+
+def _labels(
+    problem: Problem, duals: RecordDuals, sets: list[NDArray[np.int32]]
+) -> NDArray[np.int64]:
+    """Return (n,) labels: of the sets, of what repeats, and of those that join them."""
+    order = np.argsort(duals.types.inverse, kind="stable")
+    begin = np.searchsorted(duals.types.inverse[order], np.arange(len(duals.counts)))
+    groups: list[list[int]] = []
+    taken = np.zeros(len(duals.counts), np.int64)
+    for types in sets:
+        group = []
+        for row_type in types.tolist():
+            group.append(int(order[begin[row_type] + taken[row_type]]))
+            taken[row_type] += 1
+        groups.append(group)
+    for row_type in np.flatnonzero(duals.counts >= duals.k).tolist():
+        first = begin[row_type] + taken[row_type]
+        groups.append(order[first : begin[row_type] + duals.counts[row_type]].tolist())
+    labels = np.full(problem.n, SUPPRESSED, np.int64)
+    for group in groups:
+        labels[group] = 0
+    left = np.flatnonzero(labels == SUPPRESSED).tolist()
+    if place_leftovers(problem, groups, left, by_increase=True):
+        # There are no classes to join.
+        return np.zeros(problem.n, np.int64)
+    for label, group in enumerate(groups):
+        labels[group] = label
+    return labels

@@ -1,0 +1,149 @@
+"""Classes out of a linear program over sets of near records, and local search that goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import (
+    SSE,
+    Attribute,
+    Budget,
+    Diversity,
+    Freeform,
+    InputError,
+    Microdata,
+    NoSolution,
+    Problem,
+    census,
+    solve,
+)
+from anonymip.bounds.ladder import ladder_bound
+from anonymip.bounds.set_program import SetProgram
+from anonymip.enumeration import rooted_run
+from anonymip.heuristics.classes.diving import diving
+from anonymip.heuristics.local_search import starts
+from anonymip.heuristics.local_search.local_search import local_search
+from anonymip.runtime import stepping
+from tests.random_problems import LOSSES, larger_microdata
+
+NAMES = ("gcp", "weighted-binary", "leaning", "curved")
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 10**6),
+    st.integers(5, 30),
+    st.integers(2, 5),
+    st.sampled_from(NAMES),
+    st.booleans(),
+)
+def test_classes_are_a_release(seed: int, n: int, k: int, name: str, repeat: bool) -> None:
+    """Whatever the table, every record is in a class of k or more, and no bound is above them."""
+    data = larger_microdata(seed, n)
+    if repeat:
+        drawn = np.random.default_rng(seed)
+        data = Microdata(data.frame.iloc[drawn.integers(0, n, n) // 2], data.attributes)
+    problem = Problem(data, k, objective=LOSSES[name].objective)
+    solution = diving(problem)
+    assert min(np.bincount(solution.assignment.labels)) >= k  # type: ignore[union-attr]
+    bound = ladder_bound(problem, effort="thorough")
+    assert bound is not None
+    assert bound.value <= solution.objective + 1e-9
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_loses_less_than_the_other_start(k: int) -> None:
+    """Before and after moves and windows: k-member is what large tables start from otherwise."""
+    problem = Problem(census(300, 8, seed=3), k)
+    dived, grown = diving(problem), solve(problem, "k-member", bound=False)
+    assert dived.objective < 0.95 * grown.objective
+    first, second = (local_search(problem, start=one.assignment) for one in (dived, grown))
+    assert first.objective < 0.99 * second.objective
+
+
+def test_rows_that_repeat_are_published_exactly() -> None:
+    """Types of k rows and more are classes of their own, and who is in none joins the nearest."""
+    values = [1] * 4 + [5] * 3 + [6]
+    data = Microdata(pd.DataFrame({"a": values}), (Attribute("a", "numeric"),))
+    labels = diving(Problem(data, 3)).assignment.labels.tolist()  # type: ignore[union-attr]
+    assert labels == [labels[0]] * 4 + [labels[4]] * 4
+    assert labels[0] != labels[4]
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    """Diversity, losses that are not monotone and covers need another start."""
+    data = census(40, 3, seed=1)
+    diverse = Microdata(data.frame.assign(s=[*"ab"] * 20), data.attributes, sensitive=("s",))
+    for problem in (
+        Problem(diverse, 3, diversity=Diversity(l=2)),
+        Problem(data, 3, objective=SSE()),
+        Problem(data, 3, recoding=Freeform()),
+    ):
+        with pytest.raises(InputError, match="diving makes classes"):
+            diving(problem)
+
+
+def test_an_end_of_time_leaves_no_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the budget ends in the middle, there is no release, and it says so."""
+    budget, improved = Budget.of(600), SetProgram.improved
+
+    def ending(program: SetProgram, *arguments: Any) -> np.ndarray:
+        budget.deadline = time.monotonic() - 1.0
+        return improved(program, *arguments)
+
+    monkeypatch.setattr(SetProgram, "improved", ending)
+    with pytest.raises(NoSolution, match="within its time and work"):
+        diving(Problem(census(100, 4, seed=1), 3), budget=budget)
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Problem:
+    """Return a table that counts as a large one."""
+    monkeypatch.setattr(starts, "_SEVERAL", 100)
+    return Problem(census(300, 8, seed=3), 5)
+
+
+def test_a_thorough_search_of_a_large_table_dives(large: Problem) -> None:
+    """It ends below a normal one by two percent."""
+    normal, thorough = (
+        local_search(large, from_method="best", effort=effort) for effort in ("normal", "thorough")
+    )
+    assert thorough.objective < 0.98 * normal.objective
+    assert any("diving:" in remark for remark in thorough.trace)
+    assert not any("diving" in remark for remark in normal.trace)
+
+
+def test_no_clock_changes_the_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiny and long steps lead to the same classes."""
+    problem = Problem(census(150, 8, seed=3), 4)
+    found = diving(problem).assignment.labels.tolist()  # type: ignore[union-attr]
+    for seconds in (1e-9, 1e3):
+        monkeypatch.setattr(stepping, "_SECONDS_A_STEP", seconds)
+        monkeypatch.setattr(rooted_run, "_SECONDS_A_STEP", seconds)
+        again = diving(problem, budget=Budget.of(1e6))
+        assert again.assignment.labels.tolist() == found  # type: ignore[union-attr]
+
+
+def test_a_short_time_is_not_spent_on_diving(large: Problem) -> None:
+    """A limit that would end it in the middle leaves the time to the moves."""
+    solution = local_search(large, from_method="best", budget=Budget.of(1.0))
+    assert not any("diving" in remark for remark in solution.trace)
+
+
+def test_without_classes_by_diving_the_others_are_improved(
+    large: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a normal effort reaches is improved on, and the reason is in the trace."""
+    monkeypatch.setattr("anonymip.heuristics.classes.diving._CELLS", 1.0)
+    normal, thorough = (
+        local_search(large, from_method="best", effort=effort) for effort in ("normal", "thorough")
+    )
+    assert thorough.objective <= normal.objective
+    assert any("no classes by diving" in remark for remark in thorough.trace)
