@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,11 @@ from anonymip.exact.column_generation.relaxation.multipliers import (
     Multipliers,
     repaired,
 )
-from anonymip.exact.column_generation.relaxation.prices import ListedColumns, SearchedColumns
+from anonymip.exact.column_generation.relaxation.prices import (
+    ListedColumns,
+    Priced,
+    SearchedColumns,
+)
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program
@@ -128,6 +133,33 @@ def test_duals_that_are_repaired_a_lot_exclude_no_optimum() -> None:
     found = column_generation(Problem(table, 2, objective=costs))
     assert found.objective == 5.0
     assert found.is_optimal
+
+
+def test_columns_that_are_known_end_the_search_that_is_cut_off() -> None:
+    """A heuristic pricing that returns what the master has already is followed by an exact one."""
+    rules = column_rules(Problem(census(14, 4, 1), 3))
+    listed, asked = ListedColumns(rules, Budget()), []
+
+    class CutOff:
+        """Finds one column, which it takes for a better one, unless it may look at all."""
+
+        spent = False
+
+        def best(self, *given: Any, max_nodes: int | None, **others: Any) -> Priced:
+            asked.append(max_nodes)
+            assert len(asked) < 100
+            found = listed.best(*given, max_nodes=max_nodes, **others)
+            if max_nodes is None:
+                return found
+            first = np.arange(len(listed.columns)) == 0
+            return replace(found, columns=listed.columns.only(first), least=None, complete=False)
+
+    relaxed = solve_relaxation(Master(rules, 1.0), CutOff(), Budget())  # type: ignore[arg-type]
+    value = full_program(rules, listed.columns)
+    assert relaxed.solved
+    assert relaxed.point is not None
+    assert relaxed.point.value == pytest.approx(value)
+    assert None in asked
 
 
 def test_a_column_is_known_once() -> None:

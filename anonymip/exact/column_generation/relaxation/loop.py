@@ -88,7 +88,9 @@ def solve_relaxation(
         budget.report(f"{len(master.known):,} sets of records", done=rounds)
         if not added and priced.complete and asked is point.multipliers:
             return Relaxed(point, best, point.feasible, rounds)
-        exact = exact and added < _MANY * master.rules.types
+        # Where duals undercut columns that the master has, a search cut off finds no others.
+        stuck = not added and asked is point.multipliers
+        exact = stuck or (exact and added < _MANY * master.rules.types)
         # Without new columns the duals asked for are as good as feasible: those of the master next.
         smoothing = _SMOOTHING if added else 0.0
     return Relaxed(point, best, False, rounds)
