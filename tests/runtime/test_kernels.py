@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba.core import event
 
 from anonymip.runtime.budget import compilation_seconds
 from anonymip.runtime.kernels import (
@@ -129,3 +131,33 @@ def test_the_compiled_and_the_plain_function_agree() -> None:
     values = np.random.default_rng(0).normal(size=1000) * 10.0 ** np.arange(1000).clip(0, 200)
     plain: Callable[[Any], float] = halves.py_func  # type: ignore[attr-defined]
     assert halves(values) == plain(values)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_waits_for_compilation(collects: bool) -> None:
+    """Python's collector rests while numba compiles, and is then as it was before."""
+    seen: list[bool] = []
+
+    class Passes(event.Listener):
+        def on_start(self, _: object) -> None:
+            seen.append(gc.isenabled())
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    gc.enable() if collects else gc.disable()
+    try:
+        with event.install_listener("numba:run_pass", Passes()):  # type: ignore[no-untyped-call]
+            fresh()(1.0)
+        assert seen
+        assert not any(seen)
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
+
+
+def test_garbage_is_collected_again_after_a_kernel_that_fails() -> None:
+    """What cannot be compiled leaves the collector as it was, too."""
+    with pytest.raises(numba.TypingError):
+        numba.njit(lambda x: x.nothing)(1.0)
+    assert gc.isenabled()

@@ -121,7 +121,10 @@ def grow_classes(
     if stopped is None:
         # Where k divides the number of records nothing is left, and the kernel is not compiled.
         if placed < n:
-            _place_leftovers(tables, rows, state, growth, by_increase)
+            # The first row of each class, the last of its leftovers, and which one joined before.
+            begin, head = np.zeros(classes + 1, np.int64), np.full(classes, -1)
+            link = np.full(n, -1)
+            _place_leftovers(tables, rows, state, growth, begin, head, link, by_increase)
         return arranged.labels(growth.picked, growth.labels), None
     return _cut_rest(arranged, growth, placed, classes, k), stopped
 
@@ -244,17 +247,21 @@ def _grow_step(
 
 @kernel
 def _place_leftovers(
-    tables: LossTables, rows: KernelRows, state: ClassState, growth: Growth, by_increase: bool
+    tables: LossTables,
+    rows: KernelRows,
+    state: ClassState,
+    growth: Growth,
+    begin: NDArray[np.int64],
+    head: NDArray[np.int64],
+    link: NDArray[np.int64],
+    by_increase: bool,
 ) -> None:
     """Put the rows left, in order, each into the class with the least new loss or increase."""
     n, classes = len(growth.picked), growth.cursor[1]
     placed = growth.cursor[0]
     # The rows of the classes, class by class; leftovers are linked behind.
-    begin = np.zeros(classes + 1, np.int64)
     for at in range(placed):
         begin[growth.labels[at] + 1] = at + 1
-    head = np.full(classes, -1, np.int64)
-    link = np.full(n, -1, np.int64)
     # Each leftover tries every class, which is built again from its rows and from the leftovers
     # that have joined it.
     row = 0

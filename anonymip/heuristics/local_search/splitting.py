@@ -49,8 +49,11 @@ def split_class(
             return
         # The new class has the neighbours of the old one, and the old one among them.
         part = open_label(pool)
-        neighbours[part] = neighbours[label]
-        neighbours[part, neighbours.shape[1] - 1] = label
+        # One by one: numba compiles the assignment of a whole row for two seconds.
+        last = neighbours.shape[1] - 1
+        for at in range(last):
+            neighbours[part, at] = neighbours[label, at]
+        neighbours[part, last] = label
         work.checked[part] = -1
         old = part_of(rules, size, pool.losses[label])
         for at in range(cut):

@@ -110,9 +110,13 @@ def make_original_blocks(blocks: OriginalBlocks, terms: SetTerms, left: NDArray[
     for record in range(len(left)):
         if left[record] > 0:
             blocks.items[kept] = record
-            blocks.values[:, kept] = terms.range_values[:, record]
-            blocks.set_codes[:, kept] = terms.set_codes[:, record]
-            blocks.pair_codes[:, kept] = terms.pair_codes[:, record]
+            # One by one: numba compiles the assignment of a whole column for a second.
+            for r in range(len(blocks.values)):
+                blocks.values[r, kept] = terms.range_values[r, record]
+            for s in range(len(blocks.set_codes)):
+                blocks.set_codes[s, kept] = terms.set_codes[s, record]
+            for p in range(len(blocks.pair_codes)):
+                blocks.pair_codes[p, kept] = terms.pair_codes[p, record]
             kept += 1
     # All items still look for a set.
     blocks.cursor[0] = kept
