@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from anonymip import Solution, __version__, solve
+from anonymip.experiments.claims import stage_release
 from anonymip.experiments.leaderboard import found_by, problem_of
 from anonymip.files import writing
 from anonymip.instances.library.catalogue import (
@@ -38,8 +39,8 @@ _QUICK = 60
 _FIRST = ("census-8-n20-k3", "freeform-n14-k3")
 
 
-def measure(goal: Goal, times: float) -> tuple[dict[str, Any], LibraryEntry]:
-    """Return what is measured on one instance, and its entry with what is better now."""
+def measure(goal: Goal, times: float) -> tuple[dict[str, Any], LibraryEntry, Solution]:
+    """Return what is measured on one instance, its entry with what is better now, the release."""
     entry = find_entry(goal.name)
     problem = problem_of(entry)
     started, busy = perf_counter(), processor_seconds()
@@ -62,7 +63,7 @@ def measure(goal: Goal, times: float) -> tuple[dict[str, Any], LibraryEntry]:
         "time_limit": times * goal.limit,
         **machine(),
     }
-    return row, improved(entry, solution)
+    return row, improved(entry, solution), solution
 
 
 def improved(entry: LibraryEntry, solution: Solution) -> LibraryEntry:
@@ -124,11 +125,13 @@ def main() -> None:
     for name in _FIRST if goals else ():
         solve(problem_of(find_entry(name)), "column-generation")
     for goal in goals:
-        row, entry = measure(goal, given.times)
+        row, entry, solution = measure(goal, given.times)
         keep(row)
         if given.update and entry != library()[goal.name]:
             with writing() as outputs:
                 stage_entries([entry], outputs)
+                if entry.loss != library()[goal.name].loss:
+                    stage_release(entry, solution, outputs)
         print(
             f"{goal.name}: loss {row['loss']:.7g}, bound {row['bound']}, {row['status']}, "
             f"{row['processor_seconds']} s: {verdict_on(goal, row)}",

@@ -1,4 +1,7 @@
-"""Releases that are handed in: is one allowed, and better than the best that the library knows."""
+"""Releases that are handed in: is one allowed, and better than the best that the library knows.
+
+The best ones are kept beside the library's files, as they would be handed in.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,16 @@ import numpy as np
 
 from anonymip.assignments import Assignment, Classes, Cover, Levels, Patterns
 from anonymip.errors import InputError
-from anonymip.experiments.leaderboard import Standing, problem_of
+from anonymip.experiments.leaderboard import FOUND_BY, Standing, problem_of
+from anonymip.experiments.records import sets_of
+from anonymip.files import Outputs
 from anonymip.instances.library.catalogue import (
     PREFIX,
     PROTOTYPE,
     LibraryEntry,
     better,
     find_entry,
+    release_file,
 )
 from anonymip.problem import Problem
 from anonymip.recodings import PatternGuided
@@ -123,7 +129,34 @@ def check(record: Mapping[str, Any]) -> Claim:
     )
     versions = record.get("versions")
     version = versions.get("anonymip") if isinstance(versions, Mapping) else None
-    return Claim(entry, solution, f"{record.get('method')}, AnonyMIP {version or 'unknown'}")
+    return Claim(entry, solution, f"{record.get('method')}{FOUND_BY}{version or 'unknown'}")
+
+
+def stage_release(entry: LibraryEntry, solution: Solution, outputs: Outputs) -> None:
+    """Stage the best known release of an entry, to be read by :func:`read_claim`.
+
+    Parameters
+    ----------
+    entry
+        With the loss of this release, and who found it.
+    solution
+        The release.
+    outputs
+        Where its file is staged.
+    """
+    method, _, version = str(entry.loss_by).rpartition(FOUND_BY)
+    record = {
+        "instance": PREFIX + entry.name,
+        "k": entry.k,
+        "recoding": entry.recoding,
+        "objective_name": entry.objective,
+        "method": method,
+        "versions": {"anonymip": version},
+        **sets_of(solution),
+    }
+    file = release_file(entry.name)
+    file.parent.mkdir(exist_ok=True)
+    outputs.write_text(json.dumps([record], separators=(",", ":")) + "\n", file)
 
 
 def _instance(record: Mapping[str, Any]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonymip._version import __version__
@@ -25,7 +25,7 @@ from anonymip.objectives import load_objective
 from anonymip.problem import Problem
 from anonymip.recodings.registry import find_recoding
 from anonymip.runtime.budget import Progress
-from anonymip.solution import bound_text
+from anonymip.solution import Solution, bound_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
 
 #: Columns of the entries, and of the methods, for people.
@@ -34,6 +34,9 @@ METHOD_COLUMNS = (
     *("recoding", "method", "instances", "optimal"),
     *("mean", "median", "worst", "seconds"),
 )
+
+#: What stands between the method and the version in who found a figure.
+FOUND_BY = ", AnonyMIP "
 
 _OF_METHODS = (
     "How far the releases of a method are above the proven optimum, over the instances on which "
@@ -114,11 +117,22 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Entries with the best that is known, and the methods that were run on them."""
+    """Entries with the best that is known, and the methods that were run on them.
+
+    Parameters
+    ----------
+    entries, standings
+        Both.
+    complete
+        Whether nothing stopped the run.
+    found
+        The releases that are better than those known before, by the name of their entry.
+    """
 
     entries: tuple[LibraryEntry, ...]
     standings: tuple[Standing, ...]
     complete: bool = True
+    found: Mapping[str, Solution] = field(default_factory=dict)
 
     def with_others(self) -> Leaderboard:
         """Return the leaderboard with all entries of the library, those that were not run too."""
@@ -246,6 +260,7 @@ def measure(
             )
     known: list[LibraryEntry] = []
     standings: list[Standing] = []
+    found: dict[str, Solution] = {}
     complete = True
     for entry in entries:
         fitting = asked[entry.name]
@@ -270,14 +285,14 @@ def measure(
             known.append(entry)
             continue
         complete = run.complete
-        best = _improved(entry, run)
+        best = _improved(entry, run, found)
         known.append(best)
         standings += [
             Standing(best, row.solution.method, row.solution.objective, row.solution.seconds)
             for row in run.rows
         ]
         standings += [Standing(best, name, None, 0.0) for _, name, _ in run.failures]
-    return Leaderboard(tuple(known), tuple(standings), complete)
+    return Leaderboard(tuple(known), tuple(standings), complete, found)
 
 
 def _methods_for(entry: LibraryEntry, methods: Sequence[str]) -> list[str]:
@@ -288,12 +303,17 @@ def _methods_for(entry: LibraryEntry, methods: Sequence[str]) -> list[str]:
     ]
 
 
-def _improved(entry: LibraryEntry, run: Comparison) -> LibraryEntry:
-    """Return the entry with the best loss and the best bound of a comparison."""
+def _improved(entry: LibraryEntry, run: Comparison, found: dict[str, Solution]) -> LibraryEntry:
+    """Return the entry with the best loss and the best bound of a comparison.
+
+    The release of that loss goes into `found`, if it is better than what was known.
+    """
     best = entry
     for row in run.rows:
         solution = row.solution
-        best = better(best, solution.objective, found_by(solution.method))
+        before, best = best, better(best, solution.objective, found_by(solution.method))
+        if best is not before:
+            found[entry.name] = solution
         if solution.bound is not None:
             best = closer(best, solution.bound.value, found_by(solution.bound.method))
     return best
@@ -301,4 +321,4 @@ def _improved(entry: LibraryEntry, run: Comparison) -> LibraryEntry:
 
 def found_by(method: str) -> str:
     """Return how a figure names the method that found it."""
-    return f"{method}, AnonyMIP {__version__}"
+    return f"{method}{FOUND_BY}{__version__}"

@@ -39,14 +39,14 @@ def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
         "proof": None if bound is None else bound.proof,
         "bound_by": None if bound is None else bound.method,
         "seconds": solution.seconds,
-        **_sets(solution),
+        **sets_of(solution),
         "solver": solution.solver,
         "versions": versions(),
         "seed": solution.seed,
     }
 
 
-def _sets(solution: Solution) -> dict[str, Any]:
+def sets_of(solution: Solution) -> dict[str, Any]:
     """Return what each original row is published with; None for rows the missing policy left out.
 
     ``groups``: its class, -1 if suppressed; of a cover ``matches``: the rows that it covers. Of

@@ -76,6 +76,24 @@ def test_a_release_is_handed_in_and_kept(shell: Any, own_library: Path) -> None:
     catalogue.library.cache_clear()
     again = shell("leaderboard", "--check", "mine.json")
     assert "no better than the best known, 13.5" in again.out
+    kept = catalogue.release_file("person20-k3")
+    assert kept.parent.parent == own_library.parent
+    again = shell("leaderboard", "--check", str(kept))
+    assert "no better than the best known, 13.5" in again.out
+
+
+def test_what_a_run_finds_is_kept(shell: Any, own_library: Path) -> None:
+    """The release lies beside the figure, and is of who found it; others are not written."""
+    asked = ("--instance", "person20-k3", "--instance", "person20-k4", "--method", "local-search")
+    assert shell("leaderboard", *asked, "--update").code == 0
+    catalogue.library.cache_clear()
+    assert [path.name for path in (own_library.parent / "releases").iterdir()] == [
+        "person20-k3.json"
+    ]
+    (record,) = json.loads(catalogue.release_file("person20-k3").read_text(encoding="utf-8"))
+    entry = catalogue.find_entry("person20-k3")
+    assert entry.loss_by == f"{record['method']}, AnonyMIP {record['versions']['anonymip']}"
+    assert entry.loss_by.startswith("local-search, ")
 
 
 def test_what_cannot_be_checked_is_bad_input(shell: Any) -> None:

@@ -63,7 +63,9 @@ def test_what_is_not_proven_has_no_distance(knowing: Callable[..., LibraryEntry]
 def test_a_run_improves_what_is_known(knowing: Callable[..., LibraryEntry]) -> None:
     """A better release and a better bound, with who found them."""
     worse = knowing("health-records-k3", loss=2.0, loss_by="x", bound=0.1, bound_by="prototype")
-    (entry,) = measure([worse], ["local-search"], exact=True).entries
+    board = measure([worse], ["local-search"], exact=True)
+    (entry,) = board.entries
+    assert board.found["health-records-k3"].objective == entry.loss
     assert entry.is_proven
     assert entry.loss == pytest.approx(0.9550901541)
     assert entry.loss_by == f"local-search, AnonyMIP {__version__}"

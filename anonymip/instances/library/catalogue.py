@@ -169,6 +169,16 @@ def find_entry(name: str) -> LibraryEntry:
     return found
 
 
+def release_file(name: str) -> Path:
+    """Return where the best known release of an entry lies, if it is kept."""
+    return FOLDER / "releases" / f"{name}.json"
+
+
+def certificate_file(name: str) -> Path:
+    """Return where the certificate of an entry's bound lies, if there is one."""
+    return FOLDER / "certificates" / f"{name}.json"
+
+
 def read_family(file: Path) -> list[LibraryEntry]:
     """Return the entries of a file."""
     content = tomllib.loads(file.read_text(encoding="utf-8"))
