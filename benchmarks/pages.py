@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from anonymip.files import replacing
-from benchmarks import adult, engine_table, formulations, leaderboard
+from benchmarks import adult, engine_table, formulations, leaderboard, microaggregation
 
 REPOSITORY = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
@@ -68,6 +68,7 @@ PAGES = (
     Page("adult", "README.md", adult.markdown, "adult"),
     Page("leaderboard", "README.md", leaderboard.markdown, "leaderboard"),
     Page("leaderboard", "docs/results/leaderboard.md", leaderboard.page),
+    Page("microaggregation", "docs/gallery.md", microaggregation.markdown, "microaggregation"),
     Page("exact-engine", "docs/results/exact_engine.md", engine_table.page),
 )
 

@@ -14,6 +14,7 @@ from benchmarks.formulations import formulations
 from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
 from benchmarks.heuristics import HEURISTICS, row_of, warm_up
 from benchmarks.leaderboard import leaderboard
+from benchmarks.microaggregation import microaggregation
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.registry import Benchmark
 from benchmarks.shapes import shapes
@@ -102,6 +103,7 @@ def generator() -> Iterator[dict[str, Any]]:
 BENCHMARKS = (
     Benchmark("adult", adult, ("adult",)),
     Benchmark("leaderboard", leaderboard, ("adult", "census-1k", "census-10k", "census-100k")),
+    Benchmark("microaggregation", microaggregation, ("tarragona", "casc")),
     Benchmark("search", search),
     Benchmark("scale", scale),
     Benchmark("generator", generator, ("census-1k",)),
