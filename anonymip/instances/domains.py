@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
+from anonymip.tolerances import OPTIMALITY_RELATIVE
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
 _NARROWEST, _WIDEST = 1e-300, 1e300
@@ -35,6 +36,9 @@ class Domains:
         (m,) bool.
     trees
         (m,) hierarchies, None where the attribute has none.
+    origin
+        (m,) float64, what losses count the ends of ranges from: the lower end of the domain, or 0
+        where values less that would not lie as far apart; NaN for other kinds.
     """
 
     names: tuple[str, ...]
@@ -46,6 +50,7 @@ class Domains:
     weight: NDArray[np.float64]
     integer: NDArray[np.bool_]
     trees: tuple[Tree | None, ...]
+    origin: NDArray[np.float64]
 
     @classmethod
     def of(cls, microdata: Microdata) -> Domains:
@@ -87,6 +92,14 @@ class Domains:
             np.array([attribute.weight for attribute in given]),
             np.array([attribute.integer for attribute in given]),
             tuple(a.hierarchy.tree if a.hierarchy is not None else None for a in given),
+            np.array(
+                [
+                    _origin(levels.astype(np.float64), low) if attribute.is_numeric else np.nan
+                    for attribute, levels, low in zip(
+                        given, microdata.levels, ends[:, 0].tolist(), strict=True
+                    )
+                ]
+            ),
         )
 
     @property
@@ -109,3 +122,10 @@ class Domains:
                 f"the objective reads attribute {name!r}, which is no quasi-identifier",
                 remedy=f"Quasi-identifiers are {', '.join(self.names)}",
             ) from None
+
+
+def _origin(levels: NDArray[np.float64], low: float) -> float:
+    """Return the lower end of a domain if values keep their distances without it, else 0."""
+    apart = np.diff(levels)
+    kept = np.abs(np.diff(levels - low) - apart) <= OPTIMALITY_RELATIVE * apart
+    return low if kept.all() else 0.0

@@ -119,7 +119,7 @@ def trace(objective: RecordLoss, domains: Domains) -> Any:
     UnsupportedObjective
         If the function fails.
     """
-    return _call(objective, Record(domains, SymbolicCells(domains.low)))
+    return _call(objective, Record(domains, SymbolicCells(domains.origin)))
 
 
 def as_expression(objective: RecordLoss, traced: object) -> Expression:

@@ -2,8 +2,9 @@
 
 An expression is a constant, a linear part over the basis ``(attribute, "lower" | "upper" |
 "count" | "level" | "leaves")``, and non-linear terms. Ends are counted from the domain's lower
-end, so that a small range of huge numbers keeps its digits. NumPy's element-wise functions apply
-to it, so that one function serves symbols and batches of numbers alike.
+end, so that a small range of huge numbers keeps its digits, or from 0 where that would lose what
+tells small numbers apart. NumPy's element-wise functions apply to it, so that one function serves
+symbols and batches of numbers alike.
 """
 
 from __future__ import annotations
@@ -249,7 +250,7 @@ class SymbolicCells:
     Parameters
     ----------
     origin
-        (m,) float64, lower ends of the domains.
+        (m,) float64, what ends are counted from.
     """
 
     origin: NDArray[np.float64]

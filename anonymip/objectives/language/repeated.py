@@ -36,8 +36,8 @@ def expression_losses(
     """Return the (B,) losses of unsuppressed records that a traced loss gives."""
     values = {}
     for a, tree in enumerate(domains.trees):
-        values[a, "lower"] = cells.lowers[:, a] - domains.low[a]
-        values[a, "upper"] = cells.uppers[:, a] - domains.low[a]
+        values[a, "lower"] = cells.lowers[:, a] - domains.origin[a]
+        values[a, "upper"] = cells.uppers[:, a] - domains.origin[a]
         values[a, "count"] = cells.count(a)
         if tree is not None:
             values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)

@@ -36,8 +36,8 @@ class LossTables(Packed):
     constant
         float64.
     range_columns, range_origin, range_low, range_high
-        (r,) attribute, lower end of its domain (0 where the two coefficients cancel), coefficients
-        of lower and upper end.
+        (r,) attribute, what its ends are counted from (0 where the two coefficients cancel),
+        coefficients of lower and upper end.
     set_columns, set_sizes, set_start, set_losses
         (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
     pair_columns, pair_sizes, pair_start, pair_losses
@@ -129,10 +129,10 @@ def tabulate(
             pairs.append((attribute, np.triu(losses)))
         elif (low or high) and len(levels[attribute]) > 1:
             # Where only the width counts, values are left as they are: they are exact.
-            origin = 0.0 if low + high == 0 else float(domains.low[attribute])
+            origin = 0.0 if low + high == 0 else float(domains.origin[attribute])
             ranges.append((attribute, origin, low, high))
         elif low or high:
-            start = float(levels[attribute][0]) - float(domains.low[attribute])
+            start = float(levels[attribute][0]) - float(domains.origin[attribute])
             constants.append((low + high) * start)
         if slope or "count" in read:
             counts = np.arange(len(levels[attribute]) + 1, dtype=np.float64)
@@ -169,7 +169,7 @@ def _pair_losses(
     domains: Domains,
     levels: tuple[NDArray[np.generic], ...],
 ) -> NDArray[np.float64]:
-    level = levels[attribute].astype(np.float64) - domains.low[attribute]
+    level = levels[attribute].astype(np.float64) - domains.origin[attribute]
     _refuse_large(len(level), f"non-linear in the range of {domains.names[attribute]!r}")
     lower, upper = np.meshgrid(level, level, indexing="ij")
     values: dict[Basis, NDArray[np.float64]] = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonymip import GCP, Attribute, LiangGCP, Microdata, objective
+from anonymip import GCP, Attribute, HierarchyLoss, LiangGCP, Microdata, objective
 from anonymip.objectives import CellBatch, CompiledObjective, LossTables
 from anonymip.objectives.kernels.class_loss import (
     join_class,
@@ -198,3 +198,26 @@ def test_range_and_count_of_one_attribute_in_one_term_have_no_table() -> None:
     assert product.tier == "general"
     summed = objective(lambda r: r.width["age"] + r.distinct["age"]).compile(data)
     assert summed.monotone
+
+
+def curved(record: Any) -> Any:
+    """Charge a curved part of the width."""
+    return np.sqrt(record.spread["age"])
+
+
+@pytest.mark.parametrize(
+    "charged",
+    [HierarchyLoss(), objective(curved)],
+    ids=lambda charged: charged.name,
+)
+def test_a_wide_domain_hides_no_distance(charged: Any) -> None:
+    """Beside -1e12 the numbers 0 and 1e-12 are two, to tables as to the loss itself."""
+    ages = [-1e12, 0.0, 1e-12, 1.0]
+    data = Microdata(pd.DataFrame({"age": ages}), (Attribute("age"),))
+    compiled = charged.compile(data)
+    for i, j in combinations(range(4), 2):
+        ends = np.array([ages[i]]), np.array([ages[j]])
+        batch = CellBatch(*(end[:, None] for end in ends), np.array([[2]]), np.array([[False]]))
+        expected = float(compiled.record_losses(batch)[0])
+        (loss,) = record_losses(data, compiled, [[i, j]])
+        assert loss == pytest.approx(expected, rel=1e-9, abs=0)
