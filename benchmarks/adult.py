@@ -8,6 +8,9 @@ from typing import Any
 import pandas as pd
 
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
+from anonymip.experiments.pictures import Picture, loss_against_time
+from anonymip.experiments.pictures.picture import add_legend
+from anonymip.experiments.summaries import pareto_front
 from anonymip.solution import bound_text
 from benchmarks.heuristics import processor_seconds, row_of, warm_up
 
@@ -78,20 +81,40 @@ def _row(solution: Solution, variant: str, busy: float, reference: Solution) -> 
     }
 
 
-def markdown(measured: pd.DataFrame) -> str:
-    """Return the table of README: k = 5, the least loss last."""
+def _shown(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of README with how it calls them: k = 5, the least loss last."""
     rows = measured[measured["k"] == 5].fillna({"variant": ""})
-    rows = rows.sort_values("gcp", ascending=False, kind="stable")
+    names = [_SHOWN.get(key) for key in zip(rows["method"], rows["variant"], strict=True)]
+    rows = rows.assign(label=names).dropna(subset=["label"])
+    return rows.sort_values("gcp", ascending=False, kind="stable")
+
+
+def picture(measured: pd.DataFrame) -> Picture:
+    """Return the picture of README: loss against time, and the bound that no release is below."""
+    rows = _shown(measured)
+    axis = {"gcp": "loss (gcp)", "processor_seconds": "processor seconds"}
+    rows = rows.assign(label=rows["method"]).rename(columns=axis)
+    loss, time = axis.values()
+    front = pareto_front(rows, by=["k"], loss=loss, time=time)
+    drawn = loss_against_time(front, loss=loss, time=time, title="UCI Adult, k = 5")
+    (axes,) = drawn.axes
+    below = float((rows["bound"] / (rows["n"] * rows["m"])).max())
+    axes.axhspan(0, below, color="grey", alpha=0.25, label="no release can be here")
+    axes.set_ylim(bottom=0)
+    add_legend(axes)
+    return drawn
+
+
+def markdown(measured: pd.DataFrame) -> str:
+    """Return the table of README."""
     lines = [
         "| method | loss (gcp) | no equivalence-class release can be below | gap | seconds |",
         "|---|---|---|---|---|",
     ]
-    for row in rows.itertuples():
-        name = _SHOWN.get((row.method, row.variant))
-        if name is not None:
-            cells = row.n * row.m
-            loss, below = row.ncp / cells, bound_text(row.bound / cells)
-            busy = row.processor_seconds
-            seconds = f"{busy:.0f}" if busy >= 10 else f"{busy:.2f}"
-            lines.append(f"| {name} | {loss:.5f} | {below} | {100 * row.gap:.1f} % | {seconds} |")
+    for row in _shown(measured).itertuples():
+        cells = row.n * row.m
+        loss, below = row.ncp / cells, bound_text(row.bound / cells)
+        busy = row.processor_seconds
+        seconds = f"{busy:.0f}" if busy >= 10 else f"{busy:.2f}"
+        lines.append(f"| {row.label} | {loss:.5f} | {below} | {100 * row.gap:.1f} % | {seconds} |")
     return "\n".join(lines)

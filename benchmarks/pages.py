@@ -5,11 +5,13 @@ A benchmark writes its pages when it has been measured; nothing is measured for 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from anonymip.files import replacing
 from benchmarks import adult, engine_table, formulations, leaderboard, microaggregation
@@ -73,6 +75,45 @@ PAGES = (
 )
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that shows the measurements of a benchmark.
+
+    Parameters
+    ----------
+    benchmark
+        Its name.
+    file
+        Path from the repository's top.
+    draw
+        Returns the picture of the measurements.
+    """
+
+    benchmark: str
+    file: str
+    draw: Callable[[pd.DataFrame], Figure]
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return REPOSITORY / self.file
+
+    def write(self, measured: pd.DataFrame) -> None:
+        """Draw it, and write into it of which measurements it is."""
+        with replacing(self.path) as (temporary,):
+            self.draw(measured).savefig(
+                temporary, format="png", dpi=80, metadata={"Description": digest_of(measured)}
+            )
+
+
+DRAWINGS = (Drawing("adult", "docs/results/adult.png", adult.picture),)
+
+
+def digest_of(measured: pd.DataFrame) -> str:
+    """Return what tells measurements from others."""
+    return hashlib.sha256(measured.to_csv(index=False).encode()).hexdigest()
+
+
 def result_file(benchmark: str) -> Path:
     """Return where the measurements of a benchmark lie."""
     return RESULTS / f"{benchmark}.csv"
@@ -84,12 +125,15 @@ def stored(benchmark: str) -> pd.DataFrame:
 
 
 def write_pages(benchmark: str) -> None:
-    """Write the pages of a benchmark from its result file, if it has any."""
+    """Write the pages and pictures of a benchmark from its result file, if it has any."""
     for page in PAGES:
         if page.benchmark == benchmark:
             text = page.written(stored(benchmark))
             with replacing(page.path) as (temporary,):
                 temporary.write_text(text, encoding="utf-8")
+    for drawing in DRAWINGS:
+        if drawing.benchmark == benchmark:
+            drawing.write(stored(benchmark))
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from anonymip import __version__
 from anonymip.instances.library.catalogue import library
@@ -39,6 +41,19 @@ def test_answers_know_the_methods_that_have_options() -> None:
 def test_pages_show_what_was_measured(shown: pages.Page) -> None:
     """README and docs hold the tables that the result files and the library make."""
     assert shown.path.read_text(encoding="utf-8") == shown.written(pages.stored(shown.benchmark))
+
+
+@pytest.mark.parametrize("drawn", pages.DRAWINGS, ids=lambda one: one.file)
+def test_pictures_are_of_what_was_measured(drawn: pages.Drawing, tmp_path: Path) -> None:
+    """The picture says of which rows it is; README shows it, and it is drawn of them anew."""
+    measured = pages.stored(drawn.benchmark)
+    with Image.open(drawn.path) as picture:
+        assert picture.info["Description"] == pages.digest_of(measured)
+    assert f"]({drawn.file})" in (pages.REPOSITORY / "README.md").read_text(encoding="utf-8")
+    again = replace(drawn, file=str(tmp_path / "again.png"))
+    again.write(measured.assign(machine="another"))
+    with Image.open(again.path) as picture:
+        assert picture.info["Description"] != pages.digest_of(measured)
 
 
 def test_a_page_without_markers_is_an_error() -> None:
