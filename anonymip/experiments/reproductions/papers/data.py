@@ -101,6 +101,13 @@ CMC = Source(
     file="cmc/cmc.data",
     schema="cmc",
 )
+CANADA = Source(
+    original="324,489 records of Canada Vigilance (adverse reactions), 9 attributes",
+    nearest="census:100000,9,1",
+    remark="generated census records: the original cannot be had, and no real data here are as "
+    "large; what hangs on its values, as blocks of equal rows, cannot show",
+    generated="census:100000,9,1",
+)
 ADULT_TREES = Source(
     original="no data",
     nearest="adult-hierarchies",
