@@ -18,6 +18,7 @@ import numpy as np
 
 import anonymip
 from anonymip import AnonymipError, InputError, NoSolution, Problem, Solution
+from tests.fuzzing.certificates import check_certificate
 from tests.fuzzing.judge.asked import Asked
 from tests.fuzzing.judge.releases import differs, release_problems
 from tests.fuzzing.package import frame_of, judged, problem_of
@@ -28,6 +29,8 @@ _BOUND = Fraction(1, 10**9)
 _OPTIMAL = Fraction(1, 10**6)
 #: Sums in double precision are off by this part.
 _DOUBLE = Fraction(1, 10**14)
+#: Share of the solutions of classes and covers that are certified.
+_CERTIFIED = 0.3
 #: Seconds for tables that are too large for the judge's optimum.
 _LARGE = 3.0
 
@@ -131,7 +134,7 @@ class Reference:
         if loss is not None and (self.loss is None or loss < self.loss[0]):
             self.loss = (loss, what)
 
-    def bound_is_false(self, bound: float) -> bool:
+    def bound_is_false(self, bound: float | Fraction) -> bool:
         """Return whether a bound lies above the optimum."""
         if not self.known or self.optimum is None:
             return False
@@ -192,6 +195,9 @@ def run_solves(found: Findings, asked: Asked, rng: random.Random) -> None:
     _compare(found, reference)
     if solutions and rng.random() < 0.6:
         check_release(found, asked, rng.choice(solutions), rng)
+    # Last, so that what was drawn before stays as it is.
+    if solutions and asked.recoding in ("classes", "freeform") and rng.random() < _CERTIFIED:
+        check_certificate(found, asked, reference, rng.choice(solutions))
 
 
 def _lower_bound(problem: Problem, reference: Reference) -> anonymip.Bound | None:

@@ -6,6 +6,7 @@ import ast
 import csv
 import random
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import anonymip
+from tests.fuzzing import certificates
 from tests.fuzzing.cases import run_case
 from tests.fuzzing.judge.asked import Asked
 from tests.fuzzing.judge.releases import release_problems
@@ -97,6 +99,32 @@ def test_a_wrong_optimal_is_seen() -> None:
 def test_a_gap_beside_optimal_is_seen() -> None:
     """The word optimal beside a gap of a part in ten thousand is a fault."""
     assert any("beside a gap" in one for one in _faults(gap=1e-4))
+
+
+def _raised_bound(loss: Fraction, bound: Fraction) -> tuple[Fraction, Fraction]:
+    return loss, bound * (1 + Fraction(1, 10**8))
+
+
+def _changed_loss(loss: Fraction, bound: Fraction) -> tuple[Fraction, Fraction]:
+    return loss * (1 + Fraction(1, 10**8)), bound
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(_raised_bound, "above the optimum"), (_changed_loss, "the judge has")]
+)
+def test_a_certificate_of_other_numbers_is_seen(
+    change: Callable[[Fraction, Fraction], tuple[Fraction, Fraction]],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever a checker accepts: bound and loss are compared with those of the judge."""
+    solution, proven = anonymip.solve(problem_of(_ASKED)), certificates.check
+    reference, found = Reference(_ASKED, large=False), Findings("classes")
+    certificates.check_certificate(found, _ASKED, reference, solution)
+    assert found.faults == []
+    monkeypatch.setattr(certificates, "check", lambda content: change(*proven(content)))
+    certificates.check_certificate(found, _ASKED, reference, solution)
+    assert [said in one for one in found.faults] == [True]
 
 
 def _widened(cells: list[str]) -> None:
