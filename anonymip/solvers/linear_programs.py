@@ -20,6 +20,9 @@ from anonymip.runtime.budget import Budget
 #: A time limit of less than this is none to HiGHS, in seconds.
 _LEAST = 1e-3
 
+#: What HiGHS calls its simplex methods.
+_DUAL, _PRIMAL = 1, 4
+
 #: As many iterations are no limit to HiGHS.
 _NO_LIMIT = 2**31 - 1
 
@@ -148,6 +151,8 @@ class GrowingProgram:
         self._infinity = highspy.kHighsInf
         self._model.setOptionValue("output_flag", False)
         self._model.setOptionValue("threads", 1)
+        # Whether nothing but columns came since the last vertex, which is feasible then.
+        self._is_feasible = False
         self.add_rows(csr_array((len(row_lower), 0)), row_lower, row_upper)
 
     def add_columns(self, cost: NDArray[np.float64], matrix: csc_array) -> None:
@@ -168,6 +173,7 @@ class GrowingProgram:
         self, matrix: csr_array, lower: NDArray[np.float64], upper: NDArray[np.float64]
     ) -> None:
         """Add rows with their sides and their (rows, columns) coefficients."""
+        self._is_feasible = False
         self._model.addRows(
             len(lower),
             np.maximum(lower, -self._infinity),
@@ -180,6 +186,8 @@ class GrowingProgram:
 
     def limit_columns(self, columns: NDArray[np.int64], upper: NDArray[np.float64]) -> None:
         """Let columns, by number, be at most `upper`, which may be infinite."""
+        if len(columns):
+            self._is_feasible = False
         self._model.changeColsBounds(
             len(columns),
             columns.astype(np.int32),
@@ -189,6 +197,7 @@ class GrowingProgram:
 
     def require_columns(self, columns: NDArray[np.int64], lower: NDArray[np.float64]) -> None:
         """Let columns, by number, be at least `lower` and without an upper bound."""
+        self._is_feasible = False
         upper = np.full(len(columns), self._infinity)
         self._model.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
 
@@ -204,6 +213,7 @@ class GrowingProgram:
         """Go on from a basis, with as many basic columns and rows as there are rows."""
         import highspy
 
+        self._is_feasible = False
         given: Any = highspy.HighsBasis()
         statuses = (highspy.HighsBasisStatus.kNonbasic, self._basic)
         given.col_status = [statuses[one] for one in basis.columns.tolist()]
@@ -216,6 +226,8 @@ class GrowingProgram:
 
         It is no bound: neither the optimum need be reached, nor are the duals repaired.
         """
+        self._is_feasible = False
+        self._model.setOptionValue("simplex_strategy", _DUAL)
         self._model.setOptionValue("simplex_iteration_limit", iterations)
         self._model.run()
         self._model.setOptionValue("simplex_iteration_limit", _NO_LIMIT)
@@ -228,6 +240,10 @@ class GrowingProgram:
             # The limit counts from when the model was made.
             limit = self._model.getRunTime() + max(remaining, _LEAST)
             self._model.setOptionValue("time_limit", limit)
+        # Columns leave the last vertex feasible; rows and bounds leave its duals so.
+        strategy = _PRIMAL if self._is_feasible else _DUAL
+        self._is_feasible = False
+        self._model.setOptionValue("simplex_strategy", strategy)
         self._model.run()
         if self._model.getModelStatus() != self._optimal:
             if budget.stop_reason() is not None:
@@ -237,6 +253,7 @@ class GrowingProgram:
             self._model.run()
             if self._model.getModelStatus() != self._optimal:
                 return None
+        self._is_feasible = True
         solution = self._model.getSolution()
         return LinearAnswer(
             float(self._model.getInfo().objective_function_value),

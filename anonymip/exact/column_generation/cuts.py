@@ -9,11 +9,12 @@ T are covered in all: by their multiplicities in classes, k times as often in fr
 
 Which T and d are of use follows from what rounding leaves over: a_S(T) sums to b(T), so that the
 cut asks for sum_S (a_S(T) mod d) y_S >= b(T) mod d. Where every type is covered once, the known
-sizes serve: (|T|, d) = (3, 2), (4, 3), (5, 2), (5, 3), (7, 2), (7, 4) and (8, 3). Where every type
-is covered c > 1 times, nothing is left over unless c |T| mod d is positive, and most if it is
-d - 1: so d is no divisor of c, and |T| = -1 / c modulo d. At k = 3 that is d = 2 with 3, 5 or 7
-types; at k = 5 also (4, 3), (7, 3) and (7, 4); at k = 4 and 10 no cut by halves, but by thirds. A
-column of k records gives nothing to a divisor above k, and d = k leaves nothing over.
+sizes serve: (|T|, d) = (3, 2), (4, 3), (5, 2), (5, 3), (7, 2), (7, 4) and (8, 3), and up to 11
+types where classes are large. Where every type is covered c > 1 times, nothing is left over unless
+c |T| mod d is positive, and most if it is d - 1: so d is no divisor of c, and |T| = -1 / c modulo
+d. At k = 3 that is d = 2 with 3, 5 or 7 types; at k = 5 also (4, 3), (7, 3) and (7, 4); at k = 4
+and 10 no cut by halves, but by thirds. A column of k records gives nothing to a divisor above k,
+and d = k leaves nothing over.
 
 References
 ----------
@@ -35,9 +36,20 @@ from anonymip.exact.column_generation.exchanges import Support, exchange
 from anonymip.exact.column_generation.triples import violated_triples
 
 #: Sizes of T and divisors where every type is covered once; triples with d = 2 are found exactly.
-PLAIN_SHAPES = ((4, 3), (5, 2), (5, 3), (7, 2), (7, 4), (8, 3))
+PLAIN_SHAPES = (
+    (4, 3),
+    (5, 2),
+    (5, 3),
+    (7, 2),
+    (7, 4),
+    (8, 3),
+    (9, 2),
+    (11, 2),
+    (11, 3),
+    (11, 4),
+)
 
-#: No T is larger.
+#: No T of types that are covered more than once is larger.
 _LARGEST = 8
 
 #: A fraction of a column counts from here on, a violation from there on.

@@ -26,8 +26,11 @@ from anonymip.exact.column_generation.state import Run, dual_proof
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
-#: Targets, as shares of the gap.
-_SHARES = (0.25, 0.45, 0.7, 1.0)
+#: Targets, as shares of the gap; one that closes less than this of what is left of it is passed
+#: over.
+_SHARES, _WORTH = (0.25, 0.45, 0.7, 1.0), 0.2
+#: Pools of more columns, and searches of more nodes, are worth a long search for a better release.
+_SOON_COLUMNS, _SOON_NODES = 25_000, 400
 #: Columns that the relaxation of a pool begins with, for each row type.
 _FIRST = 4
 
@@ -65,6 +68,7 @@ def deepen(
     cuts: list[RankOneCut],
     settings: PoolSettings,
     tighten: Callable[[list[RankOneCut]], Centre | None],
+    improve: Callable[[], None],
     budget: Budget,
 ) -> None:
     """Raise the bound of a run from target to target, until a pool is too large or all is proven.
@@ -81,28 +85,39 @@ def deepen(
         Of the pools.
     tighten
         Adds the cuts that bind in a pool to the given ones, and returns the feasible duals then.
+    improve
+        Looks for a better release, the first time that it is called. That takes long: it waits for
+        a pool of many columns, or one whose search has taken many nodes.
     budget
         Ends it.
     """
-    first, gap = centre.bound, run.loss - centre.bound
+    first, shares, most = centre.bound, list(_SHARES), min(_SOON_COLUMNS, settings.most)
+    gap = run.loss - first
     singles = _singles(run.rules)
-    for share in _SHARES:
+
+    def improved() -> float:
+        improve()
+        return run.loss
+
+    while shares:
         if budget.stop_reason() is not None or run.is_closed(settings.gap):
             return
+        share = shares[0]
         target = min(run.loss, first + share * gap)
-        if target <= run.lower:
+        if target - run.lower <= (_WORTH if share < 1.0 else 0.0) * (run.loss - run.lower):
+            del shares[0]
             continue
         budget.report(f"sets of records below {share:.0%} of the gap")
         found = prices.all_below(
-            centre.multipliers,
-            cuts,
-            target - centre.value,
-            max_columns=settings.most,
-            budget=budget,
+            centre.multipliers, cuts, target - centre.value, max_columns=most, budget=budget
         )
         if not found.complete:
+            if most < settings.most:
+                most, gap = settings.most, improved() - first
+                continue
             run.trace.append(f"{share:.0%} of the gap has more than {settings.most:,} columns")
             return
+        del shares[0]
         pool = found.columns.and_also(singles)
         answer = solve_pool(
             csr_array(pool.incidence(run.rules.types).T).astype(np.int64),
@@ -116,6 +131,7 @@ def deepen(
             solver=settings.solver,
             options=settings.options,
             max_nodes=settings.branches,
+            known_after=(_SOON_NODES, improved),
             budget=budget,
             seed=settings.seed,
         )

@@ -96,27 +96,47 @@ class Proof:
             self._improver.after_relaxation(relaxed)
         if not settings.bound_only and relaxed.solved and self._goes_on():
             relaxed = self._cut(relaxed, budget.share(_CUTTING))
-            if self._left > _PROVEN_AT_ONCE and not run.is_closed(settings.gap):
-                self._improver.after_cuts(relaxed)
-            if relaxed.centre is not None and run.incumbent is not None and self._goes_on():
-                pools = PoolSettings(
-                    settings.solver,
-                    settings.options,
-                    settings.work.columns,
-                    max(1, settings.work.branches // (run.rules.types * run.problem.k**2)),
-                    settings.seed,
-                    settings.gap,
-                )
-                cuts = self._master.cuts
-
-                def tighten(new: list[RankOneCut]) -> Centre | None:
-                    self._master.add_cuts(new)
-                    return self._relax(relaxed).centre
-
-                deepen(run, prices, relaxed.centre, cuts, pools, tighten, budget)
+            self._finish(relaxed)
         # The last message tells what all of it came to.
         budget.report(f"{len(self._master.known):,} sets of records")
         return budget.stop_reason() or Stopped.GAP
+
+    def _finish(self, relaxed: Relaxed) -> None:
+        """Look for better releases and try targets, of which few take less than a long search."""
+        run, settings, master = self._run, self._settings, self._master
+        few = self._left <= _PROVEN_AT_ONCE
+        if not few and not run.is_closed(settings.gap):
+            self._improver.after_cuts(relaxed)
+        if relaxed.centre is None or run.incumbent is None or not self._goes_on():
+            return
+        pools = PoolSettings(
+            settings.solver,
+            settings.options,
+            settings.work.columns,
+            max(1, settings.work.branches // (run.rules.types * run.problem.k**2)),
+            settings.seed,
+            settings.gap,
+        )
+        last, searched = relaxed, few
+
+        def tighten(new: list[RankOneCut]) -> Centre | None:
+            nonlocal last
+            master.add_cuts(new)
+            last = self._relax(relaxed)
+            return last.centre
+
+        def improve() -> None:
+            nonlocal searched
+            if not searched and self._goes_on():
+                self._improver.at_length(last)
+            searched = True
+
+        if run.rules.freeform:
+            # A solver takes their pools as a whole.
+            improve()
+        centre, cuts = relaxed.centre, master.cuts
+        deepen(run, self._prices, centre, cuts, pools, tighten, improve, self._budget)
+        improve()
 
     def _goes_on(self) -> bool:
         ended = self._budget.stop_reason() is not None or self._prices.spent

@@ -152,6 +152,28 @@ def test_large_pools_of_covers_are_left_to_a_solver() -> None:
     assert limited.bound <= answer.value
 
 
+def test_a_bound_known_in_the_middle_of_a_search_closes_nodes() -> None:
+    """A search that learns the optimum from elsewhere proves it in fewer nodes, and asks once."""
+    columns, coverage = columns_of(10, (3, 4)), np.ones(10, np.int64)
+    costs = 10.0 + 4.0 * np.random.default_rng(0).random(len(columns))
+    alone = solve(columns, costs, coverage, 1e3, solver=None)
+    assert alone.complete
+    assert alone.nodes > 2
+    asked: list[float] = []
+
+    def known() -> float:
+        asked.append(1.0)
+        assert alone.value is not None
+        return alone.value
+
+    informed = solve(columns, costs, coverage, 1e3, solver=None, known_after=(1, known))
+    assert asked == [1.0]
+    assert informed.complete
+    assert informed.chosen is None
+    assert informed.nodes < alone.nodes
+    assert informed.bound == pytest.approx(alone.value)
+
+
 def test_ended_time_leaves_a_valid_bound() -> None:
     """Without time nothing is claimed beyond 0."""
     columns, coverage = columns_of(9, (3,)), np.ones(9, np.int64)

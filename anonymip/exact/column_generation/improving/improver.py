@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anonymip.assignments import Classes
+from anonymip.assignments import Assignment, Classes
 from anonymip.exact.column_generation.improving.dealing import deal_again
 from anonymip.exact.column_generation.improving.diving import dive
 from anonymip.exact.column_generation.improving.regions import columns_below, improve_by_regions
@@ -61,6 +61,8 @@ class Improver:
     ) -> None:
         self._run, self._settings, self._budget = run, settings, budget
         self._prices, self._master = prices, master
+        # The release that dealing classes again left as it was.
+        self._dealt: Assignment | None = None
 
     def after_relaxation(self, relaxed: Relaxed) -> None:
         """Look for a release when the relaxation has ended for the first time."""
@@ -70,15 +72,20 @@ class Improver:
                 self._whole_numbers(relaxed.centre, self._master.known.all())
 
     def after_cuts(self, relaxed: Relaxed) -> None:
-        """Look for better releases when cuts have raised the bound."""
-        centre = relaxed.centre
-        if self._take_whole(relaxed) or centre is None:
+        """Look for a better release when cuts have raised the bound."""
+        if self._take_whole(relaxed) or relaxed.centre is None:
             return
         for share in _SHARES_KEPT:
             if self._goes_on():
                 self._dive(share)
         if self._goes_on():
-            self._whole_numbers(centre, self._master.known.all())
+            self._whole_numbers(relaxed.centre, self._master.known.all())
+
+    def at_length(self, relaxed: Relaxed) -> None:
+        """Look for better releases in ways that take as long as a proof of moderate size."""
+        centre = relaxed.centre
+        if centre is None:
+            return
         for _ in range(_TIMES):
             before = self._run.loss
             if self._goes_on():
@@ -133,7 +140,7 @@ class Improver:
         if run.incumbent is None or not self._moves():
             return
         release, before = run.incumbent.assignment, run.loss
-        if not isinstance(release, Classes):
+        if not isinstance(release, Classes) or release is self._dealt:
             return
         share = _RECORDS / problem.n * (problem.k / _K) ** 2
         rounds = int(self._settings.work.deals * min(share, _DEALS))
@@ -147,6 +154,7 @@ class Improver:
             seed=seed,
         )
         run.offer(Classes(labels))  # type: ignore[arg-type]
+        self._dealt = run.incumbent.assignment
         self._keep(f"classes dealt again: {run.loss:.6g}", before)
 
     def _moves(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -132,6 +132,7 @@ class PoolSearch:
         self._closed = self._undecided = np.inf
         self._reporter: str | None = None
         self._nodes, self._left = 0, len(pool.costs)
+        self._asked: tuple[int, Callable[[], float]] | None = None
         self._duals = np.zeros(len(pool.coverage))
 
     def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
@@ -148,6 +149,10 @@ class PoolSearch:
     def _floor(self) -> float:
         """What the search looks for costs less."""
         return self._best - RESOLUTION * abs(self._best)
+
+    def ask_after(self, nodes: int, known: Callable[[], float]) -> None:
+        """Ask after so many nodes which upper bound is known by then."""
+        self._asked = nodes, known
 
     def run(self, start: NDArray[np.int64] | None) -> PoolAnswer:
         """Return the answer."""
@@ -298,6 +303,11 @@ class PoolSearch:
             if self._nodes >= self._most or self._budget.stop_reason() is not None:
                 return bound
             self._nodes += 1
+            if self._asked is not None and self._nodes == self._asked[0]:
+                known = self._asked[1]()
+                if known < self._best:
+                    self._best, self._chosen = known, None
+                    continue
             self._budget.report("pool", done=self._nodes)
             # The program stands at another node.
             self._relaxation.restart(node.start)

@@ -8,7 +8,7 @@ and is branched on elsewhere, best bound first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,6 +34,7 @@ def solve_pool(
     solver: str | None = "highs",
     options: SolverOptions | None = None,
     max_nodes: int | None = None,
+    known_after: tuple[int, Callable[[], float]] | None = None,
     budget: Budget | None = None,
     seed: int = 0,
 ) -> PoolAnswer:
@@ -61,6 +62,8 @@ def solve_pool(
         Of the solver.
     max_nodes
         Of the branching, after which the answer is not complete; None for no limit.
+    known_after
+        After so many nodes a better upper bound may be known, which is asked for then.
     budget
         When to stop.
     seed
@@ -78,6 +81,9 @@ def solve_pool(
     search = PoolSearch(
         pool, upper_bound / unit, tuple(cuts), solver, options, budget or Budget(), max_nodes
     )
+    if known_after is not None:
+        nodes, known = known_after
+        search.ask_after(nodes, lambda: known() / unit)
     answer = search.run(start)
     value = None if answer.chosen is None else Pool.cost(replace(pool, costs=costs), answer.chosen)
     bound = answer.bound * unit
