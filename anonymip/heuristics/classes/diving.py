@@ -21,8 +21,9 @@ from anonymip.solution import Solution
 _CELLS = 5e10
 #: How far the duals are raised before sets are sought, and losses that one search may compute.
 _RAISED, _EACH = 1.25, 200_000
-#: Stages of the program before the first sets are kept: the last one finds few more.
-_STAGES = 2
+#: Stages of the program before the first sets are kept, since the last one finds few more; and what
+#: they leave of the work at least, as a share.
+_STAGES, _LEFT = 2, 0.5
 #: Sets taken at least so much are kept; of others so many a step, as a share of those that the rows
 #: left can be, at least some; and none that is taken less than the last.
 _NEARLY, _SHARE, _AT_LEAST, _LEAST = 0.7, 0.05, 5, 0.02
@@ -31,6 +32,8 @@ _SURE, _AT_MOST = 0.98, 3
 #: Rounds of pricing in a step, types listed near each, and partial sets looked at for each: so many
 #: times as many when fewer rows are left, at most.
 _ROUNDS, _NEAR, _NODES, _MORE = 2, 60, 200, 5
+#: Records left in the end, times classes that each may join: 2.4 million took 7 s.
+_JOINING = 20_000_000
 #: Times its k-set term a dual becomes at most.
 _HIGHEST = 8.0
 
@@ -63,7 +66,8 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     InputError
         If the problem asks for something else.
     NoSolution
-        If the budget or the work ended before the classes were made.
+        If the budget or the work ended before the classes were made, or sets were found of too few
+        records.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if not can_make_classes(problem):
@@ -116,21 +120,17 @@ class _Dive:
         self.sets: list[NDArray[np.int32]] = []
         self.steps = 0
 
-    @property
-    def _over(self) -> bool:
-        return self._duals.left <= 0 or self._budget.stop_reason() is not None
-
     def run(self) -> bool:
-        """Keep sets until none is left to keep; return whether there was time and work for it."""
-        self._program.solve(0.0, _STAGES)
+        """Keep sets until none is left to keep; return whether there was time for it."""
+        self._program.solve(_LEFT * self._duals.left, _STAGES)
         kept, rows = -1, self._rows()
-        while kept and not self._over:
+        while kept and self._budget.stop_reason() is None:
             self._program.sets.cover(self._left)
             self._price(min(_MORE, rows // max(1, self._rows())))
             kept = self._keep()
             self.steps += 1
             self._budget.report("diving", done=rows - self._rows(), total=rows)
-        return not self._over
+        return self._budget.stop_reason() is None
 
     def _rows(self) -> int:
         """Return how many rows still need a class."""
@@ -144,6 +144,10 @@ class _Dive:
         program.lowest = np.where(there, np.fmin(floors, 0.0), 0.0)
         program.highest = np.where(there, self._duals.highest(_HIGHEST), 0.0)
         program.aims = np.clip(program.aims, program.lowest, program.highest)
+        if self._duals.left <= 0:
+            # From now on only sets that are known are kept.
+            program.improve()
+            return
         program.look_near(np.where(there, floors, np.inf), times * _NEAR)
         for _ in range(_ROUNDS):
             program.price(times * _NODES)
@@ -189,6 +193,11 @@ def _labels(
     for group in groups:
         labels[group] = 0
     left = np.flatnonzero(labels == SUPPRESSED).tolist()
+    if len(left) * len(groups) > _JOINING:
+        raise NoSolution(
+            f"diving leaves {len(left):,} of {problem.n:,} records without a class",
+            remedy="Use another start, such as k-member",
+        )
     if place_leftovers(problem, groups, left, by_increase=True):
         # There are no classes to join.
         return np.zeros(problem.n, np.int64)

@@ -25,6 +25,8 @@ from anonymip import (
     solve,
 )
 from anonymip.bounds.ladder import ladder_bound
+from anonymip.bounds.near_program import NearProgram
+from anonymip.bounds.record_duals import RecordDuals
 from anonymip.bounds.set_program import SetProgram
 from anonymip.enumeration import rooted_run
 from anonymip.heuristics.classes.diving import diving
@@ -101,6 +103,31 @@ def test_an_end_of_time_leaves_no_classes(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(SetProgram, "improved", ending)
     with pytest.raises(NoSolution, match="within its time and work"):
         diving(Problem(census(100, 4, seed=1), 3), budget=budget)
+
+
+def test_without_work_for_pricing_known_sets_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the work ends in the first rounds more is lost, but there is a release."""
+    problem = Problem(census(200, 8, seed=3), 4)
+    whole, price, rounds = diving(problem), NearProgram.price, []
+
+    def last(program: NearProgram, nodes: int) -> int:
+        rounds.append(nodes)
+        if len(rounds) == 2:
+            monkeypatch.setattr(RecordDuals, "left", property(lambda _: 0.0))
+        return price(program, nodes)
+
+    monkeypatch.setattr(NearProgram, "price", last)
+    part = diving(problem)
+    assert len(rounds) == 2
+    assert min(np.bincount(part.assignment.labels)) >= 4  # type: ignore[union-attr]
+    assert whole.objective < part.objective
+
+
+def test_too_many_records_without_a_set_are_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What many records would lose in classes of others, and how long that takes, is no start."""
+    monkeypatch.setattr("anonymip.heuristics.classes.diving._JOINING", 0)
+    with pytest.raises(NoSolution, match="of 61 records without a class"):
+        diving(Problem(census(61, 8, seed=3), 4))
 
 
 @pytest.fixture
