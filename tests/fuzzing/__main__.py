@@ -15,15 +15,18 @@ from collections import Counter
 
 from tests.fuzzing.cases import run_case
 from tests.fuzzing.problems import AREAS, draw_area, draw_problem
+from tests.fuzzing.processor_time import processor_time
 
-#: Seconds after which a case counts as one that does not end.
-_LONGEST = 180.0
+#: Seconds of processor time after which a case counts as one that does not end, seconds on the
+#: clock between two looks at it, and looks after which it is one that waits for ever.
+_LONGEST, _LOOKING, _LOOKS = 180.0, 20.0, 90
 
 
 class _Worker:
     """A process that runs one case after the other."""
 
     def __init__(self, seed: int, only: str | None) -> None:
+        self._hung = False
         self._command = [sys.executable, "-m", "tests.fuzzing.worker", str(seed), only or ""]
         self._start()
 
@@ -40,16 +43,18 @@ class _Worker:
         """Return what a case brought; a process that dies or hangs is a fault of the case."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        timer = threading.Timer(_LONGEST, self._process.kill)
-        timer.start()
+        answered, self._hung = threading.Event(), False
+        watching = threading.Thread(target=self._watch, args=(answered,))
+        watching.start()
         try:
             self._process.stdin.write(f"{index}\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except OSError:
             line = ""
-        hung = not timer.is_alive()
-        timer.cancel()
+        hung = self._hung
+        answered.set()
+        watching.join()
         if line:
             answer: list[object] = json.loads(line)
             return answer
@@ -57,6 +62,22 @@ class _Worker:
         self._start()
         what = f"does not end within {_LONGEST:.0f} s" if hung else f"ends the process ({code})"
         return ["process", 0, [f"case {what}"], {}]
+
+    def _watch(self, answered: threading.Event) -> None:
+        """Kill the process if it computes for too long before it answers, or waits for ever."""
+        begun = self._computed()
+        for look in range(_LOOKS):
+            if answered.wait(_LOOKING):
+                return
+            spent = self._computed() - begun
+            # Where processor time is unknown, the clock has to do.
+            if spent >= _LONGEST or (not spent and (look + 1) * _LOOKING >= _LONGEST):
+                break
+        self._hung = True
+        self._process.kill()
+
+    def _computed(self) -> float:
+        return processor_time(self._process.pid) or 0.0
 
     def end(self) -> None:
         """End the process."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import csv
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +24,7 @@ from tests.fuzzing.judge.releases import release_problems
 from tests.fuzzing.judge.table import Column, Table
 from tests.fuzzing.package import problem_of
 from tests.fuzzing.problems import draw_problem
+from tests.fuzzing.processor_time import processor_time
 from tests.fuzzing.solving import Findings, Reference, judge_solution
 
 _JUDGE = Path(__file__).parent / "judge"
@@ -170,6 +173,25 @@ def test_the_judge_imports_nothing_of_the_package() -> None:
                 assert node.module is not None
                 assert not node.module.startswith("anonymip")
                 assert not node.module.startswith("tests") or ".judge" in node.module
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system has no /proc")
+def test_processor_time_counts_what_a_process_started() -> None:
+    """A process that waits for another has computed as long as that."""
+    spin = "import time\nwhile time.process_time() < 0.3: pass\nprint(1, flush=True)\ninput()"
+    start = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {spin!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"1\n"
+        found = processor_time(process.pid)
+        process.stdin.write(b"\n")
+        process.stdin.close()
+    assert found is not None
+    assert 0.3 <= found < 60.0
+    assert processor_time(process.pid) is None
 
 
 def test_a_case_is_drawn_again_from_its_numbers() -> None:
