@@ -19,8 +19,9 @@ from anonymip.solution import Solution
 
 #: Losses computed, times columns: 30,000 records of 8 attributes with k = 5 take a quarter of it.
 _CELLS = 5e10
-#: How far the duals are raised before sets are sought, and losses that one search may compute.
-_RAISED, _EACH = 1.25, 200_000
+#: How far the duals are raised before sets are sought, losses that one search may compute, and the
+#: share of the work that k-sets take at most, and the ascent of what these leave.
+_RAISED, _EACH, _OF_START = 1.25, 200_000, 0.2
 #: Stages of the program before the first sets are kept, since the last one finds few more; and what
 #: they leave of the work at least, as a share.
 _STAGES, _LEFT = 2, 0.5
@@ -66,8 +67,7 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     InputError
         If the problem asks for something else.
     NoSolution
-        If the budget or the work ended before the classes were made, or sets were found of too few
-        records.
+        If the budget ended before the classes were made, or sets were found of too few records.
     """
     watch, budget = Stopwatch(), budget or Budget()
     if not can_make_classes(problem):
@@ -76,16 +76,15 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
             "and diversity",
             remedy="Use another start, such as k-member",
         )
-    terms, complete = lowered_terms(problem, budget)
+    terms, _ = lowered_terms(problem, budget)
     duals = RecordDuals(problem, terms, _CELLS, budget)
-    complete &= duals.raise_to_k_sets()
-    complete &= duals.ascend(_RAISED, (1.0,), _EACH)
+    # Duals that were not raised to the end are a start as well.
+    duals.raise_to_k_sets(_OF_START)
+    duals.ascend(_RAISED, (1.0,), _EACH, _OF_START)
     dive = _Dive(duals, budget)
-    if complete:
-        complete = dive.run()
-    if not complete:
+    if not dive.run():
         raise NoSolution(
-            "diving found no classes within its time and work",
+            "diving found no classes within its time",
             remedy="Use another start, such as k-member, or give it more time",
         )
     return finish(

@@ -101,7 +101,7 @@ def test_an_end_of_time_leaves_no_classes(monkeypatch: pytest.MonkeyPatch) -> No
         return improved(program, *arguments)
 
     monkeypatch.setattr(SetProgram, "improved", ending)
-    with pytest.raises(NoSolution, match="within its time and work"):
+    with pytest.raises(NoSolution, match="within its time"):
         diving(Problem(census(100, 4, seed=1), 3), budget=budget)
 
 
@@ -168,7 +168,7 @@ def test_without_classes_by_diving_the_others_are_improved(
     large: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a normal effort reaches is improved on, and the reason is in the trace."""
-    monkeypatch.setattr("anonymip.heuristics.classes.diving._CELLS", 1.0)
+    monkeypatch.setattr("anonymip.heuristics.classes.diving._JOINING", -1)
     normal, thorough = (
         local_search(large, from_method="best", effort=effort) for effort in ("normal", "thorough")
     )
