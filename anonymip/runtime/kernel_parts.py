@@ -9,11 +9,20 @@ half of what compilation took.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
 from numba._dynfunc import make_function
-from numba.core import codegen, compiler, environment, typed_passes
+from numba.core import (
+    codegen,
+    compiler,
+    environment,
+    ir,
+    typed_passes,
+    types,
+    untyped_passes,
+)
 from numba.core.compiler_machinery import register_pass
 
 from anonymip.runtime.compilation import stop_compilation_in_time
@@ -23,6 +32,8 @@ _library: Any = codegen.JITCodeLibrary
 _lowering: Any = typed_passes.NativeLowering
 _lowering_pass: Any = register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
 _find_environment: Any = environment.lookup_environment
+_closures: Any = untyped_passes.InlineClosureLikes
+_rewrites: Any = typed_passes.NopythonRewrites
 _pipeline: Any = compiler.DefaultPassBuilder.define_nopython_pipeline
 _compiler: Any = compiler.CompilerBase
 _numba_flags: Any = compiler.Flags
@@ -112,6 +123,47 @@ class _EntryLowering(_lowering):  # type: ignore[misc]
         return True
 
 
+@_lowering_pass
+class _InlineClosures(_closures):  # type: ignore[misc]
+    """numba's step for closures and comprehensions, where there are any."""
+
+    _name = "inline_closures"
+
+    def run_pass(self, state: Any) -> bool:
+        return _has(state, ("make_function", "build_list")) and super().run_pass(state)
+
+
+@_lowering_pass
+class _ArrayExpressions(_rewrites):  # type: ignore[misc]
+    """numba's step for expressions of whole arrays and of strings, where there are any."""
+
+    _name = "array_expressions"
+
+    def run_pass(self, state: Any) -> bool:
+        arrays = any(
+            isinstance(state.typemap[assigned.target.name], types.Array)
+            for assigned in _assigned(state, ("binop", "unary", "inplace_binop", "call"))
+        )
+        strings = any(isinstance(kind, types.UnicodeType) for kind in state.typemap.values())
+        return (arrays or strings) and super().run_pass(state)
+
+
+def _has(state: Any, operations: tuple[str, ...]) -> bool:
+    return next(_assigned(state, operations), None) is not None
+
+
+def _assigned(state: Any, operations: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the assignments of a kernel whose value is made by one of some operations."""
+    for block in state.func_ir.blocks.values():
+        for assigned in block.find_insts(ir.Assign):
+            if isinstance(assigned.value, ir.Expr) and assigned.value.op in operations:
+                yield assigned
+
+
+#: Steps of numba's that go through a kernel several times, in vain for nearly all of ours.
+_WHERE_NEEDED = {_closures: _InlineClosures, _rewrites: _ArrayExpressions}
+
+
 class Flags(_numba_flags):  # type: ignore[misc]
     """The options of one compilation, for numba to look up by.
 
@@ -129,7 +181,7 @@ class Flags(_numba_flags):  # type: ignore[misc]
 
 
 class _KernelCompiler(_compiler):  # type: ignore[misc]
-    """numba's compiler with another last step."""
+    """numba's compiler with another last step, and without what a kernel has no use for."""
 
     lowering: Any
 
@@ -147,9 +199,8 @@ class _KernelCompiler(_compiler):  # type: ignore[misc]
 
     def define_pipelines(self) -> list[Any]:
         manager = _pipeline(self.state)
-        manager.passes = [
-            (self.lowering if step is _lowering else step, text) for step, text in manager.passes
-        ]
+        instead = {**_WHERE_NEEDED, _lowering: self.lowering}
+        manager.passes = [(instead.get(step, step), text) for step, text in manager.passes]
         manager.finalize()
         return [manager]
 

@@ -30,6 +30,24 @@ def _both(values):
     return _middle(values) + _spread(values)
 
 
+@kernel
+def _combined(values):
+    """Hold a comprehension, a closure, and an expression of whole arrays."""
+
+    def doubled(value):
+        return 2.0 * value
+
+    squares = np.array([value * value for value in values])
+    difference = squares - 3.0 * values
+    return doubled(difference.sum()) + len("ab" + "c")
+
+
+def test_steps_that_few_kernels_need_are_done_where_they_are():
+    """Comprehensions, closures, expressions of arrays and strings are compiled as numba does."""
+    values = np.array([4.0, 1.0, 9.0])
+    assert _combined(values) == 2.0 * (values**2 - 3.0 * values).sum() + 3
+
+
 def test_parts_of_parts_are_linked():
     """A kernel called on two ways and from Python as well is the same everywhere."""
     values = np.array([4.0, 1.0, 9.0])
