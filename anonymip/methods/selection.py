@@ -289,10 +289,12 @@ def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], 
     part = min(n, max(2 * problem.k, min(_PART[effort], room)))
     work, cut = n * part * problem.k, {} if part == n else {"part": part}
     reason = f"{n:,} records" + (", in parts" if cut else "")
+    # Under limits exchanges may find no cover where there is one.
+    others = exact if problem.limits and n <= _FEW_RECORDS else ()
     if work <= _REASSIGNED[effort]:
-        return (_Choice("reassign", {"from_method": "hungarian", **cut}),), reason
+        return (_Choice("reassign", {"from_method": "hungarian", **cut}), *others), reason
     if work <= _ASSIGNED[effort]:
-        return (_Choice("hungarian", cut),), reason
+        return (_Choice("hungarian", cut), *others), reason
     return (_Choice("ring"),), f"{n:,} records"
 
 

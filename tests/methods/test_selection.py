@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from anonymip import (
     GCP,
     KK,
+    Attribute,
     Bottleneck,
+    Cap,
     Diversity,
     EquivalenceClasses,
     Freeform,
     KConcealment,
     KOne,
     Microdata,
+    NoSolution,
     OneK,
     Problem,
     census,
@@ -141,6 +145,16 @@ def test_no_clock_decides_what_an_effort_finds(recoding: Recoding, effort: str) 
     assert (free.trace, dict(free.options)) == (timed.trace, dict(timed.options))
     assert free.options.get("effort", effort) == effort
     assert ("effort" in free.options) == (recoding.name != "k-concealment")
+
+
+def test_limits_that_exchanges_cannot_keep_are_kept_by_the_model() -> None:
+    """A reciprocal cover with a cap is there, which the assignment in rounds does not find."""
+    letters = pd.DataFrame({"a": list("xxyzxy")})
+    table = Microdata(letters, (Attribute("a", "categorical"),))
+    problem = Problem(table, 3, Freeform(reciprocal=True), limits=(Cap("a", 2),))
+    with pytest.raises(NoSolution):
+        solve(problem, "reassign", options={"from_method": "hungarian"})
+    assert solve(problem).objective == pytest.approx(1.5)
 
 
 def test_classes_of_large_tables_are_improved() -> None:
