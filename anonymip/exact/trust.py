@@ -122,13 +122,21 @@ class TrustOfLosses:
         if excess > resolution:
             return None, [TOO_HIGH]
         if is_too_fine(problem, objective, by_cells=self.by_cells):
-            return claimed - resolution, [TOO_FINE]
+            return claimed - resolution - self._unseen(effect), [TOO_FINE]
         value = objective - excess if excess > 0 else claimed
         if not problem.compiled.has_tables or _least_step(problem) < resolution:
             # Costs of sets that lie so near to each other look alike to a solver; of a loss
             # without tables nobody knows how near they lie.
             return min(value, objective - SOLVER_BLUR * effect), []
         return value, []
+
+    def _unseen(self, effect: float) -> float:
+        """Return what a solver may take for lost of attributes that it hardly sees: all of it."""
+        if not (self.by_cells and self.problem.compiled.has_tables):
+            return 0.0
+        effects = effects_of_cells(self.problem.compiled.tables, self.problem.microdata)
+        records = self.problem.n if self.problem.compiled.aggregate == "sum" else 1
+        return records * float(effects[effects < FINE_EFFECT * effect].sum())
 
 
 def refuse_contradiction(result: SolverResult, found: Solution, slack: float, named: str) -> None:

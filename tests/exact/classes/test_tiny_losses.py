@@ -26,6 +26,7 @@ from anonymip import (
 )
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.freeform.freeform_mip import freeform_mip
+from anonymip.exact.trust import TrustOfLosses
 from tests.brute_force import Column
 from tests.random_problems import microdata
 
@@ -94,6 +95,24 @@ def test_a_loss_finer_than_the_solvers_tolerances_is_not_proven_by_its_word(
         assert found.bound.proof == "argument"
         assert found.objective == pytest.approx(solve_small(problem).objective, rel=1e-12)
         assert any("finer than the solver's tolerances" in remark for remark in found.trace)
+
+
+def test_what_a_solver_cannot_see_is_taken_off_its_bound() -> None:
+    """All that a column of a ten-thousandth of another's losses costs may be taken for lost."""
+    frame = pd.DataFrame(
+        {
+            "a": [641.0, 1e12, 514.0, 666.0, 631.0],
+            "b": [0.7429819783552126, 0.2223748, -713185.28947, 0.82728482926, -0.37731],
+        }
+    )
+    attributes = (Attribute("a", domain=(0.0, 9e15)), Attribute("b"))
+    problem = Problem(Microdata(frame, attributes), 2)
+    best = solve(problem, "equivalence-mip", options={"formulation": "hull"})
+    assert best.objective == pytest.approx(2.000225593, rel=1e-9)
+    # As HiGHS reports for the hull formulation of this table, with a release of that loss.
+    bound, _ = TrustOfLosses.of(problem, "hull").bound(2.0003299552667615, 2.0003324998058614)
+    assert bound is not None
+    assert 1.999 < bound <= best.objective
 
 
 def test_tight_clusters_in_a_wide_column_are_solved() -> None:
