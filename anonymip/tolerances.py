@@ -29,8 +29,9 @@ SOLVER_RESOLUTION = 1e-5
 FINE_LOSS = 1e-2
 
 #: Costs of patterns that differ by less than this share of the largest look alike to a solver.
-#: Its bound may be off by the second share where nobody knows how near losses lie to each other.
-FINE_STEP, SOLVER_BLUR = 1e-6, 5e-7
+#: Its bound may be off by the second share where nobody knows how near losses lie to each other:
+#: HiGHS looks for nothing better by less than 1e-6, of costs that are scaled to 0.7 to 1.4.
+FINE_STEP, SOLVER_BLUR = 1e-6, 2e-6
 
 #: An attribute with less than this share of the largest effect is lost in a solver's tolerances
 #: where a model adds up the losses of cells.

@@ -13,6 +13,7 @@ from anonymip import (
     Attribute,
     Bottleneck,
     EquivalenceClasses,
+    Freeform,
     InputError,
     KOne,
     Microdata,
@@ -113,6 +114,37 @@ def test_what_a_solver_cannot_see_is_taken_off_its_bound() -> None:
     bound, _ = TrustOfLosses.of(problem, "hull").bound(2.0003299552667615, 2.0003324998058614)
     assert bound is not None
     assert 1.999 < bound <= best.objective
+
+
+def test_costs_of_sets_that_a_solver_takes_for_equal_are_not_its_bound() -> None:
+    """HiGHS looks for nothing better by less than a millionth of the largest cost of a set."""
+    frame = pd.DataFrame(
+        {
+            "a": [
+                0.13,
+                0.32,
+                512106.7,
+                672754.2,
+                0.77,
+                500224.9,
+                0.76,
+                0.53,
+                0.23,
+                -0.39,
+                989371.4,
+            ],
+            "b": [0.0, 0.0, 0.0, 0.0, 1e-9, 1e-9, 1e-3, 1e-3, 1e-12, 0.0, 1e-12],
+        }
+    )
+    loss = objective(lambda r: r.spread["a"] + 1e9 * r.spread["b"])
+    attributes = (Attribute("a"), Attribute("b"))
+    problem = Problem(Microdata(frame, attributes), 5, Freeform(), objective=loss)
+    better = solve(problem, "reassign", options={"from_method": "ring"})
+    # As it reports for nearly these numbers, of a release that loses as much.
+    claimed = better.objective + 998.2
+    bound, _ = TrustOfLosses.of(problem, "set-cover").bound(claimed, claimed)
+    assert bound is not None
+    assert bound <= better.objective
 
 
 def test_tight_clusters_in_a_wide_column_are_solved() -> None:
