@@ -48,7 +48,8 @@ def run_in_steps(
         start, compiled = time.perf_counter(), compilation_seconds()
         before = done
         try:
-            done = step(amount)
+            # How much a step takes depends on the clock, what is done in all does not.
+            done = step(min(amount, total - done))
         except CompilationStopped:
             reason = budget.stop_reason()
             # Whoever gave this budget more time than there is does not expect a stop.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from anonymip import Budget, Progress, Stopped
+from anonymip.runtime import stepping
 from anonymip.runtime.budget import compilation_clock
 from anonymip.runtime.stepping import run_in_steps
 
@@ -38,10 +39,10 @@ def test_all_work_is_done() -> None:
 
 @pytest.mark.parametrize("first", [1, 7, 5000])
 def test_the_first_step_can_be_sized(first: int) -> None:
-    """The caller knows how long a unit takes."""
+    """The caller knows how long a unit takes; there is no more work than there is."""
     work = Work(100)
     assert run_in_steps(work, 100, Budget.of(), "cutting", first=first) is None
-    assert work.amounts[0] == first
+    assert work.amounts[0] == min(first, 100)
 
 
 def test_no_work_needs_no_step() -> None:
@@ -152,3 +153,18 @@ def test_compilation_does_not_make_steps_small(monkeypatch: pytest.MonkeyPatch) 
 
     assert run_in_steps(compiled, 1_000, Budget.of(), "cutting") is None
     assert len(clock.steps) < 10
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 100.0])
+def test_no_step_goes_beyond_the_work(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However fast the clock says that steps are, they are asked for what is left and no more."""
+    monkeypatch.setattr(stepping, "_SECONDS_A_STEP", seconds)
+    monkeypatch.setattr(stepping, "_LONGEST", seconds)
+    asked: list[int] = []
+
+    def step(amount: int) -> int:
+        asked.append(amount)
+        return sum(asked)
+
+    assert run_in_steps(step, 1_000, Budget(), "counting", first=100) is None
+    assert sum(asked) == 1_000

@@ -209,7 +209,8 @@ def _rebuild(
         add_copies(pool, label, windows.regroup.row_types[at], 1)
     for at in range(made):
         label = windows.found[at]
-        neighbours[label] = near
+        for place in range(len(near)):  # compiles in less time than the row at once
+            neighbours[label, place] = near[place]
         # What took part is among the neighbours under its new number.
         neighbours[label, neighbours.shape[1] - 1] = windows.found[(at + 1) % made]
         work.checked[label] = -1

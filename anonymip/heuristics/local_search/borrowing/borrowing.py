@@ -268,7 +268,8 @@ def _rebuild(
             add_copies(pool, label, donor, missing)
             update_class(tables, rows, rules, pool, work.other, surplus)
         # The class is new: nothing that was known of its number holds.
-        neighbours[label] = near
+        for place in range(len(near)):  # compiles in less time than the row at once
+            neighbours[label, place] = near[place]
         work.checked[label] = -1
         window.checked[label] = -1
         update_class(tables, rows, rules, pool, work.other, label)
