@@ -190,7 +190,7 @@ def test_processor_time_counts_what_a_process_started() -> None:
         process.stdin.write(b"\n")
         process.stdin.close()
     assert found is not None
-    assert 0.3 <= found < 60.0
+    assert 0.25 <= found < 60.0  # The system counts in hundredths, and rounds down.
     assert processor_time(process.pid) is None
 
 
