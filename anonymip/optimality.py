@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from anonymip.assignments import Description
+from anonymip.errors import UnsupportedObjective
 from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.problem import Problem
 from anonymip.tolerances import (
@@ -83,4 +84,19 @@ def loses_nothing(problem: Problem, description: Description) -> bool:
             wide[:, a] |= tree.leaves_below[description.nodes[:, a]] > 1
     if problem.compiled.has_tables:
         wide = wide[:, effects_of_cells(problem.compiled.tables, problem.microdata) > 0]
-    return not bool(wide.any())
+    return not bool(wide.any()) and not _pays_for_suppression(problem, description)
+
+
+def _pays_for_suppression(problem: Problem, description: Description) -> bool:
+    """Return whether a record is suppressed as a whole for more than it loses published exactly.
+
+    That may cost though no cell has an effect, as where all records are alike.
+    """
+    suppressed = np.flatnonzero(description.suppressed.all(axis=1))
+    if not suppressed.size:
+        return False
+    try:
+        exact = problem.compiled.class_losses(suppressed[:, None])
+    except UnsupportedObjective:
+        return True
+    return bool((problem.compiled.suppression_price > exact).any())
