@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -96,8 +96,8 @@ WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 MACHINE_PATH = re.compile(rb"(?<![\w.:-])/(?:root/|(?:home|Users|mnt)/\w)|[A-Z]:\\Users\\")
 MEGABYTE = 1_000_000
-#: Lines of a file that needs no reason, the words that give one, and modules of a folder.
-LONGEST, REASON, MOST_MODULES = 400, "One file, since", 15
+#: Lines of a file that needs no reason, and the words that give one.
+LONGEST, REASON = 600, "One file, since"
 
 
 def label(path: Path) -> str:
@@ -477,31 +477,16 @@ def too_long(text: str) -> bool:
     return REASON not in " ".join(reason.split())
 
 
-def crowded(names: Iterable[str]) -> bool:
-    """Return whether a folder of such files holds more modules than a reader takes in."""
-    return sum(name.endswith(".py") and name != "__init__.py" for name in names) > MOST_MODULES
-
-
 def test_long_files_say_why_they_are_one() -> None:
-    """A file of more than 400 lines says "One file, since ..." in its first lines."""
+    """A file of more than 600 lines says "One file, since ..." in its first lines."""
     modules = [path for path in project_files() if path.suffix == ".py"]
     texts = {path: text_of(path) for path in modules}
     assert [label(path) for path, text in texts.items() if too_long(text)] == []
 
 
-def test_no_folder_is_crowded() -> None:
-    """No folder of the package has more than 15 modules beside its sub-folders."""
-    folders = {path.parent for path in SOURCES}
-    names = {folder: [path.name for path in folder.iterdir()] for folder in folders}
-    assert [label(folder) for folder in folders if crowded(names[folder])] == []
-
-
-def test_long_files_and_crowded_folders_are_seen() -> None:
-    """One line or one module too many fails; a reason in the docstring excuses a file."""
+def test_long_files_are_seen() -> None:
+    """One line too many fails; a reason in the docstring excuses a file."""
     lines = "x = 1\n" * LONGEST
     assert not too_long(lines)
     assert too_long('"""Many things."""\n' + lines)
     assert not too_long('"""A table.\n\nOne file,\nsince it is one table.\n"""\n' + lines)
-    modules = [f"module_{number}.py" for number in range(MOST_MODULES)]
-    assert not crowded([*modules, "__init__.py", "folder", "py.typed"])
-    assert crowded([*modules, "one_more.py"])
