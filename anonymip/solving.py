@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_forc
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solver_names
+from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
 
 #: Most of a time limit that goes to the bound before the method starts.
@@ -167,6 +169,9 @@ def solve(
                     problem, [solution], known=known, effort=effort, budget=budget
                 )
                 solution = solution if late is None else solution.with_bound(late)
+    if solution.status.stopped is Stopped.GAP and not gap:
+        # Nobody asked for a gap to stop at: the solver's tolerance ended it, or ours.
+        return replace(solution, status=replace(solution.status, stopped=Stopped.TOLERANCE))
     return solution
 
 

@@ -118,6 +118,31 @@ def test_honest_method_passes(
     assert solve(health, "liar").objective == 21.0
 
 
+@pytest.mark.parametrize("claimed", [Stopped.OPTIMAL, Stopped.GAP])
+def test_a_gap_limit_is_a_gap_that_was_asked_for(
+    health: Problem, liar: Callable[[Callable[[Problem], Any]], None], claimed: Stopped
+) -> None:
+    """What a solver's tolerance leaves open is not called a gap that was reached."""
+    start = solve(health, "initial")
+    below = Bound(0.9 * start.objective, "prover", "solver")
+    liar(
+        lambda problem: Solution.of(
+            problem, start.assignment, method="liar", bound=below, stopped=claimed
+        )
+    )
+    assert str(solve(health, "liar", bound=False).status) == "tolerance-limit"
+    assert str(solve(health, "liar", bound=False, gap=0.2).status) == "gap-limit"
+
+
+def test_work_that_is_spent_is_no_gap_limit() -> None:
+    """What the effort leaves open is called so, and a gap that is reached by its name."""
+    census = Problem(load_instance("census:60,6,1"), 3)
+    relaxed = {"options": {"bound_only": True}, "effort": "quick"}
+    for gap, status in ((0.0, "node-limit"), (1e-4, "node-limit"), (0.3, "gap-limit")):
+        found = solve(census, "column-generation", gap=gap, **relaxed)
+        assert str(found.status) == status
+
+
 def test_heuristics_get_a_bound_by_duals(health: Problem) -> None:
     """A bound comes with every answer, unless it is not wanted."""
     solution = solve(health, "initial")

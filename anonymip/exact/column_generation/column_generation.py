@@ -121,9 +121,11 @@ def column_generation(
             f"column generation found no release that obeys the rules ({stopped.value})",
             remedy="Loosen a rule, or give it more time",
         )
-    if stopped is Stopped.GAP and not bound_only and not run.is_closed(gap):
-        further = "" if effort == "thorough" else "; thorough may prove more"
-        run.trace.append(f"stopped by effort {effort}{further}")
+    if stopped is Stopped.GAP and not run.is_closed(gap):
+        stopped = Stopped.NODES
+        if not bound_only:
+            further = "" if effort == "thorough" else "; thorough may prove more"
+            run.trace.append(f"stopped by effort {effort}{further}")
     return Solution.of(
         problem,
         run.incumbent.assignment,

@@ -210,7 +210,7 @@ class _Search:
                 self._trace.append(
                     f"more than {_MOST_GROUPS:,} groups may matter: not all looked at"
                 )
-                return best, Stopped.GAP, proven
+                return best, Stopped.NODES, proven
             try:
                 found, result = self._solve(groups)
             except FAILURES as failure:
