@@ -45,7 +45,7 @@ from anonymip.privacy.reading.manifests.homogeneous import (
     homogeneous_problems,
     homogeneous_sentence,
 )
-from anonymip.privacy.reading.manifests.manifest import Manifest
+from anonymip.privacy.reading.manifests.manifest import UNSAID, Manifest
 from anonymip.privacy.reading.original import Original, domain_problems
 from anonymip.privacy.reading.published import (
     PublishedTable,
@@ -195,6 +195,10 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
         "The manifest says how the release was made, and what was checked and assumed.",
         [f"Caveats are missing: the manifest has no {missing}."] if missing else (),
     )
+    if manifest.unsaid:
+        lacking = " and no ".join(manifest.unsaid)
+        read_as = " and ".join(UNSAID[key] for key in manifest.unsaid)
+        findings.note(f"Not said: the manifest has no {lacking}: {read_as}.")
     if schema is None:
         findings.note("Not checked: the roles of the columns, since no schema was given.")
         return

@@ -27,7 +27,7 @@ def test_good_release_passes(patients: Any, tmp_path: Path) -> None:
     assert found.ncp == pytest.approx(expected, rel=1e-12)
     assert found.gcp == pytest.approx(expected / 21, rel=1e-12)
     assert verify(*patients.save(tmp_path)) == found
-    assert len(found.checks) == 15
+    assert len(found.checks) == 16
 
 
 def test_result_is_readable_and_goes_to_json(patients: Any) -> None:

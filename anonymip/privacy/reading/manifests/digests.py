@@ -54,7 +54,7 @@ def digest_finding(
     this = "the table is the one that the manifest was written for"
     is_table = _has_digest(release, digest)
     if is_table is None:
-        why = "the manifest holds no digest" if digest is None else "a data frame has no digest"
+        why = "the manifest has no table.sha256" if digest is None else "a data frame has no digest"
         return f"Not checked: that {this}, since {why}.", ()
     problem = (
         "The table is not the one that the manifest was written for: a run that wrote both was cut "

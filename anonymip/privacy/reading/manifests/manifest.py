@@ -42,6 +42,12 @@ STARRED = ("pattern", "full-domain")
 SUFFIX = ".manifest.json"
 #: Keys that say how a release was made, and what of it was not proven.
 CAVEATS = ("assumed", "checked", "method", "options", "solver", "versions")
+#: Keys that a manifest may lack, by what their absence is read as.
+UNSAID = {
+    "left_out": "no record is taken as left out",
+    "limits": "no limit as promised",
+    "diversity": "no diversity as promised",
+}
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,7 @@ class Manifest:
     star_costs: StarCosts | None = None
     sha256: str | None = None
     missing_caveats: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
     left_out: LeftOut = field(default_factory=LeftOut)
     homogeneous: Mapping[str, tuple[int, int]] | None = None
 
@@ -225,9 +232,15 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         star_costs=read_star_costs(objective, identifying),
         sha256=_digest(table),
         missing_caveats=tuple(key for key in CAVEATS if key not in document),
+        unsaid=tuple(key for key in UNSAID if not _says(document, key)),
         left_out=read_left_out(document.get("left_out")),
         homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
     )
+
+
+def _says(document: Mapping[str, Any], key: str) -> bool:
+    """Return whether a key is there; null says that there is no diversity, and else nothing."""
+    return key in document and (key == "diversity" or document[key] is not None)
 
 
 def _names_seed(given: object) -> bool:

@@ -48,10 +48,36 @@ def test_what_cannot_be_said_is_not_claimed(patients: Any, tmp_path: Path) -> No
     original, release = patients.save(tmp_path)
     unsaid = "Not checked: that the table is the one that the manifest was written for, since "
     assert is_table_of(release) is None
-    assert f"{unsaid}the manifest holds no digest." in verify(original, release).checks
+    assert f"{unsaid}the manifest has no table.sha256." in verify(original, release).checks
     with_digest(patients, tmp_path)
     assert is_table_of(patients.release, patients.manifest) is None
     assert f"{unsaid}a data frame has no digest." in patients.verify().checks
+
+
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        ("", ""),
+        ("limits", "limits: no limit as promised"),
+        (
+            "left_out limits",
+            "left_out and no limits: no record is taken as left out and no limit as promised",
+        ),
+        ("diversity", "diversity: no diversity as promised"),
+    ],
+)
+def test_keys_that_a_manifest_may_lack_are_named(patients: Any, lacking: str, said: str) -> None:
+    """A reader learns which promises the manifest leaves out, and as what that was read."""
+    patients.leave_out()
+    patients.manifest["left_out"]["suppressed"] = 0
+    patients.manifest.update(limits=[], diversity=None)
+    for key in lacking.split():
+        del patients.manifest[key]
+    told = [check for check in patients.verify().checks if check.startswith("Not said")]
+    assert told == ([f"Not said: the manifest has no {said}."] if said else [])
+    if "limits" in said:
+        patients.manifest["limits"] = None
+        assert patients.verify().checks.count(told[0]) == 1
 
 
 @pytest.mark.parametrize("key", ["assumed", "checked", "method", "options", "solver", "versions"])
