@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.assignments import Assignment, Classes, Cover, Description
+from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description
 from anonymip.certificates import DualProof
 from anonymip.errors import AnonymipError
 from anonymip.objectives import GCP
@@ -24,6 +24,7 @@ from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.objectives.steadiness import refuse_unsteady
 from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem
+from anonymip.recodings.rows.equal_rows import equal_rows, published_numbers
 from anonymip.runtime.compilation import kept_at_hand
 from anonymip.status import Status, Stopped
 from anonymip.tolerances import OPTIMALITY_RELATIVE, SEARCH_ROUNDING, contradicts
@@ -234,7 +235,7 @@ class Solution:
 
     @cached_property
     def classes(self) -> Classes | None:
-        """The records that look alike; None of a cover, whose sets overlap."""
+        """The classes of the assignment; None of a cover, whose sets overlap."""
         if isinstance(self.assignment, Cover | Classes):
             return self.assignment if isinstance(self.assignment, Classes) else None
         alike: Classes = self.problem.recoding.classes(  # type: ignore[attr-defined]
@@ -242,12 +243,32 @@ class Solution:
         )
         return alike
 
+    @cached_property
+    def published_classes(self) -> Classes | None:
+        """The records whose published rows look alike; None of a cover.
+
+        Classes of the assignment that publish the same cells are one class to every reader.
+        """
+        classes = self.classes
+        if classes is None or not isinstance(self.assignment, Classes) or not classes.count:
+            return classes
+        labels, firsts = np.unique(classes.labels, return_index=True)
+        firsts = firsts[labels != SUPPRESSED]
+        attributes = self.problem.microdata.attributes
+        cells = published_numbers(attributes, self.description, firsts)
+        alike = equal_rows(cells, np.zeros(len(firsts), np.bool_))
+        if alike.count == classes.count:
+            return classes
+        # The label -1 of suppressed records picks what stands last.
+        return Classes(np.append(alike.labels, SUPPRESSED)[classes.labels])
+
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(classes,) records of each class; of a cover (n,) records of each set."""
+        """(classes,) records of each published class; of a cover (n,) records of each set."""
         if isinstance(self.assignment, Cover):
             return self.assignment.sizes
-        return np.empty(0, np.int64) if self.classes is None else self.classes.sizes
+        alike = self.published_classes
+        return np.empty(0, np.int64) if alike is None else alike.sizes
 
     @cached_property
     def suppressed(self) -> int:
@@ -303,8 +324,10 @@ class Solution:
 
     def summary(self) -> str:
         """Return a few lines for people."""
-        name = self.problem.objective.name
-        losses = f"objective {name} = {self.objective:.6g}, gcp = {self.gcp:.4g}"
+        losses = f"ncp = {self.ncp:.6g}, gcp = {self.gcp:.4g}"
+        if not isinstance(self.problem.objective, GCP):
+            name = self.problem.objective.name
+            losses = f"objective {name} = {self.objective:.6g}, gcp = {self.gcp:.4g}"
         lines = [
             f"{self.sentence()}",
             f"k = {self.problem.k}, n = {self.problem.n}, m = {self.problem.m}, " + losses,
@@ -328,13 +351,16 @@ class Solution:
         suppressed = f", {self.suppressed} suppressed" if may_suppress else ""
         if self.suppressed and not self.assignment.suppressed:
             suppressed = f", {self.suppressed} rows of stars only"
-        return [f"{len(sizes)} classes of {sizes.min()} to {sizes.max()} records{suppressed}"]
+        classes = "1 class" if len(sizes) == 1 else f"{len(sizes)} classes"
+        low, high = sizes.min(), sizes.max()
+        held = f"{low}" if low == high else f"{low} to {high}"
+        return [f"{classes} of {held} records{suppressed}"]
 
     def to_frame(self) -> pd.DataFrame:
         """Return what is published, one row per original record, for analysis.
 
-        Columns: ``class`` (-1 suppressed), or ``matches`` of a cover, a tuple of the records that
-        the published one covers; per numeric attribute ``<name>_lower`` and
+        Columns: ``class`` of the assignment (-1 suppressed), or ``matches`` of a cover, a tuple of
+        the records that the published one covers; per numeric attribute ``<name>_lower`` and
         ``<name>_upper``; per attribute published as a set a tuple of its values; per hierarchical
         attribute the label of its node, None if suppressed.
         """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
@@ -20,6 +21,7 @@ from anonymip import (
     Classes,
     EquivalenceClasses,
     Freeform,
+    Hierarchy,
     InvalidAssignment,
     Microdata,
     Problem,
@@ -28,6 +30,7 @@ from anonymip import (
     Stopped,
     WeightedLoss,
     load_instance,
+    publish,
 )
 from anonymip.solution import bound_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
@@ -225,7 +228,7 @@ def test_summaries_hold_what_was_asked_and_found() -> None:
     text = found.summary()
     for part in (
         "k = 3, n = 7, m = 3",
-        "objective gcp = ",
+        "ncp = 0.95509, gcp = 0.04548",
         "method heuristic (heuristic), 1.25 s",
         "highs 1.0",
         "2 classes of 3 to 4 records",
@@ -240,9 +243,57 @@ def test_summaries_count_suppressed_records() -> None:
     """Records of stars are mentioned; a release of nothing else has no class sizes."""
     problem = PROBLEM.replace(recoding=EquivalenceClasses(suppression=True))
     some = Solution.of(problem, Classes(np.array([0, 0, 0, -1, 1, 1, 1])), method="test")
-    assert "2 classes of 3 to 3 records, 1 suppressed" in some.summary()
+    assert "2 classes of 3 records, 1 suppressed" in some.summary()
     none = Solution.of(problem, Classes(np.full(7, -1)), method="test")
     assert "classes" not in none.summary()
+
+
+def test_losses_are_named_once_each() -> None:
+    """The sum of gcp is called ncp; another objective stands beside the gcp by its own name."""
+    assert "objective" not in solution().summary()
+    weighted = Solution.of(
+        PROBLEM.replace(objective=WeightedLoss()), OPTIMAL_CLASSES, method="test"
+    )
+    assert f"objective weighted-loss = {weighted.objective:.6g}, gcp = 0.04548" in (
+        weighted.summary()
+    )
+
+
+def test_classes_that_publish_the_same_are_one_class() -> None:
+    """Ages 20 to 24 twice under bands of 5 and 10: two classes of the assignment, one of the table.
+
+    The labels of the assignment stay what they are.
+    """
+    ages = [20, 21, 22, 23, 24] * 2
+    bands = Hierarchy(
+        [(str(age), f"{age // 5 * 5}+5", f"{age // 10 * 10}+10", "*") for age in range(20, 40)]
+    )
+    data = Microdata(
+        pd.DataFrame({"age": [str(age) for age in ages], "sex": ["F"] * 10}),
+        (
+            Attribute("age", "hierarchical", hierarchy=bands),
+            Attribute("sex", "categorical"),
+        ),
+    )
+    found = Solution.of(Problem(data, 5), Classes(np.repeat([0, 1], 5)), method="test")
+    assert found.sizes.tolist() == [10]
+    assert "\n1 class of 10 records\n" in found.summary() + "\n"
+    assert found.classes is not None
+    assert found.classes.sizes.tolist() == [5, 5]
+
+
+@settings(max_examples=200)
+@given(cases(), st.data())
+def test_counted_classes_are_those_of_the_published_table(case: Case, data: st.DataObject) -> None:
+    """Whatever is published, as many classes of these sizes are counted as its rows make."""
+    whole = [groups for groups in case.releases() if sum(map(len, groups)) == case.n]
+    groups = data.draw(st.sampled_from(whole))
+    found = Solution.of(case.problem(), Classes.from_groups(groups, case.n), method="test")
+    release = publish(found)
+    cells = release.frame[list(found.problem.microdata.names)]
+    rows = Counter(map(tuple, cells.astype(str).to_numpy().tolist()))
+    assert sorted(found.sizes.tolist()) == sorted(rows.values())
+    assert release.verify().classes == len(found.sizes)
 
 
 def test_notebooks_see_the_summary_escaped() -> None:

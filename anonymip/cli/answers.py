@@ -115,19 +115,22 @@ def bound(
         say(human(json), f"no lower bound: {_why_no_bound(problem)}")
         return
     if says_nothing(problem, proven):
-        below = bound_text(proven.value, 7)
-        say(human(json), f"no lower bound above {problem.objective.name} = {below} is known")
+        below = f"{_sum_name(problem)} = {bound_text(proven.value, 7)}"
+        say(human(json), f"no lower bound above {below} is known")
         return
-    cells = problem.n * problem.m
-    name = problem.objective.name
-    is_gcp = name == "gcp"
-    as_gcp = f" (gcp {bound_text(proven.value / cells, 7)})" if is_gcp else ""
+    name, cells = _sum_name(problem), problem.n * problem.m
+    as_gcp = f" (gcp {bound_text(proven.value / cells, 7)})" if name == "ncp" else ""
     say(
         human(json),
         f"no {problem.release_name} can lose less than "
         f"{name} = {bound_text(proven.value, 7)}{as_gcp}\n"
         f"by {proven.method} (proof: {proven.proof}), {proven.seconds:.2f} s",
     )
+
+
+def _sum_name(problem: Problem) -> str:
+    """Return what the loss that is summed is called: gcp is the mean of the ncp."""
+    return "ncp" if problem.objective.name == "gcp" else problem.objective.name
 
 
 def _why_no_bound(problem: Problem) -> str:

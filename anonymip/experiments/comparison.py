@@ -373,7 +373,7 @@ def _cells(row: ComparisonRow) -> dict[str, Any]:
         "gap": row.gap,
         "to": row.against,
         "seconds": solution.seconds,
-        "classes": None if solution.classes is None else solution.classes.count,
+        "classes": None if solution.published_classes is None else solution.published_classes.count,
         "smallest": int(sizes.min()) if len(sizes) else None,
         "largest": int(sizes.max()) if len(sizes) else None,
         "suppressed": solution.suppressed,

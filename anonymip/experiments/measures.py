@@ -24,8 +24,8 @@ class Measures:
     ncp, gcp
         Sum of the normalised penalties of all cells, and their mean.
     classes, smallest, average, largest
-        Number of the classes and their records, those of suppressed records left out; of a cover
-        no number, and the records of its sets.
+        Number of the classes of rows that look alike, and their records, those of suppressed
+        records left out; of a cover no number, and the records of its sets.
     suppressed, suppressed_cells
         Records that show nothing but stars, and stars.
     discernibility
@@ -60,7 +60,7 @@ def measures_of(solution: Solution) -> Measures:
     return Measures(
         ncp=solution.ncp,
         gcp=solution.gcp,
-        classes=None if solution.classes is None else solution.classes.count,
+        classes=None if solution.published_classes is None else solution.published_classes.count,
         smallest=int(sizes.min()) if len(sizes) else None,
         average=float(sizes.mean()) if len(sizes) else None,
         largest=int(sizes.max()) if len(sizes) else None,
@@ -148,9 +148,9 @@ def classification_metric(solution: Solution, column: str | None = None) -> floa
 
 
 def _labels(solution: Solution, what: str) -> NDArray[np.int64]:
-    if solution.classes is None:
+    if solution.published_classes is None:
         raise InputError(
             f"{what} is of classes, and the sets of a cover overlap",
             remedy="Give a solution by classes or patterns",
         )
-    return solution.classes.labels.astype(np.int64)
+    return solution.published_classes.labels.astype(np.int64)

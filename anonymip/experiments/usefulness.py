@@ -40,7 +40,7 @@ def usefulness_of(solution: Solution) -> float:
     InputError
         If the records are in sets that overlap.
     """
-    classes, microdata = solution.classes, solution.problem.microdata
+    classes, microdata = solution.published_classes, solution.problem.microdata
     if classes is None:
         raise InputError(
             "the usefulness is that of classes, and the sets of a cover overlap",

@@ -47,6 +47,7 @@ def test_the_health_records(shell: Any) -> None:
         "be below it\n"
     )
     assert "2 classes of 3 to 4 records" in result.out
+    assert ", ncp = 0.95509, gcp = 0.04548\n" in result.out
     assert "auto picked column-generation" in result.out
 
 
@@ -297,7 +298,7 @@ def test_the_bound(shell: Any) -> None:
     for field in ("objective", "ncp", "gcp", "gap", "groups", "solver"):
         assert record[field] is None
     assert result.err.startswith("no equivalence-class release of this table with k = 3 can lose ")
-    assert "less than gcp = 0.9550901 (gcp 0.04548048)" in result.err
+    assert "less than ncp = 0.9550901 (gcp 0.04548048)" in result.err
 
 
 def test_no_bound_is_said_to_be_none(shell: Any) -> None:
