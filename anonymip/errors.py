@@ -51,7 +51,7 @@ class SolverUnavailable(InputError):
 
 
 class InputWarning(UserWarning):
-    """Something in the caller's table or schema has no effect."""
+    """Something in the caller's table, schema or surroundings has no effect."""
 
 
 class ReleaseWarning(UserWarning):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from anonymip.publishing import publish
 from anonymip.recodings import EquivalenceClasses, Freeform, FullDomain, PatternGuided
 from anonymip.runtime.announcing.needed_kernels import kernel_seconds, kernels_left, needed_kernels
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.kernel_cache import folder
+from anonymip.runtime.kernel_cache import folder, opened_folder
 from anonymip.runtime.kernels import compiled_kernels
 from anonymip.runtime.side_by_side import run_side_by_side
 from anonymip.solving import lower_bound, solve
@@ -195,15 +195,11 @@ def _parts(names: Sequence[str], jobs: int) -> list[tuple[str, ...]]:
 
 def _refuse_no_place() -> None:
     place = folder()
-    try:
-        if place is not None:
-            place.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.TemporaryFile(dir=place):
-                return
-    except OSError:
-        pass
+    with opened_folder(make=True) as opened:
+        if opened is not None and os.access(".", os.W_OK, dir_fd=opened, effective_ids=True):
+            return
     where = "" if place is None else f" in {place}"
     raise InputError(
         f"kernels cannot be kept{where}",
-        remedy="Set NUMBA_CACHE_DIR to a folder that can be written to",
+        remedy="Set NUMBA_CACHE_DIR to a folder that is yours alone and can be written to",
     )

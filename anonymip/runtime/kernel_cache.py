@@ -6,6 +6,9 @@ of an entry is a digest of the kernel's byte code and constants, of all kernels 
 the classes of what it takes, and of the versions that compile it. So an edit costs only what
 depends on it, a stale entry cannot be met, and all checkouts and environments of a user share one
 folder.
+
+An entry is code: whoever can write one has it run by whoever loads it. So a folder that anyone else
+can open, or could ever have put a file into, is not used.
 """
 
 from __future__ import annotations
@@ -14,12 +17,16 @@ import dis
 import hashlib
 import os
 import pickle
+import re
+import secrets
+import stat
 import sys
 import sysconfig
-import tempfile
 import time
 import types
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +36,7 @@ import numba
 import numpy as np
 from numba.core import caching, compiler, serialize
 
+from anonymip.errors import InputWarning
 from anonymip.runtime.kernel_parts import PartLibrary, part_entry
 from anonymip.runtime.packed_type import PackedType
 from anonymip.runtime.user_cache import user_cache
@@ -40,6 +48,9 @@ _PYTHON = f"{sys.version_info[:2]} {sysconfig.get_config_var('SOABI')}"
 #: Days after which an entry that nobody has loaded is removed.
 _KEPT_DAYS = 60
 _DAY = 86400.0
+#: Names of entries, and of what becomes one when it is written.
+_ENTRY = re.compile(r"\w+-[0-9a-f]{32}-[0-9a-f]{32}", re.ASCII)
+_ASIDE = re.compile(r"\.new-[0-9a-f]{16}|tmp[a-z0-9_]{8}", re.ASCII)
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
 
@@ -55,6 +66,68 @@ def folder() -> Path | None:
         return Path(chosen)
     cache = user_cache()
     return None if cache is None else cache / "kernels"
+
+
+@contextmanager
+def opened_folder(*, make: bool = False) -> Iterator[int | None]:
+    """Open the folder of kernels, if it is the user's alone; else give None, and say so once.
+
+    Parameters
+    ----------
+    make
+        Whether to make it where it is not there.
+
+    Yields
+    ------
+    int or None
+        A descriptor of the folder.
+
+    Notes
+    -----
+    What is asked of the folder is asked of the one that is open, and files are named relative to
+    it: who may rename the folders above it can exchange it before, not in between, and only for
+    another one that nobody but the user has ever been able to write to.
+    """
+    place, handle = folder(), None
+    if place is not None:
+        with suppress(OSError, ValueError):
+            if make:
+                place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = _own_folder(place)
+    try:
+        yield handle
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _own_folder(place: Path) -> int | None:
+    """Return a descriptor of a folder that is the user's alone; None, said once, of another's."""
+    try:
+        handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        handle = None
+    found = os.stat(place) if handle is None else os.fstat(handle)
+    if found.st_uid != os.geteuid():
+        reason = "belongs to another user"
+    elif found.st_mode & 0o077:
+        reason = f"is open to other users (mode {stat.S_IMODE(found.st_mode):03o})"
+    else:
+        return handle
+    if handle is not None:
+        os.close(handle)
+    _say_unused(place, reason)
+    return None
+
+
+@cache
+def _say_unused(place: Path, reason: str) -> None:
+    warnings.warn(
+        f"compiled kernels are neither read from {place} nor kept there: it {reason}. Remove it, "
+        "or set NUMBA_CACHE_DIR to a folder that is yours alone (mode 700) or not there yet",
+        InputWarning,
+        stacklevel=2,
+    )
 
 
 class KernelCache(caching._Cache):
@@ -104,50 +177,39 @@ class KernelCache(caching._Cache):
         """Return the compiled kernel for a signature, or None."""
         if self.is_called_by_python:
             asked.append(f"{self._function.__module__}:{self._function.__qualname__}")
-        file = self._file(sig, target_context.codegen())
-        if file is None:
+        name = self._name(sig, target_context.codegen())
+        if name is None:
+            return None
+        with opened_folder() as place:
+            content = None if place is None else _content(place, name)
+        if content is None:
             return None
         # numba needs it refreshed before anything is rebuilt in it.
         target_context.refresh()
         try:
-            content = file.read_bytes()
-            if time.time() - file.stat().st_mtime > _DAY:
-                os.utime(file)
-        except OSError:
-            return None
-        seal, content = content[:32], content[32:]
-        if seal != hashlib.sha256(content).digest():
-            return None
-        try:
             kept = pickle.loads(content)
-        except (AttributeError, ImportError):
-            # Of another version of the package, whose types had other names.
+            if self._called_from == "kernels":
+                return _rebuilt_part(target_context, *kept)
+            return compiler.CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
+        except Exception:  # noqa: BLE001
+            # Of another version of the package, whose types had other names, or no entry at all.
             return None
-        if self._called_from == "kernels":
-            return _rebuilt_part(target_context, *kept)
-        return compiler.CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, where that is possible."""
-        file = self._file(sig, data.codegen)
-        if file is None or data.lifted or data.library.has_dynamic_globals:
+        name = self._name(sig, data.codegen)
+        if name is None or data.lifted or data.library.has_dynamic_globals:
             return
         content: bytes = serialize.dumps(data._reduce())  # type: ignore[no-untyped-call]
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, aside = tempfile.mkstemp(dir=file.parent)
-            with open(handle, "wb") as stream:
-                stream.write(hashlib.sha256(content).digest() + content)
-            os.replace(aside, file)
-        except OSError:
-            return
-        _remove_forgotten(file.parent)
+        with opened_folder(make=True) as place:
+            if place is None or not _put(place, name, content):
+                return
+        _remove_forgotten(folder())
 
-    def _file(self, sig: Any, codegen: Any) -> Path | None:
-        place = folder()
-        if place is None or not self._enabled:
+    def _name(self, sig: Any, codegen: Any) -> str | None:
+        if folder() is None or not self._enabled:
             return None
-        return place / f"{self.code_name(codegen)}{_hash(_type_parts(sig))}"
+        return f"{self.code_name(codegen)}{_hash(_type_parts(sig))}"
 
     def code_name(self, codegen: Any) -> str:
         """Return how the names of all entries of this code begin, whatever their signature."""
@@ -158,6 +220,49 @@ class KernelCache(caching._Cache):
             *(str(numba.config.OPT), str(numba.config.BOUNDSCHECK)),  # type: ignore[attr-defined]
         )
         return f"{self._function.__name__}-{_hash(parts)}-"
+
+
+def _content(place: int, name: str) -> bytes | None:
+    """Return what a whole entry holds that the user has written; None without one.
+
+    Parameters
+    ----------
+    place
+        Descriptor of the folder.
+    name
+        Of the entry.
+    """
+    try:
+        handle = os.open(
+            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place
+        )
+        with open(handle, "rb") as stream:
+            found = os.fstat(handle)
+            is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022
+            if not (stat.S_ISREG(found.st_mode) and is_own):
+                return None
+            content = stream.read()
+            if time.time() - found.st_mtime > _DAY:
+                os.utime(handle)
+    except OSError:
+        return None
+    seal, content = content[:32], content[32:]
+    return content if seal == hashlib.sha256(content).digest() else None
+
+
+def _put(place: int, name: str, content: bytes) -> bool:
+    """Write an entry aside and rename it; return whether that was possible."""
+    aside = f".new-{secrets.token_hex(8)}"
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(aside, flags, 0o600, dir_fd=place), "wb") as stream:
+            stream.write(hashlib.sha256(content).digest() + content)
+        os.replace(aside, name, src_dir_fd=place, dst_dir_fd=place)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(aside, dir_fd=place)
+        return False
+    return True
 
 
 def _rebuilt_part(context: Any, code: Any, description: Any, environment: Any, *rest: Any) -> Any:
@@ -301,12 +406,14 @@ _FOREIGN = frozenset({"builtins", "math", "numba", "numba.misc.special", "numpy"
 
 
 @cache
-def _remove_forgotten(place: Path) -> None:
-    """Remove, once a process, entries that nobody has loaded for long, and what a kill left."""
+def _remove_forgotten(_: Path | None) -> None:
+    """Remove, once a process, entries that nobody has loaded for long, and what a kill left.
+
+    Other files may lie in a folder that the user has named: they stay.
+    """
     oldest = time.time() - _KEPT_DAYS * _DAY
-    try:
-        for file in place.iterdir():
-            if file.stat().st_mtime < oldest:
-                file.unlink()
-    except OSError:
-        return
+    with opened_folder() as place, suppress(OSError):
+        for name in [] if place is None else os.listdir(place):
+            is_ours = _ENTRY.fullmatch(name) or _ASIDE.fullmatch(name)
+            if is_ours and os.lstat(name, dir_fd=place).st_mtime < oldest:
+                os.unlink(name, dir_fd=place)

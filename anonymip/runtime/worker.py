@@ -17,11 +17,12 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from contextlib import suppress
 from functools import partial
 from typing import BinaryIO
 
-from anonymip.errors import AnonymipError
+from anonymip.errors import AnonymipError, InputWarning
 from anonymip.runtime.budget import Budget, Progress, compilation_clock
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.messages import (
@@ -143,6 +144,9 @@ def _can_be_read(error: AnonymipError) -> bool:
 def main() -> None:
     """Run the worker of this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What is said to people of their surroundings is the parent's to say; of this process the last
+    # line is read where it dies.
+    warnings.simplefilter("ignore", InputWarning)
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     # What native code prints goes where its errors go, to a file of the parent's.

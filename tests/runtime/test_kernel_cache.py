@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
+import shlex
+import stat
 import subprocess
 import sys
+import tempfile
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -12,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonymip.runtime.kernel_cache import folder
+from anonymip import InputWarning
+from anonymip.runtime.kernel_cache import folder, opened_folder
 from anonymip.runtime.kernels import kernel
 
 HELPER = """
@@ -206,16 +212,188 @@ def test_where_kernels_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_entries_nobody_loads_are_removed(own_cache: Path) -> None:
-    """What was last loaded months ago goes when a process adds its first entry."""
-    own_cache.mkdir()
-    old, new = own_cache / "old", own_cache / "new"
-    for file in (old, new):
+    """What was last loaded months ago goes when a process adds its first entry.
+
+    So does what a kill left; what is none of ours stays.
+    """
+    own_cache.mkdir(mode=0o700)
+    entry = f"doubles-{'0' * 32}-"
+    gone = [own_cache / name for name in (entry + "1" * 32, ".new-0123456789abcdef")]
+    kept = [own_cache / name for name in (entry + "2" * 32, "thesis.tex", "abc-def")]
+    for file in (*gone, *kept):
         file.touch()
-    os.utime(old, (0, 0))
+        os.utime(file, (0, 0))
+    os.utime(kept[0])
 
     def triples(x: float) -> float:
         return 3 * x
 
     assert compiled(triples, 2.0) == (6.0, True)
-    assert not old.exists()
-    assert new.exists()
+    assert not any(file.exists() for file in gone)
+    assert all(file.exists() for file in kept)
+
+
+class LeavesTrace:
+    """What makes a file when it is unpickled."""
+
+    def __init__(self, trace: Path) -> None:
+        self._trace = trace
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {shlex.quote(str(self._trace))}",)
+
+
+def sealed(content: bytes) -> bytes:
+    """Return an entry as the cache writes it."""
+    return hashlib.sha256(content).digest() + content
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """Return a folder of kernels that a run has filled and somebody has replaced."""
+    write(tmp_path / "code")
+    assert run(tmp_path / "code", tmp_path / "cache") == ["6.0", "1"]
+    hostile = sealed(pickle.dumps(LeavesTrace(tmp_path / "trace")))
+    for entry in (tmp_path / "cache").iterdir():
+        entry.write_bytes(hostile)
+    return tmp_path / "cache"
+
+
+def looked_into(cache: Path, **more: Any) -> tuple[list[str], str, bool]:
+    """Return what `run` does and what was said, and whether anything unpickled has run."""
+    done = subprocess.run(
+        [sys.executable, "caller.py"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        cwd=cache.parent / "code",
+        check=False,
+        capture_output=True,
+        text=True,
+        **more,
+    )
+    return done.stdout.split(), done.stderr, (cache.parent / "trace").exists()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o755, 0o1777, 0o701])
+def test_a_folder_that_is_open_to_others_is_not_used(filled: Path, mode: int) -> None:
+    """Nothing of it runs, nothing is put there, and one line says why and what to do."""
+    filled.chmod(mode)
+    before = {entry.name: entry.read_bytes() for entry in filled.iterdir()}
+    answer, said, ran = looked_into(filled)
+    assert (answer, ran) == (["6.0", "1"], False)
+    assert said.count(f"is open to other users (mode {mode & 0o7777:03o})") == 1
+    assert "Remove it, or set NUMBA_CACHE_DIR" in said
+    assert {entry.name: entry.read_bytes() for entry in filled.iterdir()} == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_a_folder_of_another_user_is_not_used(filled: Path) -> None:
+    """Not even by root, who may open it; and not by way of a link that is one's own."""
+    os.chown(filled, 65534, 65534)
+    answer, said, ran = looked_into(filled)
+    assert (answer, ran) == (["6.0", "1"], False)
+    assert said.count("belongs to another user") == 1
+    moved = filled.with_name("foreign")
+    filled.rename(moved)
+    filled.symlink_to(moved)
+    answer, said, ran = looked_into(filled)
+    assert (answer, ran) == (["6.0", "1"], False)
+    assert "belongs to another user" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_folder_of_root_is_not_used_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may not even open it hears the same."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o711)
+        (Path(name) / "cache").mkdir(mode=0o700)
+        monkeypatch.setenv("NUMBA_CACHE_DIR", f"{name}/cache")
+        os.seteuid(65534)
+        try:
+            with (
+                pytest.warns(InputWarning, match="belongs to another user"),
+                opened_folder(make=True) as opened,
+            ):
+                assert opened is None
+        finally:
+            os.seteuid(0)
+        with opened_folder() as opened:
+            assert opened is not None
+
+
+@pytest.mark.parametrize("how", ["mode", "owner", "link", "pipe", "folder"])
+def test_entries_that_others_could_have_written_are_compiled_again(filled: Path, how: str) -> None:
+    """In a folder of one's own an entry is a file of one's own that nobody else may write to."""
+    for entry in list(filled.iterdir()):
+        if how == "mode":
+            entry.chmod(0o666)
+        elif how == "owner":
+            if os.geteuid() != 0:
+                pytest.skip("only root gives files to others")
+            os.chown(entry, 65534, 65534)
+        else:
+            aside = filled.parent / entry.name
+            entry.rename(aside)
+            if how == "link":
+                entry.symlink_to(aside)
+            elif how == "pipe":
+                os.mkfifo(entry)
+            else:
+                entry.mkdir()
+    assert looked_into(filled) == (["6.0", "1"], "", False)
+    if how != "folder":
+        assert looked_into(filled) == (["6.0", "0"], "", False)
+
+
+def test_a_folder_behind_a_link_of_ones_own_is_used(tmp_path: Path) -> None:
+    """What counts is the folder that is opened: caches are often moved to larger disks."""
+    write(tmp_path / "code")
+    (tmp_path / "disk").mkdir(mode=0o700)
+    (tmp_path / "cache").symlink_to(tmp_path / "disk")
+    assert looked_into(tmp_path / "cache") == (["6.0", "1"], "", False)
+    assert looked_into(tmp_path / "cache") == (["6.0", "0"], "", False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no pickle",
+        pickle.dumps(None),
+        pickle.dumps((1, 2)),
+        pickle.dumps((1,) * 9),
+        pickle.dumps(Exception)[:-3],
+        b"cno_such_module\nname\n.",
+        b"cos\nno_such_name\n.",
+        # A call that raises, an index out of its memory, and a tuple of no mark.
+        b"cbuiltins\nint\n(Vx\ntR.",
+        b"j\xff\xff\xff\xff.",
+        b"t.",
+    ],
+)
+def test_an_entry_that_does_not_load_is_compiled_again(own_cache: Path, content: bytes) -> None:
+    """Whatever stands behind a right seal: the kernel is compiled, and kept in its place."""
+
+    @kernel
+    def third(x: float) -> float:
+        return x / 3.0
+
+    def doubled(x: float) -> float:
+        return 2.0 * third(x)
+
+    answer = 2.0 * (1.0 / 3.0)
+    assert compiled(doubled, 1.0) == (answer, True)
+    entries = list(own_cache.iterdir())
+    assert len(entries) == 2
+    for entry in entries:
+        entry.write_bytes(sealed(content))
+    assert compiled(doubled, 1.0) == (answer, True)
+    assert compiled(doubled, 1.0) == (answer, False)
+
+
+def test_new_folders_and_entries_are_the_users_alone(tmp_path: Path) -> None:
+    """Whatever the umask is."""
+    write(tmp_path / "code")
+    assert looked_into(tmp_path / "cache", umask=0)[0] == ["6.0", "1"]
+    assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
+    modes = [stat.S_IMODE(entry.stat().st_mode) for entry in (tmp_path / "cache").iterdir()]
+    assert modes == [0o600, 0o600]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from numba.core.registry import cpu_target
 
-from anonymip.runtime.kernel_cache import folder
+from anonymip.runtime.kernel_cache import opened_folder
 
 TABLE = Path(__file__).with_name("needed_kernels.json")
 
@@ -62,11 +63,9 @@ def kernels_left(runs: Iterable[str]) -> Left | None:
             return None
         for kernel, signatures in table[run].items():
             needed[kernel] = max(signatures, needed.get(kernel, 0))
-    place, generator = folder(), cpu_target.target_context.codegen()
-    try:
-        names = [] if place is None else [file.name for file in place.iterdir()]
-    except OSError:
-        names = []
+    generator = cpu_target.target_context.codegen()
+    with opened_folder() as place:
+        names = [] if place is None else os.listdir(place)
     kept = Counter(name.rpartition("-")[0] for name in names)
     count, seconds = 0, 0.0
     for kernel, signatures in needed.items():
