@@ -107,7 +107,6 @@ BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
                     MethodOption("chains", 1, "segments of the order with a chain each"),
                     MethodOption("jobs", 0, "chains at a time; 0: as many as cores, two at most"),
                 ),
-                also=("freeform", "one-k", "k-one", "k-k", "k-concealment"),
             ),
             MethodSpec(
                 "local-search",

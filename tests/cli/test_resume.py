@@ -152,23 +152,6 @@ def test_a_method_that_keeps_none(shell: Any) -> None:
     assert shell(*quick).code == 0
 
 
-def test_chains_of_covers_go_on_too(shell: Any) -> None:
-    """One whose time ended stays where it is named, and goes on."""
-    covers = (
-        *("anonymize", "census:40,3,1", "-k", "2", "--method", "split-carry"),
-        *("--recoding", "freeform", "-o", "release.csv"),
-    )
-    result = shell(*covers, "--checkpoint", "mine", "--time-limit", "1e-6")
-    assert result.code == 0
-    assert "the same command with --checkpoint mine --resume goes on" in result.out
-    result = shell(*covers, "--checkpoint", "mine", "--resume")
-    assert result.code == 0
-    assert "went on behind" in result.out
-    assert "mine" not in shell.files()
-    assert shell(*covers).code == 0
-    assert not any("checkpoint" in name for name in shell.files())
-
-
 def test_what_auto_does_not_use_is_not_removed(shell: Any) -> None:
     """A file of the user's that the method picked never looks at."""
     shell.write("mine", "precious\n")

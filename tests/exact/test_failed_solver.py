@@ -192,13 +192,6 @@ def test_a_chain_goes_on(solver: str, subsolver: str, monkeypatch: pytest.Monkey
     assert any("in which the solver failed" in remark for remark in found.trace)
 
 
-def test_a_chain_of_covers_goes_on(solver: str) -> None:
-    """The same with covers."""
-    problem = Problem(census(14, 2, seed=4), 3, Freeform())
-    found = split_carry(problem, S=2, subsolver="freeform", solver=solver)
-    assert any("in which the solver failed" in remark for remark in found.trace)
-
-
 def test_without_a_start_the_failure_is_told(
     any_solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,19 +260,24 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> str:
     return "limited"
 
 
-@pytest.mark.parametrize(
-    ("recoding", "subsolver"), [(EquivalenceClasses(), "bigm"), (Freeform(), "freeform")]
-)
-def test_links_above_a_licence_do_not_end_a_chain(
-    limited: str, recoding: Any, subsolver: str
-) -> None:
-    """Such a link keeps its start or what a search finds; asked alone, the model is refused."""
-    problem = Problem(census(16, 2, seed=4), 3, recoding)
-    found = split_carry(problem, S=2, subsolver=subsolver, solver=limited)
+def test_links_above_a_licence_do_not_end_a_chain(limited: str) -> None:
+    """Such a link keeps its start or what a search finds."""
+    problem = Problem(census(16, 2, seed=4), 3)
+    found = split_carry(problem, S=2, subsolver="bigm", solver=limited)
     assert any("above the size of the solver's licence" in remark for remark in found.trace)
-    method = equivalence_mip if subsolver == "bigm" else freeform_mip
+
+
+@pytest.mark.parametrize(
+    ("recoding", "method", "formulation"),
+    [(EquivalenceClasses(), equivalence_mip, "bigm"), (Freeform(), freeform_mip, "freeform")],
+)
+def test_a_model_above_a_licence_is_refused(
+    limited: str, recoding: Any, method: Any, formulation: str
+) -> None:
+    """Asked alone, it is an error that says the limit."""
+    problem = Problem(census(16, 2, seed=4), 3, recoding)
     with pytest.raises(LicenceLimit, match="100 rows"):
-        method(problem, formulation=subsolver, solver=limited)
+        method(problem, formulation=formulation, solver=limited)
 
 
 def test_a_search_proves_links_above_a_licence(limited: str) -> None:

@@ -9,6 +9,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.assignments import SUPPRESSED
 from anonymip.errors import InputError
 from anonymip.exact.split_carry.fingerprint import Fingerprint
+from anonymip.exact.split_carry.state import (
+    CARRIED,
+    LINK_COLUMNS,
+    LINKS,
+    NO_START,
+    OPEN,
+    PROVEN,
+    READ,
+    REASON,
+    REASONS,
+    START,
+    START_ACCEPTED,
+    START_REFUSED,
+    UNUSED,
+    Chain,
+    new_chain,
+)
 from anonymip.files import refuse_outputs, replacing
+from anonymip.runtime.budget import Budget
 
 #: Number of the file's format; counted up whenever a file means something else than before.
 FORMAT = 2
@@ -214,3 +234,151 @@ def _header(content: bytes) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("program") != _PROGRAM:
         raise ValueError("no checkpoint")
     return header
+
+
+class Keeper:
+    """Keeps a chain in a checkpoint while it grows.
+
+    A link that is cut short, by Ctrl-C or the end of the time, is good enough for a release that
+    is made now. A run that goes on later is to solve it in full, so it is not kept.
+
+    Parameters
+    ----------
+    checkpoint
+        The file; with None nothing is kept.
+    chain
+        As it is before the links to come.
+    budget
+        Of the links.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None, chain: ChainFile, budget: Budget) -> None:
+        self._checkpoint, self._chain, self._budget = checkpoint, chain, budget
+        self._mark = chain.mark()
+
+    def notice(self) -> None:
+        """Take notice of the links since the last call; write the file if it is time to."""
+        if self._checkpoint is None:
+            return
+        ended = self._budget.stop_reason() is not None
+        if ended and not self._chain.proven_since(self._mark):
+            return
+        self._mark = self._chain.mark()
+        if self._checkpoint.is_due:
+            self.keep()
+
+    def keep(self) -> None:
+        """Write the file, without links that were cut short; called when a run stops."""
+        if self._checkpoint is not None:
+            self._checkpoint.write(self._chain.arrays_at(self._mark))
+
+
+def is_table(table: NDArray[Any]) -> bool:
+    """Return whether an array is a table of links."""
+    if table.dtype != np.float64 or table.shape[1:] != (LINK_COLUMNS,):
+        return False
+    starts = (NO_START, START_REFUSED, START_ACCEPTED)
+    return bool(
+        np.isin(table[:, START], starts).all()
+        and np.isin(table[:, REASON], np.arange(len(REASONS))).all()
+    )
+
+
+def arrays_of(chain: Chain) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a chain, without the room that it does not use yet."""
+    carried, links = int(chain.cursor[CARRIED]), int(chain.cursor[LINKS])
+    used = {
+        "carried": chain.carried[:carried],
+        "started": chain.started[:carried],
+        "table": chain.table[:links],
+        "room": np.array(len(chain.table)),
+    }
+    return {**chain._asdict(), **used}
+
+
+def chain_of(arrays: Mapping[str, NDArray[Any]]) -> Chain:
+    """Return the chain of its arrays, with the room that it had."""
+    chain = new_chain(arrays["records"], int(arrays["room"]))
+    for name, array in chain._asdict().items():
+        array[: len(arrays[name])] = arrays[name]
+    return chain
+
+
+@dataclass(frozen=True, eq=False)
+class ChainFile:
+    """A chain of classes as a checkpoint keeps it.
+
+    Parameters
+    ----------
+    chain
+        That goes on in place.
+    """
+
+    chain: Chain
+
+    def mark(self) -> dict[str, NDArray[Any]]:
+        """Return a copy of what further links change of the chain, but for labels and table."""
+        arrays = arrays_of(self.chain)
+        return {name: arrays[name].copy() for name in ("carried", "started", "cursor", "sums")}
+
+    def arrays_at(self, mark: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the chain as it was at a mark."""
+        cursor, chain = mark["cursor"], self.chain
+        labels = chain.labels.copy()
+        # What was fixed since then had been carried over, or was not read.
+        labels[mark["carried"]] = OPEN
+        labels[cursor[READ] :] = OPEN
+        return {
+            **arrays_of(chain),
+            **mark,
+            "labels": labels,
+            "table": chain.table[: cursor[LINKS]],
+        }
+
+    def proven_since(self, mark: Mapping[str, NDArray[Any]]) -> bool:
+        """Return whether all links since a mark are proven."""
+        table, first = self.chain.table, int(mark["cursor"][LINKS])
+        return bool(table[first : self.chain.cursor[LINKS], PROVEN].all())
+
+
+def _is_whole(arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether arrays are those of a chain: kernels check no bounds."""
+    if set(arrays) != {*Chain._fields, "room"} or arrays["room"].shape != ():
+        return False
+    records = arrays["records"]
+    if records.ndim != 1:
+        return False
+    n, room = len(records), int(arrays["room"])
+    form = {name: (array.dtype, array.shape) for name, array in arrays.items()}
+    for name, array in new_chain(np.arange(n), 1)._asdict().items():
+        shape = form[name][1]
+        free = name in ("carried", "started", "table")
+        if form[name][0] != array.dtype or (not free and shape != array.shape):
+            return False
+    read, carried, label, links = arrays["cursor"].tolist()
+    return (
+        0 <= carried <= read <= n
+        and 0 <= label <= n
+        and 0 <= links <= room <= n
+        and form["carried"][1] == form["started"][1] == (carried,)
+        and is_table(arrays["table"])
+        and len(arrays["table"]) == links
+        and len(np.unique(records)) == n
+        and bool(((arrays["carried"] >= 0) & (arrays["carried"] < read)).all())
+        and bool((np.diff(arrays["carried"]) > 0).all())
+        and bool(((arrays["started"] >= SUPPRESSED) & (arrays["started"] < n)).all())
+        and bool((arrays["labels"] >= OPEN).all())
+    )
+
+
+def resumed(checkpoint: Checkpoint | None) -> Chain | None:
+    """Return the chain that a file keeps, None if it is not there."""
+    arrays = None if checkpoint is None else checkpoint.read()
+    if checkpoint is None or arrays is None:
+        return None
+    if not _is_whole(arrays):
+        raise checkpoint.damaged()
+    chain = chain_of(arrays)
+    # Files of earlier versions hold the time that was left, which is given again.
+    chain.sums[UNUSED] = 0.0
+    return chain

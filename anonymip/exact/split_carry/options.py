@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from anonymip.errors import InputError
-from anonymip.models import FORMULATIONS, formulations_of
+from anonymip.models import formulations_of
 
 #: The sub-solver that needs no solver.
 EXACT = "exact"
@@ -105,7 +105,7 @@ class ChainOptions:
         for name, known in (
             ("carry", _CARRIES),
             ("prefer", _PREFERENCES),
-            ("subsolver", (EXACT, "auto", *_formulations())),
+            ("subsolver", (EXACT, "auto", *formulations_of("classes"))),
         ):
             value = getattr(self, name)
             if value not in known:
@@ -132,28 +132,6 @@ class ChainOptions:
                 "options fixed and carry of split-carry together: in windows of one size it is "
                 "counted what is fixed, not what is carried over",
                 remedy="Leave one of them out",
-            )
-
-    def refuse_subsolver(self, recoding: str, *also: str) -> None:
-        """Refuse a sub-solver that does not solve a recoding.
-
-        Parameters
-        ----------
-        recoding
-            Its name.
-        also
-            Further sub-solvers that do, beside its formulations.
-
-        Raises
-        ------
-        InputError
-            If it is none of them.
-        """
-        known = (EXACT, "auto", *formulations_of(recoding), *also)
-        if self.subsolver not in known:
-            raise InputError(
-                f"sub-solver {self.subsolver!r} of split-carry does not solve {recoding}",
-                remedy=f"Use {', '.join(known)}",
             )
 
     def refuse_unfit(self, k: int) -> None:
@@ -206,8 +184,3 @@ class ChainOptions:
             if self.solver_options:
                 described |= {"solver_options": dict(self.solver_options)}
         return described
-
-
-def _formulations() -> tuple[str, ...]:
-    """Return the names of the formulations of equivalence classes."""
-    return tuple(FORMULATIONS)

@@ -8,16 +8,34 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.exact.split_carry.checkpoint import Checkpoint
-from anonymip.exact.split_carry.classes.chain_file import resumed
-from anonymip.exact.split_carry.classes.segments import Segment, SegmentRun, run_segments
+from anonymip.exact.split_carry.checkpoint import Checkpoint, resumed
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
-from anonymip.exact.split_carry.reporting import remarks_on_links
-from anonymip.exact.split_carry.rest import MachineClock, links_budget
-from anonymip.exact.split_carry.state import BOUND, LINKS, Chain, Link, links_of
+from anonymip.exact.split_carry.segments import (
+    MachineClock,
+    Segment,
+    SegmentRun,
+    links_budget,
+    run_segments,
+)
+from anonymip.exact.split_carry.state import (
+    BOUND,
+    LINKS,
+    PROVEN,
+    REASON,
+    REASONS,
+    REPLACED,
+    SIZE,
+    START,
+    START_ACCEPTED,
+    START_REFUSED,
+    Chain,
+    Link,
+    links_of,
+)
 from anonymip.exact.trust import under_assumptions
 from anonymip.heuristics.growing.finish import finish
 from anonymip.orders.orders import find_order
@@ -39,17 +57,17 @@ class ChainRun:
     ----------
     solution
         Of the whole problem.
-    source
-        The chain at its end, or its links.
+    chain
+        At its end.
     """
 
     solution: Solution
-    source: Chain | tuple[Link, ...]
+    chain: Chain
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
         """The sub-problems, in their order."""
-        return links_of(self.source) if isinstance(self.source, Chain) else self.source
+        return links_of(self.chain)
 
 
 def split_carry(
@@ -92,8 +110,7 @@ def split_carry(
     Parameters
     ----------
     problem
-        With equivalence classes; or with a recoding by covers, for which see
-        :func:`~anonymip.exact.split_carry.freeform.covers.chain_covers`.
+        With equivalence classes.
     S
         Sets of k new records in each window, at least 2. More lowers the loss and takes longer.
     boundary
@@ -226,21 +243,11 @@ def run_chain(
         As there.
     """
     watch, budget, options = Stopwatch(), budget or Budget(), options or ChainOptions()
-    by_classes = isinstance(problem.recoding, EquivalenceClasses)
-    if by_classes:
-        options.refuse_unfit(problem.k)
-        options.refuse_subsolver(problem.recoding.name)
+    options.refuse_unfit(problem.k)
     file = None
     if checkpoint is not None:
         given = {"order": order, "seed": seed, **asdict(options)}
         file = Checkpoint(checkpoint, Fingerprint.of(problem, given), resume=resume)
-    if not by_classes:
-        # Imported late: with it comes what builds models.
-        from anonymip.exact.split_carry.freeform.covers import chain_covers
-
-        return ChainRun(
-            *chain_covers(problem, options, file, order=order, budget=budget, seed=seed)
-        )
     kept = resumed(file)
     if file is not None and kept is not None and not _is_of(kept, problem.n):
         raise file.damaged()
@@ -323,3 +330,40 @@ def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
     if cut:
         trace.append(f"{ended}: {cut:,} of {chain.n:,} records were cut in their order")
     return trace
+
+
+def remarks_on_links(table: NDArray[np.float64]) -> list[str]:
+    """Return remarks on links: how many are proven, what kept the others from it, their starts.
+
+    Parameters
+    ----------
+    table
+        (links, columns) as a :class:`~anonymip.exact.split_carry.state.Chain` holds them.
+    """
+    if not len(table):
+        return []
+    proven, largest = int(table[:, PROVEN].sum()), int(table[:, SIZE].max())
+    noun = "link" if len(table) == 1 else "links"
+    counted = f"{len(table):,} {noun} of up to {largest} records, {proven:,} of them proven"
+    remarks = [f"{counted}; a proof of a link says nothing of the whole table"]
+    replaced = np.isin(table[:, REASON], [tuple(REASONS).index(name) for name in REPLACED])
+    open_ones = table[(table[:, PROVEN] == 0.0) & ~replaced, REASON]
+    counts = [
+        f"{np.count_nonzero(open_ones == at):,} {text}"
+        for at, text in enumerate(REASONS.values())
+        if at in open_ones
+    ]
+    if counts:
+        remarks.append(f"links without a proof: {', '.join(counts)}")
+    for name in REPLACED:
+        count = np.count_nonzero(table[:, REASON] == tuple(REASONS).index(name))
+        if count:
+            noun = "link" if count == 1 else "links"
+            remarks.append(
+                f"{count:,} {noun} {REASONS[name]} keep their start or what a search found"
+            )
+    accepted = int(np.count_nonzero(table[:, START] == START_ACCEPTED))
+    asked = accepted + int(np.count_nonzero(table[:, START] == START_REFUSED))
+    if asked:
+        remarks.append(f"the start was accepted in {accepted:,} of {asked:,} links")
+    return remarks

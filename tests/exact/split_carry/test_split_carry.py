@@ -25,8 +25,7 @@ from anonymip import (
     Stopped,
     load_instance,
 )
-from anonymip.exact.split_carry.classes.loop import links_of_classes
-from anonymip.exact.split_carry.clock import ChainClock
+from anonymip.exact.split_carry.links import ChainClock, links_of_classes
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.exact.split_carry.state import Link, add_link, links_of, new_chain
@@ -375,7 +374,7 @@ def test_a_rest_whose_kernel_is_not_compiled_in_time(monkeypatch: pytest.MonkeyP
     def stopped(*given: Any) -> Any:
         raise CompilationStopped(Stopped.INTERRUPT)
 
-    monkeypatch.setattr("anonymip.exact.split_carry.rest.cut_rows", stopped)
+    monkeypatch.setattr("anonymip.exact.split_carry.segments.cut_rows", stopped)
     budget = Budget()
     budget.interrupt()
     solution = split_carry(census(50, 3), budget=budget)

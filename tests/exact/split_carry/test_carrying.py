@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymip import SSE, Classes, Problem
-from anonymip.exact.split_carry.classes.carrying import (
+from anonymip.exact.split_carry.carrying import (
     CarryRule,
     carry_rule,
     divide_window,

@@ -22,7 +22,7 @@ from anonymip import (
     census,
     objective,
 )
-from anonymip.exact.split_carry.classes.boundaries import solve_boundaries
+from anonymip.exact.split_carry.boundaries import solve_boundaries
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.orders.orders import find_order
@@ -177,8 +177,8 @@ def test_what_is_fixed_so_far_is_no_incumbent(
     people: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loss of the first links is no loss of a release, so that no message names it."""
-    monkeypatch.setattr("anonymip.exact.split_carry.driving._FIRST", 1)
-    monkeypatch.setattr("anonymip.exact.split_carry.driving._SECONDS_A_STEP", 0.0)
+    monkeypatch.setattr("anonymip.exact.split_carry.segments._FIRST", 1)
+    monkeypatch.setattr("anonymip.exact.split_carry.segments._SECONDS_A_STEP", 0.0)
     heard: list[Progress] = []
     run = run_chain(people, ChainOptions(), budget=Budget.of(None, heard.append))
     links = [message for message in heard if message.phase == "solving links"]

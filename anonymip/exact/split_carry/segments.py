@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -11,14 +13,10 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.exact.classes.small.kernels import compiles
-from anonymip.exact.split_carry.checkpoint import Checkpoint
-from anonymip.exact.split_carry.classes.boundaries import rows_of_boundaries, solve_boundaries
-from anonymip.exact.split_carry.classes.chain_file import ChainFile, arrays_of, resumed
-from anonymip.exact.split_carry.classes.loop import links_of_classes
-from anonymip.exact.split_carry.driving import drive_chain
-from anonymip.exact.split_carry.keeping import Keeper
+from anonymip.exact.split_carry.boundaries import rows_of_boundaries, solve_boundaries
+from anonymip.exact.split_carry.checkpoint import ChainFile, Checkpoint, Keeper, arrays_of, resumed
+from anonymip.exact.split_carry.links import ChainClock, ClassLinks, links_of_classes
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
-from anonymip.exact.split_carry.rest import cut_rest
 from anonymip.exact.split_carry.state import (
     CARRIED,
     LINKS,
@@ -28,10 +26,60 @@ from anonymip.exact.split_carry.state import (
     Chain,
     new_chain,
 )
+from anonymip.heuristics.classes.ordered_cut import cut_rows
+from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem
+from anonymip.problem_rules import is_plain
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
 from anonymip.status import Stopped
+
+#: Seconds between two looks at the clock.
+_SECONDS_A_STEP = 0.1
+_FIRST = 10
+
+
+def drive_chain(
+    links: ClassLinks, options: ChainOptions, budget: Budget, keeper: Keeper
+) -> Stopped | None:
+    """Solve the links of a chain that has not ended, and return why it stopped early, if it did.
+
+    Parameters
+    ----------
+    links
+        Go on in place.
+    options
+        Of the chain.
+    budget
+        Of these links. Its time is shared out among those that are expected.
+    keeper
+        Called between links, every tenth of a second or after each longer one.
+
+    Raises
+    ------
+    InputError, NoSolution
+        As the links do.
+    """
+    clock = ChainClock(links.expected - links.solved, budget, options.pass_time, options.link_time)
+    amount, stopped = _FIRST, None
+    while not links.done and stopped is None:
+        stopped = budget.stop_reason()
+        if stopped is not None:
+            break
+        start, before = time.perf_counter(), links.solved
+        links.advance(clock, amount)
+        seconds = max(time.perf_counter() - start, 1e-6)
+        done = links.solved
+        # As many links at a time as take a tenth of a second.
+        amount = max(1, min(int((done - before) / seconds * _SECONDS_A_STEP), 4 * amount))
+        keeper.notice()
+        if done > before:
+            total = max(links.expected, done)
+            budget.report("solving links", done=done, total=total)
+    keeper.keep()
+    return stopped
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +112,7 @@ class Segment:
     records
         In their order.
     options, compiled, seed
-        As :func:`~anonymip.exact.split_carry.classes.loop.links_of_classes` takes them.
+        As :func:`~anonymip.exact.split_carry.links.links_of_classes` takes them.
     checkpoint
         Where it is kept, and where it goes on from.
     """
@@ -239,3 +287,73 @@ def _joined(records: NDArray[np.int64], chains: Sequence[Chain], *, sums: bool) 
     whole.cursor[READ], whole.cursor[CARRIED] = whole.n, 0
     whole.cursor[NEXT_LABEL], whole.cursor[LINKS] = classes, links
     return whole
+
+
+#: Seconds that cutting, checking and describing a cell take at most, for a class of k rows.
+_SECONDS_A_CELL = 2.5e-7
+#: Least share of the time that the links have.
+_SHARE_OF_LINKS = 0.2
+#: Less work than this, in seconds, is too little to judge the machine by.
+_LEAST_WORK = 0.02
+
+
+class MachineClock:
+    """Measures how many seconds pass while this process works for one, since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._work = time.perf_counter(), time.process_time()
+
+    @property
+    def slowness(self) -> float:
+        """At least 1; more where others keep the machine busy."""
+        work = time.process_time() - self._work
+        return max(1.0, (time.perf_counter() - self._wall) / work) if work > _LEAST_WORK else 1.0
+
+
+def reserved_seconds(problem: Problem) -> float:
+    """Return the seconds that a release of the whole table takes without any link."""
+    return _SECONDS_A_CELL * problem.n * problem.m * (1 + problem.k / 5)
+
+
+def links_budget(problem: Problem, budget: Budget, clock: MachineClock) -> Budget:
+    """Return the budget of the links: a release must be made in the time that remains.
+
+    Parameters
+    ----------
+    problem, budget
+        The whole.
+    clock
+        Has seen how busy the machine is.
+    """
+    left = budget.remaining()
+    if left is None or left == 0.0:
+        return budget
+    reserved = clock.slowness * reserved_seconds(problem)
+    return budget.share(max(_SHARE_OF_LINKS, 1.0 - reserved / left))
+
+
+def cut_rest(problem: Problem, chain: Chain) -> int:
+    """Give classes to all records that are not fixed, and return how many these are.
+
+    The best consecutive classes where the kernels can cut them and are compiled in time, else sets
+    of k: both without asking for the time.
+    """
+    carried, read = int(chain.cursor[CARRIED]), int(chain.cursor[READ])
+    places = np.concatenate([chain.carried[:carried], np.arange(read, chain.n)])
+    if not len(places):
+        return 0
+    first = int(chain.cursor[NEXT_LABEL])
+    order = np.arange(len(places))
+    labels = np.full(len(places), -1, np.int64)
+    if is_plain(problem):
+        tables = problem.compiled.tables
+        rows = kernel_rows(problem.microdata, tables, chain.records[places])
+        sums = problem.compiled.aggregate == "sum"
+        with suppress(CompilationStopped):
+            labels, _ = cut_rows(tables, rows, order, problem.k, sums, Budget())
+    if labels[0] < 0:
+        cut_in_order(labels, order, problem.k, 0)
+    chain.labels[places] = first + labels
+    chain.cursor[NEXT_LABEL] = first + int(labels.max()) + 1
+    chain.cursor[CARRIED], chain.cursor[READ] = 0, chain.n
+    return len(places)

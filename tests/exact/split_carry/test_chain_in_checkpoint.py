@@ -21,10 +21,15 @@ from anonymip import (
     census,
     solve,
 )
-from anonymip.exact.split_carry.checkpoint import Checkpoint
-from anonymip.exact.split_carry.classes.chain_file import ChainFile, arrays_of, chain_of, resumed
+from anonymip.exact.split_carry.checkpoint import (
+    ChainFile,
+    Checkpoint,
+    Keeper,
+    arrays_of,
+    chain_of,
+    resumed,
+)
 from anonymip.exact.split_carry.fingerprint import Fingerprint
-from anonymip.exact.split_carry.keeping import Keeper
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain
 from anonymip.exact.split_carry.state import (
@@ -64,8 +69,8 @@ def at_every_link(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the file after every link, and let the compiled loop solve one at a time."""
     monkeypatch.setattr("anonymip.exact.split_carry.checkpoint._FIRST", 0.0)
     monkeypatch.setattr("anonymip.exact.split_carry.checkpoint._SHARE", 0.0)
-    monkeypatch.setattr("anonymip.exact.split_carry.driving._FIRST", 1)
-    monkeypatch.setattr("anonymip.exact.split_carry.driving._SECONDS_A_STEP", 0.0)
+    monkeypatch.setattr("anonymip.exact.split_carry.segments._FIRST", 1)
+    monkeypatch.setattr("anonymip.exact.split_carry.segments._SECONDS_A_STEP", 0.0)
 
 
 def stopping(links: int, stop: Callable[[Budget], None]) -> Budget:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,25 @@ from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InvalidAssignment, LicenceLimit, NoSolution, SolverError
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
+from anonymip.exact.classes.small.kernels import compiles, new_small_work, small_rules
 from anonymip.exact.failed_solver import has_failed
-from anonymip.exact.split_carry.classes.carrying import carry_rule, divide_window, new_outcome
-from anonymip.exact.split_carry.classes.kernels import fill_losses
-from anonymip.exact.split_carry.classes.windows import Plan, fill_window, move_on, window_size
-from anonymip.exact.split_carry.clock import ChainClock
+from anonymip.exact.split_carry.carrying import carry_rule, divide_window, new_outcome
+from anonymip.exact.split_carry.kernels import (
+    STUCK,
+    Plan,
+    advance_links,
+    fill_losses,
+    fill_window,
+    move_on,
+    window_size,
+)
 from anonymip.exact.split_carry.options import EXACT, LINK_NODES, ChainOptions
 from anonymip.exact.split_carry.state import (
     CARRIED,
     LINKS,
     LOSS,
     OPEN,
+    SECONDS,
     Chain,
     Link,
     add_link,
@@ -37,6 +46,65 @@ from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
+
+#: Less than this is no time for a solver, in seconds.
+_LEAST = 1e-3
+
+
+class ChainClock:
+    """What each link may spend: the time divided by the links that are expected.
+
+    Parameters
+    ----------
+    links
+        Links that are expected to come.
+    budget
+        Of the links that are still to come.
+    pass_time
+        Whether a link may use what the links before it left; what one overdrew, the next ones lack.
+    link_time
+        Seconds that a link has at most; 0 for no such limit.
+    """
+
+    def __init__(self, links: int, budget: Budget, pass_time: bool, link_time: float = 0.0) -> None:
+        self._budget, self._pass = budget, pass_time
+        self._most = link_time or None
+        left = budget.remaining()
+        self._share = None if left is None else left / max(1, links)
+        self.unused = 0.0
+
+    def allowance(self) -> float | None:
+        """Return the seconds of the next link; None without any limit, 0 if there is no time."""
+        if self._share is None:
+            return self._most
+        seconds = self._share
+        if self._pass:
+            seconds += self.unused
+        seconds = min(seconds, self._budget.remaining() or 0.0, self._most or inf)
+        return seconds if seconds >= _LEAST else 0.0
+
+    def spend(self, links: int, seconds: float) -> None:
+        """Account for links that were solved."""
+        if self._share is not None:
+            self.unused += links * self._share - seconds
+
+    def budget_of_link(self, least: float = 0.0) -> Budget | None:
+        """Return the budget of the next link, silent; None if there is no time for a solver.
+
+        Parameters
+        ----------
+        least
+            Seconds that a link gets in any case.
+        """
+        seconds = self.allowance()
+        if seconds == 0.0:
+            if not least:
+                return None
+            seconds = least
+        budget = self._budget.renewed(seconds)
+        budget.progress = None
+        return budget
+
 
 #: A window without a release takes in up to so many chunks of new rows before it is given up.
 _CHUNKS = 4
@@ -353,3 +421,86 @@ def _reason(solution: Solution) -> str:
 def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the labels, numbered in the order of first appearance."""
     return Classes(labels).labels.astype(np.int64)  # type: ignore[arg-type]
+
+
+#: Rows of a window that the compiled loop takes.
+_MOST = 64
+
+
+class CompiledLinks(ClassLinks):
+    """Solves many links in one call of a kernel, and one by one those that are too hard for it.
+
+    Parameters
+    ----------
+    problem
+        That the solver of small sub-problems compiles.
+    chain, options, seed
+        As for all links of classes.
+    """
+
+    def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
+        super().__init__(problem, chain, options, seed)
+        self._tables = problem.compiled.tables
+        self._rows = kernel_rows(problem.microdata, self._tables, chain.records)
+        rules = small_rules(problem)
+        self._rules = rules._replace(diversity=rules.diversity.of_rows(chain.records))
+        most = min(chain.n, _MOST)
+        self._places, self._row_losses = np.zeros(most, np.int64), np.zeros(most)
+        self._work = new_small_work(self._tables, self._rules, most)
+        self._outcome = new_outcome(self._rule, most)
+        self._state = new_state(self._tables, 1)
+
+    def advance(self, clock: ChainClock, amount: int) -> None:
+        """Solve the next links, up to `amount` of them or one that takes long."""
+        watch, chain = Stopwatch(), self._chain
+        before = int(chain.cursor[LINKS])
+        self._work.result[:] = np.nan
+        code = advance_links(
+            self._tables,
+            self._rows,
+            self._rules,
+            self._work,
+            self._state,
+            self._rule,
+            self._plan,
+            chain,
+            self._outcome,
+            self._places,
+            self._row_losses,
+            LINK_NODES,
+            amount,
+        )
+        solved = int(chain.cursor[LINKS]) - before
+        seconds = watch.seconds
+        if solved:
+            chain.table[before : before + solved, SECONDS] = seconds / solved
+        clock.spend(solved, seconds)
+        if code == STUCK:
+            self.solve_next(clock, self._incumbent())
+
+    def _incumbent(self) -> Answer | None:
+        """Return what the loop found for the window at which it is stuck."""
+        size = int(window_size(self._plan, self._chain, 1))
+        if size > len(self._places) or not np.isfinite(self._work.result[0]):
+            return None
+        labels: NDArray[np.int64] = self._work.labels[:size].copy()
+        loss, bound = self._work.result.tolist()
+        return Answer(labels, loss, bound, reason="cap")
+
+
+def links_of_classes(
+    problem: Problem, chain: Chain, options: ChainOptions, seed: int, *, compiled: bool = True
+) -> ClassLinks:
+    """Return the links of a chain of classes, by what solves them.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes.
+    chain, options, seed
+        Goes on in place; how; of the sub-solver.
+    compiled
+        Whether the compiled loop is used where it can be. The classes are the same.
+    """
+    by_loop = compiled and options.subsolver == EXACT and compiles(problem)
+    return (CompiledLinks if by_loop else ClassLinks)(problem, chain, options, seed)

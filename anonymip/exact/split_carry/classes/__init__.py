@@ -1,1 +1,0 @@
-"""The chain of segments for equivalence classes."""
