@@ -31,7 +31,7 @@ _RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hp", {}),
     ("auto", {}),
 )
-#: Rows of README by method and variant, and how it calls them.
+#: Rows of docs/methods.md by method and variant, and how it calls them.
 _SHOWN = {
     ("initial", ""): "`initial`",
     ("mondrian", ""): "`mondrian`",
@@ -84,7 +84,7 @@ def _row(solution: Solution, variant: str, busy: float, reference: Solution) -> 
 
 
 def _shown(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of README with how it calls them: k = 5, the least loss last."""
+    """Return the rows of docs/methods.md with how it calls them: k = 5, the least loss last."""
     rows = measured[measured["k"] == 5].fillna({"variant": ""})
     names = [_SHOWN.get(key) for key in zip(rows["method"], rows["variant"], strict=True)]
     rows = rows.assign(label=names).dropna(subset=["label"])
@@ -110,7 +110,7 @@ def picture(measured: pd.DataFrame) -> Picture:
 
 
 def markdown(measured: pd.DataFrame) -> str:
-    """Return the table of README."""
+    """Return the table of docs/methods.md."""
     lines = [
         "| method | loss (gcp) | no equivalence-class release can be below | gap | seconds |",
         "|---|---|---|---|---|",
@@ -122,3 +122,22 @@ def markdown(measured: pd.DataFrame) -> str:
         seconds = f"{busy:.0f}" if busy >= 10 else f"{busy:.2f}"
         lines.append(f"| {row.label} | {loss:.5f} | {below} | {100 * row.gap:.1f} % | {seconds} |")
     return "\n".join(lines)
+
+
+def sentences(measured: pd.DataFrame) -> str:
+    """Return what README says of the table: what `auto` picks, and the most effort."""
+    rows = _shown(measured)
+    normal, thorough = (
+        rows[(rows["method"] == "local-search") & (rows["variant"] == variant)].iloc[0]
+        for variant in ("auto", THOROUGH)
+    )
+    cells = normal["n"] * normal["m"]
+    return (
+        f"UCI Adult has {normal['n']:,} records and {normal['m']} quasi-identifiers. With k = 5"
+        f" the release of `auto` takes {normal['processor_seconds']:.0f}\nseconds and loses"
+        f" {normal['ncp'] / cells:.4f}; no release can lose less than"
+        f" {bound_text(normal['bound'] / cells)}. With `--effort thorough` it takes\n"
+        f"{thorough['processor_seconds'] / 60:.0f} minutes and loses"
+        f" {thorough['ncp'] / cells:.4f}, at most {100 * thorough['gap']:.1f} % of which can be"
+        " saved."
+    )

@@ -10,7 +10,7 @@ import pandas as pd
 from anonymip.experiments.leaderboard import METHOD_COLUMNS, Leaderboard, Standing, measure
 from anonymip.instances.library.catalogue import library
 
-#: Recodings whose methods are in README, and the columns of the leaderboard that are.
+#: Recodings whose methods are in docs/methods.md, and the columns of the leaderboard that are.
 _RECODINGS = ("classes", "freeform")
 _COLUMNS = [name for name in METHOD_COLUMNS if name not in ("median", "seconds")]
 
@@ -51,7 +51,7 @@ def page(measured: pd.DataFrame) -> str:
 
 
 def markdown(measured: pd.DataFrame) -> str:
-    """Return the table of README."""
+    """Return the table of docs/methods.md."""
     places = [METHOD_COLUMNS.index(name) for name in _COLUMNS]
     lines = [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
     for row in board_of(measured).method_texts():

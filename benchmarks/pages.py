@@ -67,8 +67,9 @@ class Page:
 
 PAGES = (
     Page("formulations", "docs/formulations.md", formulations.markdown, "formulations"),
-    Page("adult", "README.md", adult.markdown, "adult"),
-    Page("leaderboard", "README.md", leaderboard.markdown, "leaderboard"),
+    Page("adult", "README.md", adult.sentences, "adult"),
+    Page("adult", "docs/methods.md", adult.markdown, "adult"),
+    Page("leaderboard", "docs/methods.md", leaderboard.markdown, "leaderboard"),
     Page("leaderboard", "docs/results/leaderboard.md", leaderboard.page),
     Page("microaggregation", "docs/gallery.md", microaggregation.markdown, "microaggregation"),
     Page("exact-engine", "docs/results/exact_engine.md", engine_table.page),

@@ -191,7 +191,7 @@ def test_invented_places_are_seen() -> None:
 
 def test_what_leads_nowhere_is_seen() -> None:
     """A file, an anchor and a name that are not there are found; those that are there pass."""
-    links = "[a](gone.md) [b](format.md#gone) [c](../README.md#methods) [d](https://example.org)"
+    links = "[a](gone.md) [b](format.md#gone) [c](methods.md#all-methods) [d](https://example.org)"
     assert broken_links(ARCHITECTURE, links) == ["gone.md", "format.md#gone"]
     names = "[x](../anonymip/solution.py)\n`Solution.of`, `Bound`, `Solution.gone` `gone`,\n`Gone`."
     assert len(missing_names(ARCHITECTURE, names)) == 3
@@ -212,9 +212,10 @@ def test_methods_name_the_source_of_the_registry() -> None:
         assert [part for part in REFERENCE.findall(spec.source) if part not in rows[name]] == []
 
 
-def test_the_readme_names_every_method() -> None:
-    """The table of the README has all methods that the package brings."""
-    section = (REPOSITORY / "README.md").read_text("utf-8").partition("\n## Methods\n")[2]
+def test_the_page_of_methods_names_every_method() -> None:
+    """The table of docs/methods.md has all methods that the package brings."""
+    text = (REPOSITORY / "docs" / "methods.md").read_text("utf-8")
+    section = text.partition("\n## All methods\n")[2]
     cells = re.findall(r"^\| (`[^|]*)\|", section.partition("\n## ")[0], re.MULTILINE)
     assert {name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)} == set(BUILT_IN)
 

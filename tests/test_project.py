@@ -431,11 +431,12 @@ def test_package_is_typed() -> None:
 
 
 def test_version_is_stated_once() -> None:
-    """The package and pyproject.toml state the same version, and the changelog has an entry."""
+    """Package, pyproject.toml and CITATION.cff state one version; the changelog has an entry."""
     version = PYPROJECT["project"]["version"]
     assert anonymip.__version__ == version
     changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(rf"^## .*(?<![\d.]){re.escape(version)}(?![\d.])", changelog, re.MULTILINE)
+    assert f"\nversion: {version}\n" in text_of(REPOSITORY / "CITATION.cff")
 
 
 def test_constraints_pin_every_dependency() -> None:
