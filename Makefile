@@ -31,8 +31,9 @@ lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy --strict
 
-fuzzing: $(INSTALLED)  ## solve 20,000 random problems and judge what comes out, in exact fractions
+fuzzing: $(INSTALLED)  ## solve 20,000 random problems, read 2,000 damaged files, judge what comes out
 	$(BIN)/python -m tests.fuzzing --solves 20000 --seed 1 --jobs 2
+	$(BIN)/python -m tests.fuzzing --files 2000 --seed 1 --jobs 2
 
 benchmarks: $(INSTALLED)  ## run the benchmarks
 	$(BIN)/python -m benchmarks

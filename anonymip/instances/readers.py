@@ -42,6 +42,12 @@ def read_table(path: str | Path, table: TableFormat | None = None) -> pd.DataFra
             raise InputError(
                 f"{file} cannot be read as Parquet: {error}", remedy="Check the file"
             ) from None
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+            # Notes of pandas that describe another table: what is raised says nothing to people.
+            raise InputError(
+                f"{file} cannot be read as Parquet ({type(error).__name__})",
+                remedy="Write it anew, without the notes of pandas that are in it",
+            ) from None
     return _read_text(file, table or TableFormat())
 
 

@@ -121,7 +121,8 @@ def arguments_of(asked: Asked, rng: random.Random) -> list[str]:
     return given
 
 
-def _call(found: Findings, what: str, arguments: list[str]) -> tuple[int, str]:
+def call(found: Findings, what: str, arguments: list[str]) -> tuple[int, str]:
+    """Return the exit code of a command and what it says; an internal error is a fault."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
@@ -153,7 +154,7 @@ def run_commands(found: Findings, asked: Asked, rng: random.Random) -> None:
         if rng.random() < 0.2:
             outputs += ["--report", str(folder / "report.html")]
         found.solves += 1
-        code, text = _call(found, "anonymize", ["anonymize", *given, *outputs])
+        code, text = call(found, "anonymize", ["anonymize", *given, *outputs])
         if code == 2:
             found.refusals["anonymize: " + text.strip().splitlines()[-1][:100]] += 1
         if code == 1:
@@ -168,7 +169,7 @@ def run_commands(found: Findings, asked: Asked, rng: random.Random) -> None:
         if code == 0:
             _judge_files(found, asked, release, answers, optimum if known else None)
             check = ["verify", str(data), str(release), "--schema", str(schema)]
-            code, text = _call(found, "verify", check)
+            code, text = call(found, "verify", check)
             if code != 0:
                 found.fault(f"verify: exit {code} of an honest release: {text.strip()[-300:]}")
             _tamper(found, asked, release, check, rng)
@@ -187,28 +188,26 @@ def _other_commands(
     if command == "solve":
         method = rng.choice(sorted(METHODS))
         limit = rng.choice(["20", "0.001"])
-        _call(
-            found, "solve", ["solve", *given, *outputs, "--method", method, "--time-limit", limit]
-        )
+        call(found, "solve", ["solve", *given, *outputs, "--method", method, "--time-limit", limit])
         found.solves += 1
     elif command == "compare":
         outputs += ["--markdown", str(folder / "table.md"), "--time-limit", "20"]
-        _call(found, "compare", ["compare", *given, *outputs, *rng.choice([[], ["--exact"]])])
+        call(found, "compare", ["compare", *given, *outputs, *rng.choice([[], ["--exact"]])])
         found.solves += 1
     elif command == "export":
-        _call(found, "export", ["export", *given, *outputs, "-o", str(folder / "model.lp")])
+        call(found, "export", ["export", *given, *outputs, "-o", str(folder / "model.lp")])
     else:
         release = folder / "release.parquet"
-        code, _ = _call(found, "parquet", ["anonymize", *given, "-o", str(release)])
+        code, _ = call(found, "parquet", ["anonymize", *given, "-o", str(release)])
         found.solves += 1
         if code == 0:
-            code, text = _call(found, "verify", ["verify", given[0], str(release), *given[1:3]])
+            code, text = call(found, "verify", ["verify", given[0], str(release), *given[1:3]])
             if code != 0:
                 found.fault(f"verify: exit {code} of a Parquet file: {text.strip()[-300:]}")
 
 
 def _bound(found: Findings, given: list[str], answers: Path, optimum: Fraction | None) -> None:
-    code, _ = _call(found, "bound", ["bound", *given, "--json", str(answers)])
+    code, _ = call(found, "bound", ["bound", *given, "--json", str(answers)])
     if code == 0 and optimum is not None:
         bound = json.loads(answers.read_text(encoding="utf-8"))[0]["bound"]
         if bound is not None and Fraction(bound) > optimum * (1 + Fraction(1, 10**9)):
@@ -221,6 +220,11 @@ def _judge_files(
     manifest = release.with_name(release.name + ".manifest.json")
     for problem in release_problems(asked, release, manifest):
         found.fault(f"anonymize: the judge says: {problem}")
+    judge_answers(found, answers, optimum)
+
+
+def judge_answers(found: Findings, answers: Path, optimum: Fraction | None) -> None:
+    """Compare loss, bound and status in an answer with the optimum, where it is known."""
     answer = json.loads(answers.read_text(encoding="utf-8"))[0]
     if optimum is None:
         return
@@ -250,6 +254,6 @@ def _tamper(
     with open(release, "w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerows(lines)
     wrong = release_problems(asked, release, release.with_name(release.name + ".manifest.json"))
-    code, text = _call(found, "verify tampered", check)
+    code, text = call(found, "verify tampered", check)
     if wrong and code not in (1, 2):
         found.fault(f"verify: exit {code} of a tampered release: {wrong[0]}; {text.strip()[-200:]}")

@@ -7,6 +7,7 @@ import os
 import sys
 
 from tests.fuzzing.cases import run_case
+from tests.fuzzing.files.judging import run_file_case
 
 
 def main() -> None:
@@ -15,8 +16,9 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     seed, only = int(sys.argv[1]), sys.argv[2] or None
+    run = run_file_case if "--files" in sys.argv[3:] else run_case
     for line in sys.stdin:
-        found = run_case(seed, int(line), only)
+        found = run(seed, int(line), only)
         answer = [found.area, found.solves, found.faults, dict(found.refusals)]
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

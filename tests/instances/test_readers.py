@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymip import InputError, TableFormat, read_table
+from anonymip.privacy.reading.tables import read_table as read_to_verify
 
 Columns = dict[str, list[Any]]
 
@@ -197,6 +201,27 @@ def test_parquet_keeps_its_types(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"table.{ending}"
     frame.to_parquet(file)
     pd.testing.assert_frame_equal(read_table(file), frame)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"index_columns": ["gone"], "columns": [], "column_indexes": []},
+        {"index_columns": 7, "columns": [], "column_indexes": []},
+        {"index_columns": [], "columns": None, "column_indexes": []},
+        [],
+    ],
+)
+def test_parquet_with_notes_of_another_table_is_refused(tmp_path: Path, notes: object) -> None:
+    """What pandas raises there is of many kinds: none of them is an internal error of ours."""
+    file = tmp_path / "table.parquet"
+    table = pa.table({"a": [1, 2]})
+    noted = table.replace_schema_metadata({b"pandas": json.dumps(notes).encode()})
+    pq.write_table(noted, file)
+    for read_either in (read_table, read_to_verify):
+        with pytest.raises(InputError, match="Parquet") as caught:
+            read_either(file)
+        assert caught.value.remedy is not None
 
 
 @pytest.mark.parametrize("content", [b"", b"no parquet"])

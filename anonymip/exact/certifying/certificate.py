@@ -112,7 +112,7 @@ def check_certificate(path: str | Path) -> Certificate:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", remedy="Name a file") from None
-    except ValueError:
+    except (RecursionError, ValueError):
         raise _not_proven(path, "it is no certificate") from None
     try:
         loss, bound = check(content)

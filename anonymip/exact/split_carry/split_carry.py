@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.errors import InvalidAssignment
 from anonymip.exact.split_carry.checkpoint import Checkpoint, resumed
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
@@ -248,9 +249,13 @@ def run_chain(
     if checkpoint is not None:
         given = {"order": order, "seed": seed, **asdict(options)}
         file = Checkpoint(checkpoint, Fingerprint.of(problem, given), resume=resume)
+    goes_on = file is not None and file.path.exists()
     kept = resumed(file)
     if file is not None and kept is not None and not _is_of(kept, problem.n):
         raise file.damaged()
+    if kept is not None and kept.done and kept.cursor[LINKS] == 1:
+        # No bound is taken from a file: the link that is the whole problem is solved again.
+        kept = None
     before = 0 if kept is None else int(kept.cursor[LINKS])
     clock = MachineClock()
     records = find_order(problem, order, budget) if kept is None else kept.records
@@ -258,11 +263,30 @@ def run_chain(
     share = links_budget(problem, budget, clock)
     run, remarks = run_segments(whole, kept, jobs=jobs, budget=share)
     described = {"order": order, **options.described()}
-    solution = _finished(problem, run, described, watch, budget, seed)
-    if kept is not None:
+    try:
+        solution = _finished(problem, run, described, watch, budget, seed)
+    except InvalidAssignment:
+        if file is None or not goes_on:
+            raise
+        # What the file says is fixed are no classes that the problem allows.
+        raise file.damaged() from None
+    if kept is None:
+        solution = _with_bound(problem, solution, run, options)
+    else:
         remarks = (f"went on behind {before:,} links of an earlier run", *remarks)
     solution = replace(solution, trace=(*remarks, *solution.trace))
     return ChainRun(solution, run.chain)
+
+
+def _with_bound(
+    problem: Problem, solution: Solution, run: SegmentRun, options: ChainOptions
+) -> Solution:
+    """Return the solution with the bound of its link, where that is the problem itself."""
+    bound = run.chain.table[0, BOUND] if run.chain.cursor[LINKS] == 1 else np.nan
+    if run.cut or np.isnan(bound) or options.subsolver != EXACT:
+        return solution
+    source = under_assumptions(problem, "search of the whole table")
+    return solution.with_bound(Bound(float(bound), source, "argument"))
 
 
 def _finished(
@@ -296,7 +320,7 @@ def _finished(
             seed=seed,
             trace=tuple(trace),
         )
-    solution = Solution.of(
+    return Solution.of(
         problem,
         Classes(labels),  # type: ignore[arg-type]
         method=_METHOD,
@@ -306,13 +330,6 @@ def _finished(
         seed=seed,
         trace=tuple(trace),
     )
-    bound = chain.table[0, BOUND]
-    one = chain.cursor[LINKS] == 1 and not cut
-    if not one or np.isnan(bound) or options["subsolver"] != EXACT:
-        return solution
-    # One link that holds the whole table is the problem itself.
-    source = under_assumptions(problem, "search of the whole table")
-    return solution.with_bound(Bound(float(bound), source, "argument"))
 
 
 def _is_of(chain: Chain, n: int) -> bool:

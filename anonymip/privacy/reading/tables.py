@@ -106,7 +106,10 @@ def read_table(
     if path.suffix.lower() in _PARQUET:
         try:
             return _read_parquet(path)
-        except (OSError, ValueError) as error:
+        except (
+            *(OSError, ValueError, ArithmeticError, AttributeError, LookupError),
+            *(RuntimeError, TypeError),
+        ) as error:
             raise InputError(
                 f"{path} is not a readable Parquet file", remedy="Check the file"
             ) from error

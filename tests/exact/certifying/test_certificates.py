@@ -292,7 +292,10 @@ def test_files_are_private_and_can_be_read_back(tmp_path: Path) -> None:
         certificate.write(tmp_path / "sub" / "check.py")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "anonymip certificate 1"}', "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"format": "anonymip certificate 1"}', "\x00", "[" * 100_000 + "]" * 100_000],
+)
 def test_what_is_no_certificate_is_said_to_be_none(text: str, tmp_path: Path) -> None:
     """A file of another kind proves nothing, and is no internal error."""
     (tmp_path / "proof.json").write_text(text, encoding="utf-8")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain
 from anonymip.exact.split_carry.state import (
+    BOUND,
     CARRIED,
     LINKS,
     LOSS,
@@ -320,3 +323,61 @@ def test_files_of_another_shape_are_damaged(
         resumed(Checkpoint(path, OURS, resume=True))
     checkpoint.write(arrays_of(chain))
     assert resumed(Checkpoint(path, OURS, resume=True)) is not None
+
+
+def _array(path: Path, name: str) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        return np.load(BytesIO(archive.read(f"{name}.npy")))
+
+
+def _replace(path: Path, **arrays: Any) -> None:
+    """Replace arrays of a checkpoint that is otherwise as it was."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    for name, array in arrays.items():
+        stream = BytesIO()
+        np.save(stream, array)
+        parts[f"{name}.npy"] = stream.getvalue()
+    with zipfile.ZipFile(path, "w") as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content)
+
+
+def test_classes_that_the_problem_forbids_are_damage(people: Problem, tmp_path: Path) -> None:
+    """A file that puts a record into a class of its own is refused, and is no error of ours."""
+    path = tmp_path / "run"
+    run_chain(people, OPTIONS["exact"], checkpoint=path)
+    labels = _array(path, "labels")
+    _replace(path, labels=np.array([labels.max() + 1, *labels[1:]]))
+    with pytest.raises(InputError, match="damaged"):
+        run_chain(people, OPTIONS["exact"], checkpoint=path, resume=True)
+
+
+def test_no_bound_is_taken_from_a_file(tmp_path: Path) -> None:
+    """A table of one link, of which a file tells another bound: it is proven again."""
+    path, small = tmp_path / "run", Problem(census(6, 3, seed=2), 2)
+    honest = run_chain(small, checkpoint=path)
+    assert honest.solution.is_optimal
+    table = _array(path, "table")
+    table[0, BOUND] *= 0.5
+    _replace(path, table=table)
+    again = run_chain(small, checkpoint=path, resume=True).solution
+    assert again.is_optimal
+    assert again.objective == honest.solution.objective
+
+
+def test_a_link_behind_fixed_records_is_no_whole_problem(tmp_path: Path) -> None:
+    """A file that says that two records are fixed without a link: the bound of the rest is none."""
+    path, small = tmp_path / "run", Problem(census(6, 3, seed=2), 2)
+    run_chain(small, checkpoint=path)
+    _replace(
+        path,
+        cursor=np.array([2, 0, 1, 0]),
+        labels=np.array([0, 0, *[OPEN] * 4]),
+        carried=np.empty(0, np.int64),
+        started=np.empty(0, np.int64),
+        table=_array(path, "table")[:0],
+    )
+    run = run_chain(small, checkpoint=path, resume=True)
+    assert len(run.links) == 1
+    assert run.solution.bound is None
