@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.guided_ascent import guided_ascent
+from anonymip.bounds.near_program import NearProgram
 from anonymip.bounds.nearest_neighbour import bound_of_terms, lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import check_effort
@@ -19,6 +19,13 @@ from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 
+#: Losses that the search for one type may compute: of a few far from all others the search is long,
+#: and who is not raised leaves the others no room.
+_EACH_GUIDED = 5_000_000
+#: Share of the losses that are left to compute for the rounds of pricing.
+_PRICING = 0.4
+#: A gain that is none, as a share of the value.
+_GAIN = 5e-4
 #: Losses computed, times columns: about 2e8 a second.
 _CELLS = {"quick": 5e8, "normal": 4e9, "thorough": 1e11}
 #: Of which a normal effort spends so many a record, but some in any case: the bound of a table of
@@ -45,6 +52,36 @@ _FARTHEST, _SHORT_STEPS, _MANY = 3.0, (0.25, 0.5, 0.75, 1.0), 1_000_000
 _GUIDED = 60.0
 
 
+def guided_ascent(duals: RecordDuals, budget: Budget) -> Iterator[bool]:
+    """Raise the duals round by round; yield after each, whether it has looked at all records.
+
+    Parameters
+    ----------
+    duals
+        To be raised, from their k-set terms on.
+    budget
+        Ends the rounds.
+    """
+    unit = float(np.abs(duals.duals).mean())
+    if unit == 0.0:
+        return
+    program = NearProgram(duals, budget)
+    program.solve((1.0 - _PRICING) * duals.left)
+    best, taken, charged = -np.inf, 0.0, unit * int(duals.counts.sum())
+    # A round that is cut short is in vain.
+    while duals.left > taken and budget.stop_reason() is None:
+        before = duals.left
+        complete, members = duals.ascend_to(program.aims, _EACH_GUIDED)
+        yield complete
+        # Duals of both signs may add up to nothing, which no gain is a share of.
+        least = _GAIN * max(abs(best), charged) if np.isfinite(best) else 0.0
+        if not complete or duals.value < best + least:
+            return
+        best, taken = duals.value, before - duals.left
+        program.sets.add(members, duals.costs(members))
+        program.improve()
+
+
 def ladder_bound(
     problem: Problem, *, effort: str | None = None, budget: Budget | None = None
 ) -> Bound | None:
@@ -52,7 +89,7 @@ def ladder_bound(
 
     The rungs are nearest neighbours, k-sets, and an ascent from there, first a short way and then,
     where enough work is left for it, a long one, or rounds that a linear program guides; see
-    :mod:`anonymip.bounds.record_duals` for what holds, and :mod:`anonymip.bounds.guided_ascent`.
+    :mod:`anonymip.bounds.record_duals` for what holds, and :mod:`anonymip.bounds.ladder`.
     The name of the bound says on which rung it stands, and whether the work ended before all
     records were looked at.
 

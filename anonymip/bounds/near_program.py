@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from anonymip.bounds.near_pricing import NearPricing
+from anonymip.bounds.dual_raising import NearSearch
+from anonymip.bounds.near_lists import gather_near, sort_by_loss
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.bounds.set_program import SetProgram
+from anonymip.enumeration.cut_duals import cuts_of_rows
+from anonymip.enumeration.rooted_run import RootedRun
+from anonymip.enumeration.rooted_state import RootedRules, Roots
+from anonymip.enumeration.search_inputs import type_rows
+from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
 from anonymip.problem_rules import is_plain
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.stepping import run_in_steps
 
+#: Steps before the first restart; later ones come when a third of all steps have been made.
+_RESTART = 50
+#: Sets taken of each root in a round.
+_KEEP = 3
+#: Roots that are searched at a time, which bounds the memory.
+_ROOTS = 20_000
+#: Types listed for all roots together, at most.
+_LISTED = 40_000_000
+#: What looking at a partial set costs in losses, as a share of the nearest types.
+_NODE = 0.4
+#: Of two types as near the one with the higher dual pays more of a set: how much nearer that is.
+_WORTH = 0.25
 #: Times what the duals were where sets are sought first.
 _FIRST = 1.15
 #: Times its k-set term a dual becomes at most, types listed as the nearest of each, partial sets
@@ -25,6 +45,282 @@ _MARGIN = 1.25
 _STEPS = 200
 #: Costs less duals that are about 0, in units.
 _NEGATIVE = 1e-3
+
+
+class SetProgram:
+    """The program: sets are added, and duals asked for.
+
+    Parameters
+    ----------
+    counts
+        (t,) rows of each type.
+    k
+        Rows of each set.
+    unit
+        Typical size of a dual, above 0.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], k: int, unit: float) -> None:
+        self._counts = counts.astype(np.float64)
+        self._k, self._unit = k, unit
+        self._known: set[bytes] = set()
+        self._members, self._costs = np.empty((0, k), np.int32), np.empty(0)
+        self._shares = np.empty(0)
+
+    def __len__(self) -> int:
+        """Return how many sets are known."""
+        return len(self._costs)
+
+    def add(self, members: NDArray[np.int32], costs: NDArray[np.float64]) -> int:
+        """Add the sets that are new, and return how many these are.
+
+        Parameters
+        ----------
+        members
+            (c, k) types, ascending in each set.
+        costs
+            (c,) of the sets.
+        """
+        new = np.zeros(len(costs), np.bool_)
+        for place in range(len(costs)):
+            key = members[place].tobytes()
+            new[place] = key not in self._known
+            self._known.add(key)
+        self._members = np.concatenate([self._members, members[new]])
+        self._costs = np.concatenate([self._costs, costs[new]])
+        self._shares = np.concatenate([self._shares, np.zeros(int(new.sum()))])
+        return int(new.sum())
+
+    @property
+    def members(self) -> NDArray[np.int32]:
+        """(c, k) types of the sets that are known, ascending in each."""
+        return self._members
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(c,) how much of each set the program takes, roughly."""
+        return self._shares
+
+    def cover(self, counts: NDArray[np.int64]) -> None:
+        """Ask for fewer rows from now on, and forget the sets that hold more of a type.
+
+        Parameters
+        ----------
+        counts
+            (t,) rows of each type, no more than before.
+        """
+        self._counts = counts.astype(np.float64)
+        members = self._members
+        fits, copies = np.ones(len(members), np.bool_), np.zeros(len(members), np.int64)
+        for place in range(self._k):
+            same = members[:, place] == members[:, place - 1] if place else np.False_
+            copies = np.where(same, copies + 1, 1)
+            fits &= counts[members[:, place]] >= copies
+        self._members, self._costs = members[fits], self._costs[fits]
+        self._shares = self._shares[fits]
+
+    def improved(
+        self,
+        duals: NDArray[np.float64],
+        lowest: NDArray[np.float64],
+        highest: NDArray[np.float64],
+        steps: int,
+        budget: Budget,
+    ) -> NDArray[np.float64]:
+        """Return duals nearer to the best ones.
+
+        Parameters
+        ----------
+        duals
+            (t,) where to start.
+        lowest, highest
+            (t,) between which they lie.
+        steps
+            How many, each O(c k).
+        budget
+            Ends them.
+        """
+        t, sets, k = len(duals), len(self), self._k
+        starts = np.arange(0, k * sets + 1, k)
+        held = csr_array((np.ones(k * sets), self._members.ravel(), starts), shape=(sets, t))
+        holding = held.T.tocsr()
+        often = np.maximum(np.bincount(self._members.ravel(), minlength=t), 1)
+        primal_step, dual_step = 1.0 / (k * self._unit), self._unit / often
+        shares, covered = self._shares, holding @ self._shares
+        sums, since = (np.zeros(sets), np.zeros(t)), 0
+        for step in range(steps):
+            new = np.maximum(0.0, shares - primal_step * (self._costs - held @ duals))
+            now = holding @ new
+            missing = self._counts - (2.0 * now - covered)
+            duals = np.clip(duals + dual_step * missing, lowest, highest)
+            shares, covered, since = new, now, since + 1
+            sums = sums[0] + shares, sums[1] + duals
+            ended = step + 1 == steps or budget.stop_reason() is not None
+            if since >= max(_RESTART, step // 3) or ended:
+                shares, duals = sums[0] / since, sums[1] / since
+                covered = holding @ shares
+                sums, since = (np.zeros(sets), np.zeros(t)), 0
+            if ended:
+                break
+        self._shares = shares
+        return duals
+
+
+class NearPricing:
+    """The search for sets of k rows among the nearest types of each root.
+
+    Parameters
+    ----------
+    problem
+        With a monotone loss that has tables.
+    types
+        The row types.
+    search
+        Says what lies near.
+    """
+
+    def __init__(self, problem: Problem, types: RowTypes, search: NearSearch) -> None:
+        self._k, self._search, self._counts = problem.k, search, search.counts
+        # What holds without rules holds under them.
+        freed = problem.replace(diversity=None, limits=())
+        self._run = RootedRun(
+            search.tables, type_rows(freed, types, search.tables), largest=problem.k
+        )
+        self._near = np.empty((0, 0), np.int32)
+        self._held = np.zeros(0, np.int64)
+
+    def look_near(
+        self,
+        floors: NDArray[np.float64],
+        radii: NDArray[np.float64],
+        aims: NDArray[np.float64],
+        most: int,
+        budget: Budget,
+    ) -> None:
+        """List the nearest types of each.
+
+        Parameters
+        ----------
+        floors
+            (t,) what a record of each type loses in any set of k rows at least.
+        radii
+            (t,) how far to look around each.
+        aims
+            (t,) how high the duals are about.
+        most
+            Types listed for each, fewer where there are very many.
+        budget
+            What it leaves unlisted has no sets.
+        """
+        t = len(self._counts)
+        self._near = np.empty((t, min(most, t, max(self._k, _LISTED // t))), np.int32)
+        self._held = np.zeros(t, np.int64)
+        cursor, worth = np.zeros(1, np.int64), _WORTH * aims
+
+        def step(amount: int) -> int:
+            return int(
+                _near_step(
+                    self._search,
+                    self._k,
+                    floors,
+                    radii,
+                    worth,
+                    self._near,
+                    self._held,
+                    cursor,
+                    amount,
+                )
+            )
+
+        run_in_steps(step, t, budget, "neighbours of each record", first=20)
+
+    def undercutting(
+        self, duals: NDArray[np.float64], below: float, nodes: int, budget: Budget
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return (c, k) sets that cost less than their duals, and (c,) what they cost.
+
+        Parameters
+        ----------
+        duals
+            (t,) of a row of each type.
+        below
+            What their costs less their duals are below, at most 0.
+        nodes
+            Partial sets looked at for a root.
+        budget
+            Ends the search; what was found until then is returned.
+        """
+        t, k, run = len(duals), self._k, self._run
+        run.rows.duals[:] = duals
+        rank = np.empty(t, np.int64)
+        rank[np.argsort(-duals, kind="stable")] = np.arange(t)
+        rules = RootedRules(
+            k, k, pruned=True, summed=True, keep=_KEEP, nodes_a_size=nodes, undominated=False
+        )
+        members, costs = [np.empty((0, k), np.int32)], [np.empty(0)]
+        for first in range(0, t, _ROOTS):
+            roots = self._roots(rank, first, min(t, first + _ROOTS), below)
+            run.search(cuts_of_rows(t, None), rules, roots, budget)
+            self._search.lists.work[0] += int(run.nodes * _NODE * self._near.shape[1])
+            count, filled = run.found.held.tolist()
+            found = run.found.members[:filled].reshape(count, k).copy()
+            members.append(found)
+            costs.append(run.found.reduced[:count] + duals[found].sum(axis=1))
+            if budget.stop_reason() is not None:
+                break
+        return np.concatenate(members), np.concatenate(costs)
+
+    def _roots(self, rank: NDArray[np.int64], first: int, last: int, below: float) -> Roots:
+        """Return some roots with what lies near and comes behind them, the highest duals first."""
+        near, types = self._near[first:last], np.arange(first, last)
+        listed = np.arange(near.shape[1]) < self._held[first:last, None]
+        listed &= rank[np.where(listed, near, 0)] > rank[types, None]
+        own, others = np.repeat(types, listed.sum(axis=1)), near[listed].astype(np.int64)
+        # Further rows of the root's own type.
+        several = types[(self._counts[types] > 1) & (self._counts[types] < self._k)]
+        own, others = np.concatenate([own, several]), np.concatenate([others, several])
+        order = np.lexsort((rank[others], own))
+        begin = np.searchsorted(own[order], np.arange(first, last + 1))
+        limits, least = np.full(len(types), below), np.full(len(types), -np.inf)
+        return Roots(types, begin[:-1].copy(), begin[1:].copy(), others[order], limits, least)
+
+
+@kernel
+def _near_step(
+    search: NearSearch,
+    k: int,
+    floors: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    worth: NDArray[np.float64],
+    near: NDArray[np.int32],
+    held: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """List the nearest types of up to `amount` further ones; return how many are done."""
+    lists = search.lists
+    for row in range(cursor[0], min(cursor[0] + amount, len(held))):
+        # Who fills a set by itself needs no others.
+        if search.counts[row] < k:
+            found = gather_near(
+                search.tables,
+                search.rows,
+                search.terms,
+                search.tree,
+                search.state,
+                lists,
+                floors,
+                row,
+                radii[row],
+            )
+            for at in range(found):
+                lists.losses[at] -= worth[lists.types[at]]
+            sort_by_loss(lists.types, lists.losses, 0, found)
+            held[row] = min(found, near.shape[1])
+            for at in range(held[row]):
+                near[row, at] = lists.types[at]
+        cursor[0] = row + 1
+    return cursor[0]
 
 
 class NearProgram:

@@ -7,13 +7,160 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.errors import InputError, InvalidAssignment
-from anonymip.graphs.cycle_walks import cycle_matching
 from anonymip.graphs.effective import components, effective_matches
 from anonymip.graphs.open_edges import OpenEdges, close_edges, open_edges
-from anonymip.graphs.random_walks import walk_matching
+from anonymip.runtime.kernels import kernel
 
 #: Ways to draw matchings: of Goel, Kapralov and Khanna, and of Wong et al.
 WAYS = ("random walks", "cycle walks")
+
+
+@kernel
+def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return (n,) the original of each published record in a random perfect matching.
+
+    Published records are served in random order. Each walks along random edges, and from an
+    original that is taken on to the published record that holds it, until it meets a free one.
+    Every published record remembers by which edge the walk left it last; following these edges
+    from the first one gives the walk without its loops [2]_, an augmenting path.
+
+    Parameters
+    ----------
+    edges
+        A regular bipartite graph with at least one edge at each record.
+    rng
+        Source of randomness.
+
+    Notes
+    -----
+    Complexity: O(n log n) steps expected, whatever the degree: the walk for the j-th record takes
+    about 2 + n / (n - j) of them [1]_. The paper gives up walks that take much longer, for a bound
+    that holds with high probability; without this they end with probability 1.
+    """
+    n = len(edges.start)
+    order = rng.permutation(n)
+    taken_by = np.full(n, -1, np.int32)
+    held = np.full(n, -1, np.int64)  # place of the edge that matches a published record
+    leaving = np.zeros(n, np.int64)
+    for first in order:
+        record = first
+        while True:
+            place = edges.start[record] + int(rng.random() * edges.left[record])
+            if place == held[record]:
+                continue
+            leaving[record] = place
+            holder = taken_by[edges.members[place]]
+            if holder < 0:
+                break
+            record = holder
+        # The edges by which the walk left its records last are an augmenting path.
+        record = first
+        while record >= 0:
+            place = leaving[record]
+            original = edges.members[place]
+            holder = taken_by[original]
+            taken_by[original] = record
+            held[record] = place
+            record = holder
+    matching = np.empty(n, np.int32)
+    for record in range(n):
+        matching[record] = edges.members[held[record]]
+    return matching
+
+
+@kernel
+def cycle_matching(
+    edges: OpenEdges, permutation: NDArray[np.int32], rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Return (n,) the original of each published record in a random perfect matching.
+
+    Start from a permutation, whose pairs need not be edges. While a record has no valid match,
+    take one of these at random; it takes a random open original, whose holder has to take another
+    one, and so on until one takes what the first one gave up. No original is visited twice in
+    one walk; at a dead end the walk steps back. Then all records of the cycle are matched [1]_.
+
+    Parameters
+    ----------
+    edges
+        A graph with a perfect matching.
+    permutation
+        (n,) a first original for each published record, all different.
+    rng
+        Source of randomness.
+
+    Returns
+    -------
+    matching
+        Empty if there is no perfect matching.
+
+    Notes
+    -----
+    The paper walks from originals to published records; this is its mirror image, since a cover
+    lists the originals of published records. The walk always closes: by Hall's condition the
+    published records reached from the first one have at least as many open originals as they are,
+    and held ones only among their own, unless what the first one gave up is among them.
+    Complexity: O(edges) a cycle. Cycles are few where walks are long: a walk that
+    avoids what it has seen takes in a good share of a component.
+    """
+    n = len(edges.start)
+    matching = permutation.copy()
+    holder = np.empty(n, np.int32)
+    valid = np.zeros(n, np.bool_)
+    # A pair of the permutation is valid if it is an open edge.
+    for record in range(n):
+        holder[matching[record]] = record
+        for place in range(edges.start[record], edges.start[record] + edges.left[record]):
+            if edges.members[place] == matching[record]:
+                valid[record] = True
+    seen = np.full(n, -1, np.int32)  # number of the walk that saw an original last
+    tried = np.zeros(n, np.int64)
+    taking = np.empty(n, np.int32)
+    parent = np.empty(n, np.int32)
+    for walk, first in enumerate(rng.permutation(n)):
+        if valid[first]:
+            continue
+        # Walk until some record takes what the first one gave up; dead ends are left backwards.
+        goal = matching[first]
+        record = first
+        parent[first] = -1
+        tried[first] = 0
+        while True:
+            # A dead end: who wanted the original of this record tries another one.
+            if tried[record] == edges.left[record]:
+                record = parent[record]
+                if record < 0:
+                    return np.empty(0, np.int32)
+                continue
+            # Originals tried come first, so each open one is picked once.
+            begin = edges.start[record] + tried[record]
+            place = begin + int(rng.random() * (edges.left[record] - tried[record]))
+            original = edges.members[place]
+            edges.members[place] = edges.members[begin]
+            edges.members[begin] = original
+            tried[record] += 1
+            # Seen in this walk: it lies on it already, or leads to a dead end.
+            if seen[original] == walk:
+                continue
+            seen[original] = walk
+            taking[record] = original
+            if original == goal:
+                break
+            # Its holder has to take another one; it is asked once, as an original is seen once.
+            parent[holder[original]] = record
+            record = holder[original]
+            tried[record] = 0
+        # Match all records of the cycle.
+        record = first
+        while True:
+            original = taking[record]
+            following = holder[original]
+            matching[record] = original
+            holder[original] = record
+            valid[record] = True
+            if original == goal:
+                break
+            record = following
+    return matching
 
 
 def degree_of(cover: Cover) -> int | None:

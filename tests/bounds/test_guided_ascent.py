@@ -15,11 +15,10 @@ from scipy.optimize import linprog
 
 from anonymip import Attribute, Microdata, Problem, census, objective, solve
 from anonymip.bounds import ladder
-from anonymip.bounds.guided_ascent import guided_ascent
-from anonymip.bounds.ladder import ladder_bound
+from anonymip.bounds.ladder import guided_ascent, ladder_bound
+from anonymip.bounds.near_program import SetProgram
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.bounds.set_program import SetProgram
 from anonymip.exact.column_generation.bounding import relaxation_bound
 from anonymip.runtime.budget import Budget
 from tests.random_problems import LOSSES, larger_microdata

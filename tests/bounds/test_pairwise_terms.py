@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from anonymip.bounds import pairwise_terms as module
-from anonymip.bounds.pairwise_terms import pairwise_terms
+from anonymip.bounds import nearest_neighbour as module
+from anonymip.bounds.nearest_neighbour import pairwise_terms
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, record_loss
 from tests.random_problems import PRODUCT, Case, cases

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import SSE, Attribute, Microdata, Problem, UnsupportedObjective
-from anonymip.bounds.squared_error import squared_error_bound, squared_error_terms
+from anonymip.bounds.combinatorial import squared_error_bound, squared_error_terms
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Rules, least_cost_of_classes
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.bounds.weaker_notions import weaker_notion_bound
+from anonymip.bounds.combinatorial import lower_bound_of, weaker_notion_bound
 from anonymip.recodings import KConcealment, OneK
 from tests.brute_force import Column
 from tests.cover_brute_force import concealment_optimum, one_sided_optimum

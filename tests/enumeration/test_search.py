@@ -26,8 +26,8 @@ from anonymip import (
     load_instance,
 )
 from anonymip.enumeration import ClusterSets, enumerate_sets
-from anonymip.enumeration.batches import Request, search_in_batches
 from anonymip.enumeration.merging import merge_rows
+from anonymip.enumeration.search import Request, search_in_batches
 from tests import brute_force
 from tests.brute_force import Column
 from tests.random_problems import (

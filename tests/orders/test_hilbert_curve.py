@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from anonymip.orders.hilbert_curve import hilbert_keys
+from anonymip.orders.orders import hilbert_keys
 
 
 @pytest.mark.parametrize(("dimensions", "side"), [(1, 32), (2, 16), (3, 8), (4, 4)])

@@ -9,18 +9,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from anonymip._version import __version__
 from anonymip.assignments import Classes, Cover
 from anonymip.bounds.ladder import ladder_bound
-from anonymip.certificates.check import Duals, Rejected, Table, check
+from anonymip.certificates.check import Duals, Rejected, Table, check, search
 from anonymip.certificates.dual_proof import DualProof
 from anonymip.certificates.exact_loss import exact_problem, rules_of, without_rules
 from anonymip.certificates.rounding import finer_scale, lowered, whole_duals
+from anonymip.enumeration.pricing import CutDuals, Pricing
 from anonymip.errors import AnonymipError, InputError, NoSolution
 from anonymip.exact.certifying.certificate import Certificate
 from anonymip.exact.certifying.proof_tree import prove_by_tree
 from anonymip.exact.certifying.relaxing import Sets
-from anonymip.exact.certifying.small_pools import Pools
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, Progress
@@ -28,6 +30,8 @@ from anonymip.solution import Bound, Solution
 from anonymip.status import Status, Stopped
 from anonymip.tolerances import LOSS_ABSOLUTE, closes_gap, same_loss
 
+#: Distinct records up to which the checker's own search is faster than loading a compiled one.
+_FEW = 40
 _NOTICE = "This file holds values of the records: keep it as private as the table."
 _COLUMN_GENERATION = "column-generation"
 #: Records from which on the duals of a bound are taken as they are, and not bettered first.
@@ -40,6 +44,74 @@ _SHARE = 0.6
 _MOST_SETS = 20_000
 #: Shares of what the duals fall short by that are tried in turn.
 _SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
+
+
+class Pools:
+    """Finds the sets of a problem whose reduced costs are at most a limit.
+
+    Parameters
+    ----------
+    problem, table
+        The same, for the package and in whole numbers.
+    """
+
+    def __init__(self, problem: Problem, table: Table) -> None:
+        self.table = table
+        self._pricing: Pricing | None = None
+        if len(table.rows) > _FEW:
+            self._pricing = Pricing(
+                problem,
+                smallest=problem.k,
+                largest=table.largest,
+                weight="size" if table.classes else "one",
+            )
+
+    def up_to(
+        self, node: dict[str, Any], limit: int, most: int, budget: Budget
+    ) -> dict[tuple[int, ...], int] | None:
+        """Return the sets with their costs; None if there are too many, or time ended."""
+        duals = Duals(self.table, node)
+        if self._pricing is None:
+            found = search(self.table, duals, limit)
+            return found if len(found) <= most else None
+        # Floats find all that lies below a little more; whole numbers decide.
+        scale, first = self.table.scale, self._pricing.types.first
+        rows = [self.table.types[record] for record in first.tolist()]
+        number = {row: at for at, row in enumerate(rows)}
+        cuts = node["cuts"]
+        members = [[number[row] for row in cut[0]] for cut in cuts]
+        of = np.array([duals.of[row] / scale for row in rows])
+        slack = 1e-9 * float(np.abs(of).max())
+        priced = self._pricing.all_below(
+            of,
+            (limit - duals.count) / scale + slack,
+            CutDuals(
+                np.concatenate([[0], np.cumsum([len(m) for m in members], dtype=np.int64)]),
+                np.array([at for m in members for at in m], np.int64),
+                np.array([cut[1] for cut in cuts], np.int64),
+                np.array([cut[2] / scale for cut in cuts]),
+            ),
+            max_columns=most,
+            budget=budget,
+        )
+        if not priced.complete:
+            return None
+        found = {}
+        for column in range(len(priced)):
+            held = priced.types[priced.starts[column] : priced.starts[column + 1]].tolist()
+            key = tuple(sorted(rows[at] for at in held))
+            cost = cost_of(self.table, key)
+            if duals.reduced(key, cost) <= limit:
+                found[key] = cost
+        return found
+
+
+def cost_of(table: Table, members: tuple[int, ...]) -> int:
+    """Return the cost of an admissible set of distinct records."""
+    loss, covered = 0, None
+    for row in members:
+        loss, covered = table.grown(covered, row)
+    return table.cost(loss, len(members))
 
 
 def certify(

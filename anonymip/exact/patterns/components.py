@@ -16,7 +16,6 @@ from anonymip.exact.patterns.neighbourhoods import (
     improve_nearby,
     places_of,
 )
-from anonymip.exact.patterns.restricted_master.dual_greedy import amounts_by_duals
 from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
 from anonymip.exact.patterns.restricted_master.master import (
     TripleBound,
@@ -28,6 +27,10 @@ from anonymip.exact.patterns.trust import trusted_bound
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
+#: Rows of a higher reduced cost, in costs of a star, are not tried.
+_MOST = 0.35
+#: What the records that are left may cost a row more than its best, in costs of a star for each k.
+_WORSE = 0.02
 #: Pairs that a restricted MIP may have to be solved to the end at once.
 _DIRECT = 40_000
 #: Pairs of the first restricted MIP otherwise; each next one has twice as many, up to the largest.
@@ -44,6 +47,66 @@ _GROUPS, _MOST_GROUPS = 10_000, 80_000
 _FIRST_SECONDS, _BY_GROUPS = 5.0, 0.85
 #: Components with fewer pairs are solved several at once, up to so many pairs.
 _SMALL, _BATCH = 400, 1_500
+
+
+def amounts_by_duals(duals: PatternDuals) -> NDArray[np.int64] | None:
+    """Return (pairs,) records of each pair; None if records are left over that need companions.
+
+    Rows are taken by ascending reduced cost. One after the other takes, of the records that are
+    left, those that cost less than their duals, and as many more as it needs, if these
+    are hardly worse than its best. Records that no row has taken go to the cheapest row that
+    is in use, or that has enough of them.
+
+    Parameters
+    ----------
+    duals
+        Good ones: of the Lagrangian bound.
+
+    Notes
+    -----
+    Complexity: O(p t log(p t)).
+    """
+    program, k = duals.program, duals.program.k
+    left = program.counts.copy()
+    amounts = np.zeros(len(duals.pair_rows), np.int64)
+    order = np.argsort(duals.pair_rows, kind="stable")
+    begin = np.searchsorted(duals.pair_rows[order], np.arange(program.rows + 1))
+    star = program.star_cost * duals.unit
+    scaled = np.floor(program.costs * duals.unit).astype(np.int64)
+    tried = np.flatnonzero((duals.row_losses <= _MOST * star) & (np.diff(begin) > 0))
+    for row in tried[np.argsort(duals.row_losses[tried], kind="stable")].tolist():
+        pairs = order[begin[row] : begin[row + 1]]
+        types = duals.pair_types[pairs]
+        have = left[types]
+        if have.sum() < k:
+            continue
+        # Pairs of a row ascend by the cost of a record less its dual.
+        net = scaled[duals.pair_patterns[pairs]] - duals.multipliers[types]
+        ahead = np.cumsum(have) - have
+        taken = np.where(net <= 0, have, np.clip(k - ahead, 0, have))
+        if int(taken @ net) <= max(int(duals.row_losses[row]), 0) + _WORSE * star * k:
+            amounts[pairs] = taken
+            left[types] -= taken
+    _fill(duals, amounts, left)
+    return None if left.any() and np.isinf(program.price) else amounts
+
+
+def _fill(duals: PatternDuals, amounts: NDArray[np.int64], left: NDArray[np.int64]) -> None:
+    """Put records that are left into the cheapest rows in use, or with enough of them."""
+    program = duals.program
+    used = np.zeros(program.rows, np.bool_)
+    used[duals.pair_rows[amounts > 0]] = True
+    begin = np.searchsorted(duals.pair_patterns, np.arange(len(program.costs) + 1))
+    for pattern in np.argsort(program.costs, kind="stable").tolist():
+        if program.costs[pattern] >= program.price:
+            break
+        own = slice(begin[pattern], begin[pattern + 1])
+        rows, types = duals.pair_rows[own], duals.pair_types[own]
+        held = np.bincount(rows, weights=left[types], minlength=program.rows)
+        taken = np.where((held[rows] >= program.k) | used[rows], left[types], 0)
+        amounts[own] += taken
+        left[types] -= taken
+        used[rows[taken > 0]] = True
 
 
 @dataclass(eq=False)

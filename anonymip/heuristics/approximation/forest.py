@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from anonymip.heuristics.approximation.guarantees import factor_obstacle, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import NearestRows, nearest_rows
-from anonymip.heuristics.approximation.neighbour_forest import grow_forest
-from anonymip.heuristics.approximation.tree_parts import cut_trees, largest_part
+from anonymip.heuristics.approximation.neighbour_forest import Forest, grow_forest
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives import GCP
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE
@@ -108,3 +108,226 @@ def _claim(problem: Problem, stopped: Stopped | None) -> str:
         return f"no factor is claimed: {obstacle}"
     factor = largest_part(problem.k)
     return f"loss at most {factor} times the optimum: factor max{{2k - 1, 3k - 5}}"
+
+
+def largest_part(k: int) -> int:
+    """Return max{2k - 1, 3k - 5}: no part is larger, and this is the factor of the algorithm."""
+    return max(2 * k - 1, 3 * k - 5)
+
+
+def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[NDArray[np.int64], Stopped | None]:
+    """Return (n,) the part of each row, and why it stopped early, if it did.
+
+    First every edge is cut that leaves at least k rows on both sides, the heaviest first. A tree
+    that is left with 2k rows or more has a centre whose branches have fewer than k rows each. Of
+    these, groups of k to 2k - 2 rows are made parts of their own, connected by a Steiner copy of
+    the centre; the centre itself stays with k - 1 rows or more. No part with a copy is ever cut
+    again, so that its Steiner vertex needs no counting.
+
+    Parameters
+    ----------
+    forest
+        Trees of at least k rows.
+    k
+        Least size of a part.
+    budget
+        When it ends, trees are cut no further: parts are then larger, never smaller.
+
+    Notes
+    -----
+    Parts have at most max{2k - 1, 3k - 5} rows, and their trees weigh no more than the forest:
+    the proof stands in ``docs/approximation.md``. Algorithm DECOMPOSE-COMPONENT [1]_ cuts parts
+    with a Steiner vertex again and does not always find a cut: with k = 4 and branches of 3, 3, 3
+    and 2 rows it leaves 3, 3 and 2 at a Steiner vertex. Complexity: O(n log n) time and, for each
+    row, its depth in the tree.
+
+    References
+    ----------
+    .. [1] G. Aggarwal et al.: Approximation Algorithms for k-Anonymity, Journal of Privacy
+       Technology 20051120001, 2005, Section 4.2.
+    """
+    parent, weight = forest.parent.copy(), forest.weight.copy()
+    size = np.ones(len(parent), np.int64)
+    _add_up(parent, _order_from_leaves(parent), size)
+    heaviest = np.argsort(-weight, kind="stable")
+    cursor = np.zeros(1, np.int64)
+
+    def step(amount: int) -> int:
+        return int(_cut_step(parent, size, heaviest, k, cursor, amount))
+
+    stopped = run_in_steps(step, len(parent), budget, "cutting trees", first=1_000)
+    if stopped is None:
+        _root_at_centres(parent, weight, size, k)
+    order = _order_from_leaves(parent)
+    size[:] = 1
+    _add_up(parent, order, size)
+    labels = np.full(len(parent), -1, np.int64)
+    # The branches of one row lie together, the nearest first.
+    branches = np.lexsort((weight, parent))
+    # Only trees of which every edge was looked at have a centre.
+    least = 2 * k if stopped is None else len(parent) + 1
+    _label_parts(parent, size, branches, order, k, least, labels)
+    return labels, stopped
+
+
+def _order_from_leaves(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows in an order in which every one comes before its parent."""
+    order = np.empty(len(parent), np.int64)
+    waiting = np.bincount(parent[parent >= 0], minlength=len(parent))
+    _leaves_first(parent, waiting, order)
+    return order
+
+
+@kernel
+def _leaves_first(
+    parent: NDArray[np.int64], waiting: NDArray[np.int64], order: NDArray[np.int64]
+) -> None:
+    """List the rows; `waiting` are the children of each that are not listed yet."""
+    n, end = len(parent), 0
+    for row in range(n):
+        if waiting[row] == 0:
+            order[end] = row
+            end += 1
+    for at in range(n):
+        above = parent[order[at]]
+        if above >= 0:
+            waiting[above] -= 1
+            if waiting[above] == 0:
+                order[end] = above
+                end += 1
+
+
+@kernel
+def _add_up(parent: NDArray[np.int64], order: NDArray[np.int64], size: NDArray[np.int64]) -> None:
+    """Turn ones into the number of rows below each row, itself included."""
+    for row in order:
+        if parent[row] >= 0:
+            size[parent[row]] += size[row]
+
+
+@kernel
+def _cut_step(
+    parent: NDArray[np.int64],
+    size: NDArray[np.int64],
+    heaviest: NDArray[np.int64],
+    k: int,
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Look at up to `amount` further edges and cut those that leave k rows on both sides.
+
+    An edge that cannot be cut when it is looked at cannot be cut later: its sides only shrink.
+    """
+    for at in range(cursor[0], min(cursor[0] + amount, len(heaviest))):
+        row = heaviest[at]
+        if parent[row] >= 0 and size[row] >= k:
+            root = parent[row]
+            while parent[root] >= 0:
+                root = parent[root]
+            if size[root] - size[row] >= k:
+                above = parent[row]
+                while above >= 0:
+                    size[above] -= size[row]
+                    above = parent[above]
+                parent[row] = -1
+        cursor[0] = at + 1
+    return cursor[0]
+
+
+@kernel
+def _root_at_centres(
+    parent: NDArray[np.int64], weight: NDArray[np.float64], size: NDArray[np.int64], k: int
+) -> None:
+    """Root every tree at a row whose branches have fewer than k rows if it has 2k or more.
+
+    Every edge has fewer than k rows on one side. The rows with k or more rows below them
+    therefore lie on one path down from the root, and its end is the centre.
+    """
+    goes_on = np.zeros(len(parent), np.bool_)
+    for row in range(len(parent)):
+        if parent[row] >= 0 and size[row] >= k:
+            goes_on[parent[row]] = True
+    for row in range(len(parent)):
+        if size[row] >= k and not goes_on[row]:
+            below, above, carried = -1, row, 0.0
+            while above >= 0:
+                following, own = parent[above], weight[above]
+                parent[above], weight[above] = below, carried
+                below, above, carried = above, following, own
+
+
+@kernel
+def _label_parts(
+    parent: NDArray[np.int64],
+    size: NDArray[np.int64],
+    branches: NDArray[np.int64],
+    order: NDArray[np.int64],
+    k: int,
+    least: int,
+    labels: NDArray[np.int64],
+) -> None:
+    """Label the parts: trees of fewer than `least` rows whole, others by branches."""
+    n = len(parent)
+    parts = 0
+    at = 0
+    while at < n and parent[branches[at]] < 0:
+        labels[branches[at]] = parts
+        parts += 1
+        at += 1
+    while at < n:
+        centre, begin = parent[branches[at]], at
+        while at < n and parent[branches[at]] == centre:
+            at += 1
+        if parent[centre] < 0 and size[centre] >= least:
+            parts = _label_branches(size, branches[begin:at], k, labels, labels[centre], parts)
+    for place in range(n - 1, -1, -1):
+        row = order[place]
+        if labels[row] < 0:
+            labels[row] = labels[parent[row]]
+
+
+@kernel
+def _label_branches(
+    size: NDArray[np.int64],
+    branches: NDArray[np.int64],
+    k: int,
+    labels: NDArray[np.int64],
+    own: int,
+    parts: int,
+) -> int:
+    """Label the branches of one centre, whose part is `own`; return how many parts there are."""
+    # What stays with the centre so that it has k rows: a branch of k - 1, or else the nearest.
+    kept = 0
+    for row in branches:
+        if size[row] == k - 1:
+            labels[row] = own
+            kept = size[row]
+            break
+    if kept == 0:
+        for row in branches:
+            if kept < k - 1:
+                labels[row] = own
+                kept += size[row]
+    # The other branches are gathered into parts of k rows or more; fewer than k rows may be left.
+    group = 0
+    for row in branches:
+        if labels[row] < 0:
+            labels[row] = parts
+            group += size[row]
+            if group >= k:
+                parts += 1
+                group = 0
+    if group == 0:
+        return parts
+    if group == k - 1 and kept >= k:
+        # The rest suffices for the centre, and what was kept for itself.
+        for row in branches:
+            if labels[row] == own:
+                labels[row] = parts
+            elif labels[row] == parts:
+                labels[row] = own
+        return parts + 1
+    for row in branches:
+        if labels[row] == parts:
+            labels[row] = own
+    return parts

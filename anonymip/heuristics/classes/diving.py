@@ -59,7 +59,7 @@ def diving(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
 
     Notes
     -----
-    Counts work and not seconds. Complexity: as of :mod:`anonymip.bounds.near_pricing`, of the rows
+    Counts work and not seconds. Complexity: as of :mod:`anonymip.bounds.near_program`, of the rows
     that are left, for each of some fifty steps.
 
     Raises

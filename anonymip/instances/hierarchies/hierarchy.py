@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AnySet
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from math import floor
 from pathlib import Path
 from types import MappingProxyType
 
 from anonymip.errors import InputError
 from anonymip.instances.encodings import reading_name
-from anonymip.instances.hierarchies.bands import paths_of_bands
-from anonymip.instances.hierarchies.nested_groups import paths_of_groups
 from anonymip.instances.hierarchies.tree import Tree
+
+_EXAMPLE = 'Write {"Europe": {"North": ["SE", "NO"], "South": ["IT"]}, "Asia": ["JP"]}'
+#: Groups within groups; deeper nesting is taken for a group that holds itself.
+_DEEPEST = 100
 
 
 class _WrongLine(InputError):
@@ -259,3 +265,167 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
         raise InputError(
             f"the hierarchy {file}: {error.message}", remedy=error.remedy, value=error.value
         ) from None
+
+
+def paths_of_bands(
+    values: Iterable[object], widths: Sequence[object], origin: object, root: str
+) -> list[tuple[str, ...]]:
+    """Return the path of each number through the bands that hold it to the root.
+
+    Parameters
+    ----------
+    values
+        The numbers, or texts of them; a number that comes again is left out.
+    widths
+        Of the bands of each level; each is a multiple of the one before.
+    origin
+        A number at which a band of each level begins.
+    root
+        Name of the whole.
+
+    Raises
+    ------
+    InputError
+        If something is no number, or the bands do not nest.
+
+    Notes
+    -----
+    Computed in fractions, so that 0.3 lies in the band that begins at 0.3. Complexity: O(values
+    times levels).
+    """
+    if isinstance(widths, str) or not isinstance(widths, Iterable):
+        raise InputError("the widths of bands are no list", remedy="Write (5, 10, 20)")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError("the values of bands are no list", remedy="Write range(0, 100)")
+    steps, start = [_number(width, "a width") for width in widths], _number(origin, "the origin")
+    _refuse_unnested(steps)
+    numbers: dict[str, Fraction] = {}
+    for value in values:
+        numbers.setdefault(str(value), _number(value, "a value"))
+    if not numbers:
+        raise InputError("there are no values to put into bands", remedy="Give some numbers")
+    whole = all(n.denominator == 1 for n in (*numbers.values(), *steps, start))
+    if whole and steps[0] == 1:
+        raise InputError(
+            "bands of width 1 hold one whole number each", remedy="Begin with wider bands"
+        )
+    return [
+        (text, *(_band(number, step, start, whole=whole) for step in steps), str(root))
+        for text, number in numbers.items()
+    ]
+
+
+def _refuse_unnested(steps: Sequence[Fraction]) -> None:
+    if not steps or min(steps) <= 0:
+        raise InputError(
+            "the widths of bands are none, or not above 0", remedy="Give widths such as (5, 10, 20)"
+        )
+    for narrow, wide in pairwise(steps):
+        if wide <= narrow or (wide / narrow).denominator != 1:
+            raise InputError(
+                f"bands of width {_text(wide)} are not made of whole bands of width "
+                f"{_text(narrow)}: levels must nest",
+                remedy="Let each width be a multiple of the one before, as in (5, 10, 20)",
+            )
+
+
+def _band(number: Fraction, width: Fraction, origin: Fraction, *, whole: bool) -> str:
+    """Return the label of the band that holds a number."""
+    low = origin + width * floor((number - origin) / width)
+    if whole:
+        return f"{_text(low)}..{_text(low + width - 1)}"
+    return f"{_text(low)}..<{_text(low + width)}"
+
+
+def _number(given: object, what: str) -> Fraction:
+    """Return a number exactly as it is written."""
+    try:
+        if isinstance(given, bool):
+            raise ValueError
+        # NumPy's numbers are written like Python's.
+        exact = Decimal(str(given))
+        if not exact.is_finite():
+            raise ValueError
+    except (InvalidOperation, ValueError):
+        raise InputError(
+            f"{what} of bands is no finite number", remedy="Give numbers only", value=given
+        ) from None
+    return Fraction(exact)
+
+
+def _text(number: Fraction) -> str:
+    """Return a number as it is written in labels."""
+    return str(number.numerator) if number.denominator == 1 else f"{float(number):.15g}"
+
+
+def paths_of_groups(groups: object, root: str) -> list[tuple[str, ...]]:
+    """Return the path of each value, from it through its groups to the root.
+
+    Parameters
+    ----------
+    groups
+        A mapping from names of groups to their groups or values, or the values themselves.
+    root
+        Name of the whole.
+
+    Raises
+    ------
+    InputError
+        If a group is empty, is a single text, or holds itself, or a value stands in two.
+    """
+    paths = [(value, *above) for value, above in _values(groups, (str(root),))]
+    seen: dict[str, tuple[str, ...]] = {}
+    for value, *above in paths:
+        if value in seen:
+            raise InputError(
+                f"a value stands in the group {_name(seen[value])} and again in {_name(above)}",
+                remedy="Put each value into one group",
+                value=value,
+            )
+        seen[value] = tuple(above)
+    return paths
+
+
+def _values(groups: object, above: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the values of a group, each with the groups that hold it, from the innermost."""
+    if len(above) > _DEEPEST:
+        raise InputError(
+            f"groups lie more than {_DEEPEST} deep in each other: the nesting is cyclic",
+            remedy="A group cannot hold itself",
+        )
+    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
+        raise InputError(
+            f"the group {_name(above)} is no list of values but a {type(groups).__name__}",
+            remedy=_EXAMPLE,
+        )
+    if isinstance(groups, Mapping):
+        members: Iterable[object] = groups
+    else:
+        # A set has no order of its own, and equal calls shall give equal hierarchies.
+        members = sorted(groups, key=str) if isinstance(groups, AnySet) else list(groups)
+    empty = True
+    for member in members:
+        empty = False
+        if isinstance(groups, Mapping):
+            if str(member) in above:
+                raise InputError(
+                    f"the group {_name(above)} holds itself or one of its own name",
+                    remedy="Name every group differently",
+                    value=str(member),
+                )
+            yield from _values(groups[member], (str(member), *above))
+        elif isinstance(member, (Mapping, list, tuple, AnySet)):
+            raise InputError(
+                f"the group {_name(above)} lists a group that has no name", remedy=_EXAMPLE
+            )
+        else:
+            yield str(member), above
+    if empty:
+        raise InputError(
+            f"the group {_name(above)} is empty", remedy="Give its values, or leave it out"
+        )
+
+
+def _name(above: Iterable[str]) -> str:
+    """Return where a group stands: names of groups are the caller's, not the table's."""
+    return " in ".join(repr(label) for label in above)

@@ -48,18 +48,24 @@ Beyond the paper:
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
 
 from anonymip.models.freeform.cover_context import CoverContext
-from anonymip.models.freeform.cover_matches import add_matches, matches_size
-from anonymip.models.freeform.cover_neighbours import add_neighbour_losses, neighbours_size
-from anonymip.models.freeform.cover_rules import add_cover_rules, cover_rules_size
 from anonymip.models.freeform.covering_rows import add_covering_rows, covering_size
-from anonymip.models.parts.equivalence_loss import add_loss, loss_size
+from anonymip.models.freeform.effective_flow import add_effective_matches
+from anonymip.models.parts.class_rules import add_caps
+from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.equivalence_loss import add_loss, loss_size, scaled_loss
 from anonymip.models.parts.model_size import LARGEST_MODEL, refuse_large
+from anonymip.models.parts.pair_losses import pair_losses, with_rows
 from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables
 from anonymip.problem import Problem
+from anonymip.recodings import KK, KConcealment, KOne, OneK
 
 
 def build_freeform(
@@ -139,3 +145,259 @@ def _size(context: CoverContext, strengthened: bool) -> int:
         size += cover_rules_size(context)
     refuse_large("freeform", context.problem.n, size)
     return size
+
+
+def neighbours_size(context: CoverContext) -> int:
+    """Return about how many constraints these are."""
+    return context.problem.n * (context.problem.n + 1)
+
+
+def add_neighbour_losses(model: pyo.ConcreteModel) -> None:
+    """Add that no record loses less than with its nearest neighbours."""
+    context: CoverContext = model.context
+    problem, unit = context.problem, model.loss_unit
+    losses = pair_losses(problem)
+    losses[context.conflicts] = np.inf
+    # Whoever may cover the own record alone gets no row; the index is then of no meaning.
+    least = np.maximum(context.least_sizes - 2, 0)
+    nearest = np.sort(losses, axis=1)[np.arange(problem.n), least]
+    # Without enough records to cover the model is infeasible, and the loss has no bound.
+    bound = [i for i in with_rows(nearest, unit) if context.least_sizes[i] > 1]
+    model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
+    model.charge = pyo.Constraint(
+        bound,
+        rule=lambda model, i: (0.0, scaled_loss(model, i, model.charged[i]), 0.0),
+        doc="what a record is charged is its loss",
+    )
+    model.neighbours = pyo.Constraint(
+        bound,
+        rule=lambda model, i: (float(nearest[i]) / unit, model.charged[i], None),
+        doc="a record loses what its nearest neighbours cost",
+    )
+    farther = [
+        (original, i)
+        for i in bound
+        for original in range(problem.n)
+        if np.isfinite(losses[i, original]) and losses[i, original] > nearest[i]
+    ]
+
+    def rule(model: Any, original: int, i: int) -> Any:
+        step = float(losses[i, original] - nearest[i]) / unit
+        pair = [model.charged[i], model.match[original, i]]
+        return (float(nearest[i]) / unit, linear(0.0, [1.0, -step], pair), None)
+
+    model.farther_neighbour = pyo.Constraint(
+        farther, rule=rule, doc="a record loses what a match costs that lies farther away"
+    )
+
+
+def cover_rules_size(context: CoverContext) -> int:
+    """Return about how many constraints the rules need."""
+    problem = context.problem
+    rows = problem.n * len(problem.limits) + int(_triples(context).sum())
+    if problem.diversity is not None:
+        codes = problem.microdata.sensitive_codes
+        rows += 2 * problem.n * int((codes.max(axis=0) + 1).sum())
+    return rows
+
+
+def add_cover_rules(model: pyo.ConcreteModel) -> None:
+    """Add diversity and limits to a model that has its matches and cells."""
+    if model.context.problem.diversity is not None:
+        _add_shares_of_values(model)
+        _add_distinct_values(model)
+    _add_pairs_apart(model)
+    add_caps(model)
+
+
+def _triples(context: CoverContext) -> NDArray[np.int64]:
+    """Return (n,) how many pairs kept apart could both be matches of a published record."""
+    apart = context.conflicts.astype(np.int64)
+    free = 1 - apart
+    pairs: NDArray[np.int64] = ((free @ apart) * free).sum(axis=1) // 2
+    return pairs
+
+
+def _add_pairs_apart(model: pyo.ConcreteModel) -> None:
+    apart = model.context.conflicts
+    pairs = np.argwhere(np.triu(apart, 1)).tolist()
+    model.kept_apart = pyo.Constraint(
+        [
+            (one, other, i)
+            for one, other in pairs
+            for i in range(len(apart))
+            if not apart[one, i] and not apart[other, i]
+        ],
+        rule=lambda model, one, other, i: (
+            None,
+            linear(0.0, [1.0, 1.0], [model.match[one, i], model.match[other, i]]),
+            1.0,
+        ),
+        doc="originals that a limit keeps apart are not covered together",
+    )
+
+
+def _sensitive_values(codes: NDArray[np.integer]) -> list[tuple[int, int]]:
+    return [
+        (column, value)
+        for column in range(codes.shape[1])
+        for value in np.unique(codes[:, column]).tolist()
+    ]
+
+
+def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
+    problem = model.context.problem
+    numerator, denominator = problem.diversity.ratio
+    if numerator <= denominator:
+        return
+    codes = problem.microdata.sensitive_codes
+
+    def rule(model: Any, i: int, column: int, value: int) -> Any:
+        shares = denominator - numerator * (codes[:, column] == value)
+        matches = [model.match[original, i] for original in model.rows]
+        return (0.0, linear(0.0, shares.astype(float).tolist(), matches), None)
+
+    model.diverse = pyo.Constraint(
+        model.rows,
+        pyo.Set(initialize=_sensitive_values(codes), dimen=2),
+        rule=rule,
+        doc="no sensitive value makes up more than 1/l of a set [records]",
+    )
+
+
+def _add_distinct_values(model: pyo.ConcreteModel) -> None:
+    problem = model.context.problem
+    distinct = problem.diversity.distinct
+    if distinct <= 1:
+        return
+    codes = problem.microdata.sensitive_codes
+    values = _sensitive_values(codes)
+    model.holds = pyo.Var(
+        model.rows,
+        pyo.Set(initialize=values, dimen=2),
+        bounds=(0.0, 1.0),
+        doc="whether the set of a published record holds the value",
+    )
+
+    def holds_value(model: Any, i: int, column: int, value: int) -> Any:
+        members = [
+            model.match[original, i]
+            for original in np.flatnonzero(codes[:, column] == value).tolist()
+        ]
+        held = model.holds[i, column, value]
+        return (0.0, linear(0.0, [1.0] * len(members) + [-1.0], [*members, held]), None)
+
+    model.holds_value = pyo.Constraint(
+        model.rows,
+        pyo.Set(initialize=values, dimen=2),
+        rule=holds_value,
+        doc="a set holds the values of its members",
+    )
+
+    def distinct_values(model: Any, i: int, column: int) -> Any:
+        held = [model.holds[i, c, value] for c, value in values if c == column]
+        return (float(distinct), linear(0.0, [1.0] * len(held), held), None)
+
+    model.distinct_values = pyo.Constraint(
+        model.rows,
+        range(codes.shape[1]),
+        rule=distinct_values,
+        doc="a set holds at least so many sensitive values",
+    )
+
+
+def add_matches(model: pyo.ConcreteModel) -> None:
+    """Add the matches, and the recoding's rule for their numbers."""
+    context: CoverContext = model.context
+    own = context.own_record == "fixed"
+    apart = context.conflicts
+    model.match = pyo.Var(
+        model.rows,
+        model.rows,
+        domain=pyo.Binary,
+        bounds=lambda _, l, i: (float(own and l == i), float(not apart[l, i])),  # noqa: E741
+        doc="whether an original is among the matches of a published record",
+    )
+    if context.is_regular:
+        _add_regularity(model)
+    else:
+        _add_least_numbers(model)
+    if context.is_reciprocal:
+        model.reciprocal = pyo.Constraint(
+            [(l, i) for l in range(context.problem.n) for i in range(l)],  # noqa: E741
+            rule=lambda model, l, i: (  # noqa: E741
+                0.0,
+                linear(0.0, [1.0, -1.0], [model.match[l, i], model.match[i, l]]),
+                0.0,
+            ),
+            doc="two records cover each other, or neither does",
+        )
+
+
+def matches_size(context: CoverContext) -> int:
+    """Return about how many constraints the matches need."""
+    n = context.problem.n
+    rows = 2 * n + (context.pairs if context.is_reciprocal else 0)
+    return rows + (6 * context.pairs if isinstance(context.problem.recoding, KConcealment) else 0)
+
+
+def _of_original(model: Any, original: int) -> list[Any]:
+    return [model.match[original, i] for i in model.rows]
+
+
+def _of_published(model: Any, published: int) -> list[Any]:
+    return [model.match[original, published] for original in model.rows]
+
+
+def _add_regularity(model: pyo.ConcreteModel) -> None:
+    context: CoverContext = model.context
+    problem = context.problem
+    if context.is_open:
+        model.degree = pyo.Var(
+            domain=pyo.Integers,
+            bounds=(problem.k, problem.n),
+            doc="how many originals every published record covers",
+        )
+    ones = [1.0] * problem.n
+
+    def numbered(matches: Any) -> Any:
+        def rule(model: Any, record: int) -> Any:
+            if context.is_open:
+                return (0.0, linear(0.0, [*ones, -1.0], [*matches(model, record), model.degree]), 0)
+            size = float(context.least_sizes[record])
+            return (size, linear(0.0, ones, matches(model, record)), size)
+
+        return rule
+
+    model.lies_in = pyo.Constraint(
+        model.rows, rule=numbered(_of_original), doc="(10): an original lies in k sets"
+    )
+    model.covers = pyo.Constraint(
+        model.rows, rule=numbered(_of_published), doc="(10): a published record covers k originals"
+    )
+
+
+def _add_least_numbers(model: pyo.ConcreteModel) -> None:
+    """Add the relaxed forms of (10): at least k, on one side or both."""
+    problem = model.context.problem
+    ones = np.ones(problem.n).tolist()
+
+    def at_least(matches: Any) -> Any:
+        return lambda model, record: (
+            float(problem.k),
+            linear(0.0, ones, matches(model, record)),
+            None,
+        )
+
+    if isinstance(problem.recoding, OneK | KK):
+        model.lies_in = pyo.Constraint(
+            model.rows, rule=at_least(_of_original), doc="an original lies in k sets at least"
+        )
+    if isinstance(problem.recoding, KOne | KK):
+        model.covers = pyo.Constraint(
+            model.rows,
+            rule=at_least(_of_published),
+            doc="a published record covers k originals at least",
+        )
+    if isinstance(problem.recoding, KConcealment):
+        add_effective_matches(model)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from pyomo.core.expr import LinearExpression
 
-from anonymip.models.parts.ancestors import Ancestors, ancestors_of
-from anonymip.models.parts.scaling import Scaling
-from anonymip.objectives import LossTables
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.kernels.effects import effects_of_cells
+from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings import Cap, EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
+
+#: Ends of at most this magnitude, in columns at least as wide as the second number, are measured
+#: as they are. Solvers let a row be violated by 1e-6 to 1e-7 whatever its unit: on timestamps that
+#: is less than a digit, on a column 1e-6 wide it is more than the column.
+_LARGEST_END = 1e5
+_NARROWEST = 1.0
+#: A step of 1 that costs less than this share of the largest effect of a cell is measured in
+#: spans: presolve of HiGHS 1.15 substitutes by rows with coefficients of 1e-8 beside 1, and loses
+#: optima.
+_SMALLEST_STEP = 1e-4
+#: Values nearer to each other than this share of the span are told apart by their ranks.
+_NEAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,3 +129,173 @@ class Context:
 def linear(constant: float, coefficients: list[float], variables: list[Any]) -> Any:
     """Return a linear expression the fast way."""
     return LinearExpression(constant=constant, linear_coefs=coefficients, linear_vars=variables)
+
+
+@dataclass(frozen=True, eq=False)
+class Ancestors:
+    """The ancestors of the values of one hierarchical attribute that matter to the loss.
+
+    A cell that covers a value publishes the value or one of its ancestors, a chain. An ancestor
+    matters if it is the lowest common one with another value of the table and costs more than the
+    nodes below it in the chain. A monotone loss never falls along a chain.
+
+    Two values have the same ancestors that matter strictly above their lowest common one, at the
+    same steps of the loss: both chains go through the common node and agree from there on.
+
+    Parameters
+    ----------
+    attribute
+        Index of the attribute.
+    common
+        (L, L) lowest common node of two values, by their ranks.
+    chains
+        For each value its ancestors that matter, from the lowest on.
+    alone
+        (L,) loss of publishing each value itself.
+    steps
+        For each value the rise of the loss at each node of its chain.
+    """
+
+    attribute: int
+    common: NDArray[np.int32]
+    chains: tuple[tuple[int, ...], ...]
+    alone: NDArray[np.float64]
+    steps: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, microdata: Microdata, attribute: int, losses: NDArray[np.float64]) -> Ancestors:
+        """Return the ancestors of a hierarchical attribute.
+
+        Parameters
+        ----------
+        microdata
+            The table.
+        attribute
+            Index of the attribute.
+        losses
+            (L, L) loss of the lowest node over the values from the first to the second rank.
+        """
+        hierarchy = microdata.attributes[attribute].hierarchy
+        assert hierarchy is not None
+        tree, leaf = hierarchy.tree, microdata.leaves(attribute)
+        common = tree.common_ancestors(leaf[:, None], leaf[None, :])
+        ranks = np.arange(len(leaf))
+        both = losses[np.minimum.outer(ranks, ranks), np.maximum.outer(ranks, ranks)]
+        chains: list[tuple[int, ...]] = []
+        steps: list[tuple[float, ...]] = []
+        for rank in ranks:
+            # Common nodes on the way to the root cover more and more leaves.
+            _, first = np.unique(tree.leaves_below[common[rank]], return_index=True)
+            rises = np.diff(both[rank][first])
+            rising = np.flatnonzero(rises > 0)
+            chains.append(tuple(common[rank][first][rising + 1].tolist()))
+            steps.append(tuple(rises[rising].tolist()))
+        return cls(attribute, common, tuple(chains), np.diagonal(both).copy(), tuple(steps))
+
+    @property
+    def longest(self) -> int:
+        """Number of nodes of the longest chain."""
+        return max(map(len, self.chains))
+
+    def reached(self, value: int, other: int) -> int | None:
+        """Return the highest node of a value's chain that a cell with another value reaches."""
+        top = self._place(value, int(self.common[value, other]))
+        return None if top == 0 else self.chains[value][top - 1]
+
+    def above(self, value: int, other: int) -> tuple[int, ...]:
+        """Return the nodes of both values' chains above their lowest common node."""
+        return self.chains[value][self._place(value, int(self.common[value, other])) :]
+
+    def _place(self, value: int, node: int) -> int:
+        """Return how many nodes of a chain lie at a node of the path or below it."""
+        chain = self.chains[value]
+        # Nodes are numbered in post-order, so they rise along a chain.
+        return sum(one <= node for one in chain)
+
+
+def ancestors_of(microdata: Microdata, tables: LossTables) -> tuple[Ancestors, ...]:
+    """Return the ancestors of all hierarchical attributes that the loss looks at."""
+    found = []
+    for p, attribute in enumerate(map(int, tables.pair_columns)):
+        if microdata.attributes[attribute].hierarchy is not None:
+            start, size = int(tables.pair_start[p]), int(tables.pair_sizes[p])
+            losses = tables.pair_losses[start : start + size * size].reshape(size, size)
+            found.append(Ancestors.of(microdata, attribute, losses))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """An end is origin + unit * variable; in ranked columns, the level of this rank.
+
+    Parameters
+    ----------
+    origin, unit
+        (m,) float64, in the unit of each attribute.
+    whole
+        (m,) bool, whether whole numbers stay whole.
+    ranked
+        For each ranked column its levels, ascending.
+    """
+
+    origin: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    whole: NDArray[np.bool_]
+    ranked: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, microdata: Microdata, tables: LossTables) -> Scaling:
+        """Return the scaling of a table: none, from the lowest value on, or to 0 to 1."""
+        low, high = microdata.values.min(axis=0), microdata.values.max(axis=0)
+        span = high - low
+        whole = np.array([attribute.integer for attribute in microdata.attributes])
+        plain = np.maximum(np.abs(low), np.abs(high)) <= _LARGEST_END
+        plain &= (span >= _NARROWEST) | (span == 0)
+        shifted = whole & (span <= _LARGEST_END)
+        coarse = _is_step_visible(microdata, tables)
+        plain, shifted = plain & coarse, shifted & coarse
+        ranked = _ranked(microdata, tables)
+        counted = np.isin(np.arange(microdata.m), list(ranked))
+        return cls(
+            np.where(plain | counted, 0.0, low),
+            np.where(plain | shifted | counted | (span == 0), 1.0, span),
+            whole & (plain | shifted) & ~counted,
+            ranked,
+        )
+
+    def scaled(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return (n, m) values of variables for (n, m) ends."""
+        scaled: NDArray[np.float64] = (ends - self.origin) / self.unit
+        for column, levels in self.ranked.items():
+            scaled[:, column] = np.searchsorted(levels, ends[:, column])
+        return scaled
+
+    def levels(self, microdata: Microdata, column: int) -> NDArray[np.float64]:
+        """Return (levels,) values of variables for the levels of a column of numbers."""
+        levels = microdata.levels[column].astype(np.float64)
+        if column in self.ranked:
+            return np.arange(len(levels), dtype=np.float64)
+        return np.asarray((levels - self.origin[column]) / self.unit[column], np.float64)
+
+
+def _ranked(microdata: Microdata, tables: LossTables) -> dict[int, NDArray[np.float64]]:
+    """Return the levels of the columns whose ends are counted in ranks."""
+    linear = set(map(int, tables.range_columns))
+    ranked = {}
+    for column in map(int, tables.pair_columns):
+        attribute = microdata.attributes[column]
+        if column in linear or attribute.hierarchy is not None:
+            continue
+        levels = microdata.levels[column].astype(np.float64)
+        if len(levels) > 1 and np.diff(levels).min() < _NEAR * (levels[-1] - levels[0]):
+            ranked[column] = levels
+    return ranked
+
+
+def _is_step_visible(microdata: Microdata, tables: LossTables) -> NDArray[np.bool_]:
+    """Return (m,) whether a range wider by 1 costs a visible share of the largest effect."""
+    smallest = _SMALLEST_STEP * float(effects_of_cells(tables, microdata).max(initial=0.0))
+    visible = np.ones(microdata.m, np.bool_)
+    for r, column in enumerate(tables.range_columns):
+        visible[column] = max(abs(tables.range_low[r]), abs(tables.range_high[r])) >= smallest
+    return visible

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.bounds.patterns.pattern_program import pattern_program
-from anonymip.exact.patterns.components import greedy_amounts
+from anonymip.exact.patterns.components import amounts_by_duals, greedy_amounts
 from anonymip.exact.patterns.neighbourhoods import _freed, improve_nearby, places_of
 from anonymip.exact.patterns.proof import prove
-from anonymip.exact.patterns.restricted_master.dual_greedy import amounts_by_duals
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 from tests.bounds.patterns.pattern_references import hard_pattern_problem

@@ -24,10 +24,9 @@ from anonymip import (
 from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.components import components_of, greedy_amounts
-from anonymip.exact.patterns.proof import prove
+from anonymip.exact.patterns.proof import fill_relaxed_pattern, prove
 from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
 from anonymip.exact.patterns.trust import trusted_bound
-from anonymip.exact.patterns.unassigned import fill_relaxed_pattern
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import availability

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import anonymip.exact.patterns.neighbourhoods as neighbourhoods
 import anonymip.exact.patterns.restricted_master.group_mip as group_mip
+import anonymip.exact.patterns.restricted_master.master as triples_module
 import anonymip.exact.patterns.restricted_master.restricted_mip as restricted
-import anonymip.exact.patterns.restricted_master.triples as triples_module
 from anonymip import SolverError, Stopped
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.bounds.patterns.pattern_groups import (
@@ -33,9 +33,9 @@ from anonymip.exact.patterns.restricted_master.master import (
     groups_of,
     repaired,
     triple_bound,
+    violated_triples,
 )
 from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
-from anonymip.exact.patterns.restricted_master.triples import violated_triples
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, SolverResult
 from tests.bounds.patterns.pattern_references import hard_pattern_problem

@@ -25,9 +25,8 @@ from anonymip import (
     solve,
 )
 from anonymip.bounds.ladder import ladder_bound
-from anonymip.bounds.near_program import NearProgram
+from anonymip.bounds.near_program import NearProgram, SetProgram
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.bounds.set_program import SetProgram
 from anonymip.enumeration import rooted_run
 from anonymip.heuristics.classes.diving import diving
 from anonymip.heuristics.local_search import starts

@@ -101,7 +101,7 @@ def test_large_tables_begin_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """SortGreedy itself is cut off too: then its run on parts of the table is the result."""
     clock = Clock()
     monkeypatch.setattr(time, "monotonic", clock)
-    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.cheap_starts._PART", 100)
+    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.rounds._PART", 100)
     problem = Problem(census(400, 8, seed=2), 5, Freeform())
     parts = sort_greedy(problem, part=100, jobs=1)
 

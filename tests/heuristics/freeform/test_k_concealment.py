@@ -19,9 +19,13 @@ from anonymip import (
     census,
 )
 from anonymip.graphs import components
-from anonymip.heuristics.freeform.k_concealment import k_concealment
+from anonymip.heuristics.freeform.k_concealment import (
+    exact_cells,
+    is_consistent,
+    k_concealment,
+    widen,
+)
 from anonymip.heuristics.freeform.nh import nh
-from anonymip.heuristics.freeform.published_cells import exact_cells, is_consistent, widen
 from anonymip.recodings import Cap, Freeform, KConcealment
 from anonymip.recodings.rows.describing import describe_sets
 from tests.brute_force import Column

@@ -21,7 +21,7 @@ from anonymip import (
     solve,
     solve_model,
 )
-from anonymip.models.parts.scaling import Scaling
+from anonymip.models.parts.equivalence_context import Scaling
 from tests.brute_force import Column
 from tests.random_problems import microdata
 
