@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from anonymip import InputError, anonymize, verify
+from anonymip import InputError, Problem, Schema, anonymize, publish, solve, verify
 
 N = 6
 
@@ -60,6 +60,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "complex numbers": lambda: pd.Series([1j, 2j] * 3),
     "decimals of two scales": lambda: pd.Series([Decimal("1.5"), Decimal("2")] * 3),
     "bytes": lambda: pd.Series([b"a", b"b"] * 3),
+    "half precision": lambda: pd.Series([0.1, 18.4, np.nan] * 2, dtype="float16"),
+    "half precision of Arrow": lambda: arrow(pa.float16(), [np.float16(0.1), None] * 3),
     "infinite numbers": lambda: pd.Series([float("inf"), -float("inf")] * 3),
 }
 
@@ -93,6 +95,72 @@ def test_untouched_columns_of_any_type(name: str, ending: str, tmp_path: Path) -
     table, _ = release.write(tmp_path / f"release{ending}")
     assert verify(frame, table).ok
     assert release.verify().ok
+
+
+_HALVES = np.array([0.1, 18.4] * 3, np.float16)
+_DAYS = [dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 3
+_HOURS = [dt.time(1), dt.time(2)] * 3
+#: Columns of Parquet files, and why they are no quasi-identifier or not published at all.
+ARROW: dict[str, tuple[Callable[[], pa.Array], str, str]] = {
+    "half precision": (lambda: pa.array(_HALVES), "", ""),
+    "half precision with gaps": (
+        lambda: pa.array([*_HALVES[:5], None], pa.float16()),
+        "1 missing values",
+        "",
+    ),
+    "half precision in a dictionary": (
+        lambda: pa.DictionaryArray.from_arrays(pa.array([0, 1] * 3), pa.array(_HALVES[:2])),
+        "",
+        "",
+    ),
+    "decimal": (lambda: pa.array([Decimal("1.50"), Decimal("2.25")] * 3), "", ""),
+    "wide decimal": (
+        lambda: pa.array([Decimal(10**35), Decimal(1)] * 3, pa.decimal256(50, 0)),
+        "too large to be exact",
+        "",
+    ),
+    "dictionary": (lambda: pa.array(["a", "b"] * 3).dictionary_encode(), "", ""),
+    "large text": (lambda: pa.array(["a", "b"] * 3, pa.large_string()), "", ""),
+    "view of text": (lambda: pa.array(["a", "b"] * 3, pa.string_view()), "", ""),
+    "64 bits without sign": (
+        lambda: pa.array([2**64 - 1, 1] * 3, pa.uint64()),
+        "too large to be exact",
+        "",
+    ),
+    "truth": (lambda: pa.array([True, False] * 3), "", ""),
+    "binary": (lambda: pa.array([b"a", b"b"] * 3), "holds a bytes", ""),
+    "date": (lambda: pa.array(_DAYS, pa.date64()), "dates or times", ""),
+    "moment": (lambda: pa.array([0, 86400] * 3, pa.timestamp("s", "UTC")), "dates or times", ""),
+    "time": (lambda: pa.array(_HOURS, pa.time32("s")), "dates or times", ""),
+    "duration": (lambda: pa.array([5, 6] * 3, pa.duration("s")), "dates or times", ""),
+    "nothing": (lambda: pa.nulls(N), "6 missing values", ""),
+    "list": (lambda: pa.array([[1], [2, 3]] * 3), "holds a ndarray", "holds a ndarray"),
+    "structure": (lambda: pa.array([{"a": 1}, {"a": 2}] * 3), "holds a dict", "holds a dict"),
+    "mapping": (
+        lambda: pa.array([[("a", 1)]] * N, pa.map_(pa.string(), pa.int64())),
+        "holds a list",
+        "holds a list",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARROW)
+def test_columns_of_parquet_files(name: str, tmp_path: Path) -> None:
+    """A column of any Arrow type is published and verified, or refused by its name and why."""
+    make, unfit, unpublished = ARROW[name]
+    file = tmp_path / "people.parquet"
+    parquet.write_table(pa.table({"age": [30, 31, 40, 41, 50, 51], "x": make()}), file)
+    for role, refusal in (("", unfit), ("sensitive", unpublished), ("keep", unpublished)):
+        named = {role: ["x"]} if role else {}
+        schema = Schema().with_roles(["age"] if role else ["age", "x"], **named)
+        if refusal:
+            with pytest.raises(InputError, match=f"column 'x'.*{refusal}"):
+                schema.read(file)
+            continue
+        found = solve(Problem(schema.read(file), 3), "ordered-cut")
+        for ending in (".csv", ".parquet"):
+            table, _ = publish(found).write(tmp_path / f"release{ending}", original=file)
+            assert verify(file, table).ok
 
 
 def test_a_dictionary_tells_nothing_of_values_left_out(tmp_path: Path) -> None:
