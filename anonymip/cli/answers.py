@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @spread
 def solve(
     instance: given.Instance,
-    k: given.K,
+    k: given.K = None,
     *,
     method: given.MethodName = "auto",
     allowed: given.RecodingOptions,
@@ -74,7 +74,7 @@ def solve(
 @spread
 def bound(
     instance: given.Instance,
-    k: given.K,
+    k: given.K = None,
     *,
     method: Annotated[
         str | None,

@@ -10,7 +10,7 @@ import typer
 
 from anonymip.cli.rules import Rules
 from anonymip.cli.stars import StarRules
-from anonymip.cli.tables import TableOptions
+from anonymip.cli.tables import TableOptions, library_entry
 from anonymip.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 Instance = Annotated[
     str, typer.Argument(metavar="INSTANCE", help="A named instance, or a CSV or Parquet file.")
 ]
-K = Annotated[int, typer.Option("-k", help="Records that must look alike.")]
+K = Annotated[
+    int | None,
+    typer.Option("-k", help="Records that must look alike; default: of library:NAME the entry's."),
+]
 MethodName = Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")]
 MethodOptions = Annotated[
     list[str] | None, typer.Option("--option", help="METHOD.NAME=VALUE, an option of one method.")
@@ -61,8 +64,20 @@ class RecodingOptions:
         bool, typer.Option("--suppression", help="Allow suppressing whole records.")
     ] = False
 
-    def choose(self, *methods: str, stars: StarRules | None = None) -> Recoding:
-        """Return the recoding that is named; else that of rules or methods, else classes.
+    def choose(
+        self, *methods: str, stars: StarRules | None = None, default: str | None = None
+    ) -> Recoding:
+        """Return the recoding that is named; else that of rules or methods, else the default.
+
+        Parameters
+        ----------
+        *methods
+            That are to solve it.
+        stars
+            Rules of stars.
+        default
+            Of an entry of the library, which stands before that of methods that solve several;
+            None for classes.
 
         Raises
         ------
@@ -76,7 +91,10 @@ class RecodingOptions:
         name = stars.recoding_name(self.recoding, methods)
         if name is None:
             specs = [find_method(method) for method in methods]
-            brought = dict.fromkeys(spec.recoding for spec in specs if spec.role != "selection")
+            specs = [spec for spec in specs if spec.role != "selection"]
+            brought = dict.fromkeys(spec.recoding for spec in specs)
+            if default is not None and all(spec.solves(default) for spec in specs):
+                brought = {default: None}
             if len(brought) > 1:
                 raise InputError(
                     f"the methods solve different recodings: {', '.join(brought)}",
@@ -93,13 +111,21 @@ class ProblemOptions:
     rules: Rules
     stars: StarRules
     objective: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--objective",
             help="What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
-            "FILE.py:NAME, or one of an installed package.",
+            "FILE.py:NAME, or one of an installed package; default: gcp, of library:NAME the "
+            "entry's.",
         ),
-    ] = "gcp"
+    ] = None
+
+    def objective_of(self, instance: str) -> str:
+        """Return the name of the objective: what is given, else that of an entry, else gcp."""
+        if self.objective is not None:
+            return self.objective
+        entry = library_entry(instance)
+        return "gcp" if entry is None else entry.objective
 
 
 @dataclass(frozen=True)
@@ -123,15 +149,33 @@ class SolverOptions:
     seed: Annotated[int, typer.Option("--seed", help="Of random choices and of the solver.")] = 0
 
 
+def k_of(instance: str, k: int | None) -> int:
+    """Return the k that is given, else that of an entry of the library.
+
+    Raises
+    ------
+    InputError
+        If there is neither.
+    """
+    if k is not None:
+        return k
+    entry = library_entry(instance)
+    if entry is None:
+        raise InputError("k is not given", remedy="Add -k, such as -k 5")
+    return entry.k
+
+
 def make_problem(
     instance: str,
-    k: int,
+    k: int | None,
     table: TableOptions,
     allowed: RecodingOptions,
     asked: ProblemOptions,
     *methods: str,
 ) -> Problem:
     """Return the problem that the arguments mean.
+
+    An entry of the library brings its k, recoding and objective; what is given stands before it.
 
     Raises
     ------
@@ -141,13 +185,15 @@ def make_problem(
     from anonymip.problem import Problem
 
     stars = asked.stars.beside(table.mask_section(instance))
-    recoding = allowed.choose(*methods, stars=stars)
+    entry = library_entry(instance)
+    default = None if entry is None else entry.recoding
+    recoding = allowed.choose(*methods, stars=stars, default=default)
     rules = asked.rules
     return Problem(
         table.load(instance),
-        k,
+        k_of(instance, k),
         recoding,
-        stars.objective(find_objective(asked.objective), recoding.name),
+        stars.objective(find_objective(asked.objective_of(instance)), recoding.name),
         rules.diversity(),
         rules.limits(),
     )

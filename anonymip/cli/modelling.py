@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @spread
 def export(
     instance: given.Instance,
-    k: given.K,
+    k: given.K = None,
     *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The model: an .lp, .mps or .nl file.")
@@ -82,7 +82,7 @@ def _legend(problem: Problem) -> str:
 @spread
 def certify(
     instance: given.Instance,
-    k: given.K,
+    k: given.K = None,
     *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The certificate; check.py goes beside it.")

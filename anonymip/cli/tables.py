@@ -15,6 +15,7 @@ from anonymip.files import refuse_outputs
 
 if TYPE_CHECKING:
     from anonymip.instances import Microdata
+    from anonymip.instances.library.catalogue import LibraryEntry
 
 SchemaFile = Annotated[
     Path | None, typer.Option("--schema", help="TOML file with the roles of the columns.")
@@ -74,10 +75,10 @@ class TableOptions:
         file = self._schema_of(instance)
         return {} if file is None else read_schema(file).mask
 
-    def sources(self, instance: str, objective: str = "gcp") -> list[Path]:
+    def sources(self, instance: str, objective: str | None = None) -> list[Path]:
         """Return the files that the arguments may be read from."""
         named = (table_file(instance), _schema_beside(instance), self.schema)
-        function = Path(objective.rpartition(":")[0])
+        function = Path((objective or "").rpartition(":")[0])
         return [path for path in (*named, function) if path is not None and os.path.isfile(path)]
 
     def _schema_of(self, instance: str) -> Path | None:
@@ -114,7 +115,22 @@ def table_file(instance: str) -> Path | None:
 def _is_named(instance: str) -> bool:
     from anonymip.instances import INSTANCES
 
-    return instance in INSTANCES or instance.startswith("census:")
+    return instance in INSTANCES or instance.startswith(("census:", "library:"))
+
+
+def library_entry(instance: str) -> LibraryEntry | None:
+    """Return the entry of the library that an instance is, None if it is another.
+
+    Raises
+    ------
+    InputError
+        If the library has none of that name.
+    """
+    if not instance.startswith("library:"):
+        return None
+    from anonymip.instances.library.catalogue import find_entry
+
+    return find_entry(instance)
 
 
 def _schema_beside(instance: str) -> Path | None:

@@ -35,7 +35,7 @@ _DEMO_METHODS = (
 @spread
 def anonymize(
     instance: given.Instance,
-    k: given.K,
+    k: given.K = None,
     *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The release: a CSV or Parquet file.")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from anonymip import METHODS, Problem, load_instance, lower_bound
+from anonymip.instances.library.catalogue import find_entry
 
 FIELDS = {
     *("instance", "n", "m", "k", "recoding", "method", "options", "objective", "objective_name"),
@@ -399,3 +400,58 @@ def test_weights_that_have_no_effect(shell: Any, command: str) -> None:
     assert result.err.count("different weights, which objective 'gcp' does not read") == 1
     assert "weighted-loss" in result.err
     assert shell(command, *asked, "--objective", "weighted-loss").err == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "clinic-12-k4",
+        "health-records-freeform-k3",
+        "health-records-k-k-k3",
+        "clinic-12-full-domain-k3",
+        "aggarwal-4-pattern-k2",
+        "aggarwal-quality-pattern-levels-k2",
+    ],
+)
+def test_an_entry_of_the_library_brings_its_problem(shell: Any, name: str) -> None:
+    """Without options the problem is the entry's, and its best loss is found again."""
+    entry = find_entry(name)
+    result = shell("solve", f"library:{name}", "--json", "-")
+    assert result.code == 0, result.err
+    (record,) = result.records()
+    asked = (record["k"], record["recoding"], record["objective_name"])
+    assert asked == (entry.k, entry.recoding, entry.objective)
+    assert record["objective"] == pytest.approx(entry.loss)
+
+
+def test_options_stand_before_an_entry_of_the_library(shell: Any) -> None:
+    """What is given overrides what the entry says, one thing at a time."""
+    name = "library:aggarwal-4-pattern-k2"
+    given: dict[tuple[str, ...], tuple[int, str, str]] = {
+        ("-k", "3"): (3, "pattern", "suppressions"),
+        ("--objective", "gcp"): (2, "pattern", "gcp"),
+        ("--recoding", "pattern-levels"): (2, "pattern-levels", "suppressions"),
+        ("--method", "pattern-greedy"): (2, "pattern", "suppressions"),
+        ("--method", "mondrian", "--objective", "gcp"): (2, "classes", "gcp"),
+    }
+    for options, problem in given.items():
+        (record,) = shell("solve", name, *options, "--json", "-").records()
+        assert (record["k"], record["recoding"], record["objective_name"]) == problem
+    freeform = "library:health-records-freeform-k3"
+    (record,) = shell("bound", freeform, "--json", "-").records()
+    assert (record["k"], record["recoding"]) == (3, "freeform")
+    records = shell("compare", freeform, "--methods", "hungarian,auto", "--json", "-").records()
+    assert {(one["k"], one["recoding"]) for one in records} == {(3, "freeform")}
+
+
+def test_k_is_asked_for(shell: Any) -> None:
+    """Another instance has no k of its own; an entry's table takes no roles."""
+    result = shell("solve", "health-records")
+    assert result.code == 2
+    assert result.err == "error: k is not given. Add -k, such as -k 5\n"
+    result = shell("solve", "library:health-records-k3", "-q", "Age")
+    assert result.code == 2
+    assert "has its own schema" in result.err
+    result = shell("solve", "library:nothing")
+    assert result.code == 2
+    assert "the library has no entry 'nothing'" in result.err

@@ -13,7 +13,7 @@ from anonymip.cli import arguments as given
 from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
 from anonymip.cli.experiments.experiment import print_results
 from anonymip.cli.options import spread
-from anonymip.cli.tables import TableOptions, refuse_targets
+from anonymip.cli.tables import TableOptions, library_entry, refuse_targets
 from anonymip.errors import InputError
 from anonymip.files import writing
 
@@ -50,7 +50,12 @@ class SampleOptions:
 @spread
 def compare(
     instance: given.Instance,
-    k: Annotated[str, typer.Option("-k", help="Values of k: 5, 2-6 or 2,5,10.")],
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "-k", help="Values of k: 5, 2-6 or 2,5,10; default: of library:NAME the entry's."
+        ),
+    ] = None,
     *,
     methods: Annotated[
         str, typer.Option("--methods", help="Names with commas; default: all heuristics.")
@@ -74,7 +79,7 @@ def compare(
     show_values: given.ShowValues = False,
 ) -> None:
     """Compare methods with each other and with the optimum, or the best bound on it."""
-    ks = given.parse_ks(k)
+    ks = [given.k_of(instance, None)] if k is None else given.parse_ks(k)
     names = [name.strip() for name in methods.split(",") if name.strip()]
     refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, report, json)
     if plot is not None:
@@ -82,7 +87,7 @@ def compare(
 
         refuse_format(plot)
     options = given.parse_options(option)
-    if samples.asked() or len(_recodings_of(names, allowed)) > 1:
+    if samples.asked() or len(_recodings_of(instance, names, allowed)) > 1:
         if plot is not None:
             raise InputError(
                 "--plot shows one table and one recoding",
@@ -170,14 +175,17 @@ def _run_experiment(
     print_results(results, json)
 
 
-def _recodings_of(names: list[str], allowed: given.RecodingOptions) -> list[str]:
-    """Return the recodings that methods bring, where none is named."""
+def _recodings_of(instance: str, names: list[str], allowed: given.RecodingOptions) -> list[str]:
+    """Return the recodings that an entry of the library or methods bring, where none is named."""
     from anonymip.methods import find_method
 
     if allowed.recoding is not None:
         return [allowed.recoding]
-    specs = [find_method(name) for name in names]
-    return list(dict.fromkeys(spec.recoding for spec in specs if spec.role != "selection"))
+    specs = [spec for spec in map(find_method, names) if spec.role != "selection"]
+    entry = library_entry(instance)
+    if entry is not None and all(spec.solves(entry.recoding) for spec in specs):
+        return [entry.recoding]
+    return list(dict.fromkeys(spec.recoding for spec in specs))
 
 
 def _experiment_of(
@@ -204,7 +212,7 @@ def _experiment_of(
     from anonymip.experiments.comparison import compared_methods
 
     section = table.mask_section(instance)
-    brought = _recodings_of(names, allowed)
+    brought = _recodings_of(instance, names, allowed)
     brought = brought or [allowed.choose(stars=asked.stars.beside(section)).name]
     choices: list[MethodChoice] = []
     rules: dict[str, Mapping[str, object]] = {}
@@ -249,7 +257,7 @@ def _experiment_of(
         k=tuple(dict.fromkeys(ks)),
         methods=tuple(choices),
         recodings={name: given_rules for name, given_rules in rules.items() if given_rules},
-        objective=asked.objective,
+        objective=asked.objective_of(instance),
         diversity=asked.rules.diversity(),
         limits=asked.rules.limits(),
         effort=settings.effort,
