@@ -21,6 +21,8 @@ from anonymip.instances.attribute import Attribute
 _FIRST_INEXACT = 2.0**53
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _CODE = re.compile(r"[+-]?0\d", re.ASCII)
+#: Share of the values that are no numbers in a column that is mostly of numbers.
+_FEW = 0.2
 #: A datetime is a date.
 _MOMENTS = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
 
@@ -79,12 +81,12 @@ def refuse_foreign_cells(series: pd.Series, name: str, role: str) -> None:
         or isinstance(series.dtype, pd.PeriodDtype)
         or pd.api.types.is_timedelta64_dtype(series)
     ):
-        raise _no_dates(name)
+        raise no_dates(name)
     # Bytes are published untouched as well as any value, but are nothing to generalize.
     whole: tuple[type, ...] = (str,) if generalized else (str, bytes)
     for row, value in enumerate(series.astype(object), start=1):
         if generalized and isinstance(value, _MOMENTS) and not pd.isna(value):  # type: ignore[arg-type]
-            raise _no_dates(name)
+            raise no_dates(name)
         if isinstance(value, Iterable) and not isinstance(value, whole):
             raise InputError(
                 f"column {name!r} ({role}) holds a {type(value).__name__}, which is no single "
@@ -108,11 +110,12 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _no_dates(name: str) -> InputError:
+def no_dates(name: str, otherwise: str = "") -> InputError:
+    """Return the error for a quasi-identifier of dates; `otherwise` ends its remedy."""
     return InputError(
         f"column {name!r} holds dates or times, which are no kind of quasi-identifier",
         remedy="Give numbers instead, such as the year or the days since a fixed date, or texts "
-        "such as 2024-05 with a hierarchy of months and years",
+        f"such as 2024-05 with a hierarchy of months and years{otherwise}",
     )
 
 
@@ -132,9 +135,25 @@ def looks_numeric(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
         return False
     if _is_real_dtype(series):
         return True
-    return all(
-        is_number_text(text) and _CODE.match(text) is None for text in map(str, values.unique())
-    )
+    return all(map(_is_plain_number, map(str, values.unique())))
+
+
+def no_numbers_among(series: pd.Series, missing: Sequence[str] = ("",)) -> NDArray[np.int64]:
+    """Return the rows of the texts that keep a column of numbers from being numeric.
+
+    None where fewer than four of five values are numbers, or one of them is a code (``02138``).
+    """
+    rows = np.flatnonzero(~missing_rows(series, missing))
+    place, values = pd.factorize(series.iloc[rows].astype(object))
+    texts = list(map(str, values))
+    none = np.array([not is_number_text(text) for text in texts], np.bool_)[place]
+    if none.sum() > _FEW * len(rows) or any(map(_CODE.match, texts)):
+        return np.empty(0, np.int64)
+    return rows[none]
+
+
+def _is_plain_number(text: str) -> bool:
+    return is_number_text(text) and _CODE.match(text) is None
 
 
 def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:

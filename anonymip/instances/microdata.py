@@ -16,6 +16,7 @@ from anonymip.errors import InputError
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.coding import encode, without_missing
 from anonymip.instances.columns import missing_rows, refuse_foreign_cells, unknown_column
+from anonymip.instances.dates import refuse_dates_as_categories
 from anonymip.instances.table_format import TableFormat
 
 #: An undeclared column with at least this share of distinct values looks like an identifier.
@@ -315,6 +316,9 @@ def _check_columns(data: Microdata) -> None:
             roles[name] = role
             if role != "drop":
                 refuse_foreign_cells(data.frame.iloc[:, present.index(name)], name, role)
+    for attribute in data.attributes:
+        column = data.frame.iloc[:, present.index(attribute.name)]
+        refuse_dates_as_categories(column, attribute, data.table.missing)
 
 
 def _check_undeclared(data: Microdata) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,14 +10,17 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, InputWarning
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
     all_whole,
     looks_numeric,
+    no_dates,
+    no_numbers_among,
     refuse_foreign_cells,
     unknown_column,
 )
+from anonymip.instances.dates import looks_like_dates
 from anonymip.instances.hierarchies.declared_hierarchy import declared_hierarchy
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.microdata import Microdata
@@ -180,11 +184,30 @@ def _resolve(
         if parameters.get("hierarchy") is not None:
             parameters["kind"] = "hierarchical"
         else:
-            numeric = looks_numeric(column, missing)
-            parameters["kind"] = "numeric" if numeric else "categorical"
+            parameters["kind"] = _kind_of(name, column, missing)
     if parameters["kind"] == "numeric" and "integer" not in parameters:
         parameters["integer"] = all_whole(column, missing)
     return Attribute(name, **parameters)
+
+
+def _kind_of(name: str, column: pd.Series, missing: tuple[str, ...]) -> str:
+    """Return the kind of a column that nobody declared."""
+    if looks_like_dates(column, missing):
+        raise no_dates(name)
+    if looks_numeric(column, missing):
+        return "numeric"
+    others = no_numbers_among(column, missing)
+    if len(others):
+        count = "1 value is none" if len(others) == 1 else f"{len(others)} values are none"
+        warnings.warn(
+            f"column {name!r} holds numbers, but {count}, the first in data row {others[0] + 1}: "
+            "so it is categorical, and a release shows sets of its values instead of ranges. "
+            f"Declare the texts that mean no value ([table] missing in a schema), with {name}:"
+            f"numeric and --missing drop; or {name}:categorical, if that is meant",
+            InputWarning,
+            stacklevel=4,
+        )
+    return "categorical"
 
 
 def read_schema(path: str | Path) -> Schema:

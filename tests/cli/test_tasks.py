@@ -317,3 +317,24 @@ def test_progress_goes_on_until_the_release_is_verified(
     assert [message.phase for message in heard[-2:]] == ["publishing", "writing and verifying"]
     assert [message.remaining for message in heard[-2:]] == [None, None]
     assert heard[0].remaining is not None
+
+
+def test_text_dates_and_numbers_with_words(shell: Any) -> None:
+    """Dates are refused, and words among numbers pointed out; no message holds a value."""
+    rows = [f"19{30 + i}-0{1 + i % 9}-11,{18 + i}.4,{'FM'[i % 2]}" for i in range(20)]
+    shell.write("births.csv", "\n".join(["born,bmi,sex", *rows, "1990-01-01,NA,F"]) + "\n")
+    asked = ("anonymize", "births.csv", "-q", "sex", "-k", 3, "-o", "release.csv")
+    result = shell(*asked, "-q", "born", "--drop", "bmi")
+    assert result.code == 2
+    assert result.err.startswith("error: column 'born' holds dates or times, which are no kind")
+    assert "19" not in result.err
+    assert "release.csv" not in shell.files()
+    result = shell(*asked, "-q", "bmi", "--drop", "born")
+    assert result.code == 0
+    assert "warning: column 'bmi' holds numbers, but 1 value is none, the first in data row 21" in (
+        result.err
+    )
+    shell.write("births.toml", '[table]\nmissing = ["", "NA"]\n')
+    result = shell(*asked, "-q", "bmi:numeric", "--drop", "born", "--missing", "drop")
+    assert (result.code, result.err) == (0, "")
+    assert "bmi numeric" in result.out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from anonymip import Hierarchy, InputError, Schema, TableFormat, read_schema
+from anonymip import Hierarchy, InputError, InputWarning, Schema, TableFormat, read_schema
 
 FRAME = pd.DataFrame(
     {
@@ -262,3 +263,33 @@ def test_a_known_hierarchy_on_the_command_line() -> None:
     assert (attribute.kind, attribute.hierarchy, attribute.weight) == ("hierarchical", tree, 2.0)
     (attribute,) = schema.with_roles(["h:categorical"]).apply(frame).attributes
     assert (attribute.kind, attribute.hierarchy, attribute.weight) == ("categorical", None, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "remark"),
+    [
+        (["18.4", "8.1", "NA", "7", "9.5"], "1 value is none, the first in data row 3"),
+        (["1", "?", "?", *map(str, range(10))], "2 values are none, the first in data row 2"),
+        (["", "1", "2", "3", "4", "?"], "1 value is none, the first in data row 6"),
+        (["1", "2", "a", "b", "3"], ""),
+        (["02138", "10001", "10002", "10003", "10004", "?"], ""),
+        (["1", "2"], ""),
+        (["", ""], ""),
+        (["a", "b"], ""),
+    ],
+)
+def test_numbers_with_a_few_words_are_pointed_out(values: list[str], remark: str) -> None:
+    """A column that is categorical for a few texts says so, but not which they are."""
+    frame = pd.DataFrame({"bmi": values})
+    frame["sex"] = "F"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for known in ({}, {"kind": "categorical"}):
+            Schema({"bmi": known}, table=TableFormat(policy="category")).apply(frame)
+    told = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
+    assert len(told) == bool(remark)
+    if remark:
+        assert told[0].startswith(f"column 'bmi' holds numbers, but {remark}: so it is categorical")
+        assert "bmi:numeric and --missing drop; or bmi:categorical" in told[0]
+        assert "NA" not in told[0]
+        assert "?" not in told[0]

@@ -11,8 +11,8 @@ import pandas as pd
 
 #: Values that CSV and Parquet files give back as they are. A datetime is a date.
 _PLAIN = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, date, time, Decimal)
-#: Bytes of a number in half precision.
-_HALF = 2
+#: Numbers in half precision.
+_HALF = ("float16", "halffloat[pyarrow]")
 
 
 def untouched_column(column: pd.Series) -> pd.Series:
@@ -24,7 +24,7 @@ def untouched_column(column: pd.Series) -> pd.Series:
     """
     if isinstance(column.dtype, pd.ArrowDtype) and _is_dictionary(column.dtype):
         column = column.astype(object)
-    if pd.api.types.is_float_dtype(column) and column.dtype.itemsize == _HALF:
+    if str(column.dtype) in _HALF:
         # pandas prints half precision with digits that do not read back as the same number.
         return column.astype(np.float64)
     if isinstance(column.dtype, pd.CategoricalDtype):
