@@ -1,4 +1,11 @@
-"""Outputs appear whole or not at all, and those of one command together."""
+"""Outputs appear whole or not at all, those of one command together, and private unless published.
+
+What holds values of a table, or says which of its rows belong together, is for its owner alone:
+mode 600, as every file has here of which nothing else is said. What is made to be given away
+(``public``: releases, manifests, and pictures, pages and tables of results, which show no record)
+has the mode that the umask gives any new file. While it is written, and where a killed run leaves
+it, every file is for its owner alone.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +13,7 @@ import errno
 import fcntl
 import os
 import re
+import secrets
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +40,7 @@ class _Output:
     place: Path
     temporary: Path
     handle: int
+    mode: int
     last: bool
 
 
@@ -43,33 +52,37 @@ class Outputs:
         self._outputs: list[_Output] = []
         self._then: list[Callable[[], object]] = []
 
-    def stage(self, target: Path, *, private: bool = False, last: bool = False) -> Path:
+    def stage(self, target: Path, *, public: bool = False, last: bool = False) -> Path:
         """Return a new file beside the place of an output, to write the output to.
+
+        Folders that are missing are made; of a block that fails they are removed again.
 
         Parameters
         ----------
         target
             The file meant. A link is written through: what it points to is replaced, and the link
             stays.
-        private
-            Whether nobody but its owner may ever open it.
+        public
+            Whether it is made to be given away, and so may be opened by whom the umask lets;
+            otherwise by its owner alone.
         last
             Whether it is put in place after the others, which otherwise keep their order.
 
         Raises
         ------
         InputError
-            If the folder is missing or may not be written to, the name is too long, or a folder, a
-            device, a pipe or a socket lies there.
+            If the folder cannot be made or written to, the name is too long, or a folder, a device,
+            a pipe or a socket lies there.
         """
         place = _place_of(target)
-        temporary, handle = _temporary(target, place, self._stack, private)
-        self._outputs.append(_Output(target, place, temporary, handle, last))
+        temporary, handle = _temporary(target, place, self._stack)
+        mode = _usual_mode(target, place.parent) if public else 0o600
+        self._outputs.append(_Output(target, place, temporary, handle, mode, last))
         return temporary
 
-    def write_text(self, text: str, target: Path) -> None:
-        """Write a text to be put in place with the other files, in UTF-8."""
-        self.stage(target).write_text(text, encoding="utf-8")
+    def write_text(self, text: str, target: Path, *, public: bool = False) -> None:
+        """Write a text to be put in place with the other files, in UTF-8; see :meth:`stage`."""
+        self.stage(target, public=public).write_text(text, encoding="utf-8")
 
     def then(self, action: Callable[[], object]) -> None:
         """Do something when all files are in their places."""
@@ -91,6 +104,7 @@ class Outputs:
         done: list[str] = []
         for output in sorted(self._outputs, key=lambda output: output.last):
             try:
+                os.fchmod(output.handle, output.mode)
                 os.replace(output.temporary, output.place)
             except OSError as error:
                 before = f"; {', '.join(done)} had been replaced before" if done else ""
@@ -147,17 +161,42 @@ def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
 
 
 @contextmanager
-def replacing(*targets: Path, private: bool = False) -> Iterator[tuple[Path, ...]]:
+def replacing(*targets: Path, public: bool = False) -> Iterator[tuple[Path, ...]]:
     """Give temporary files beside the targets; put them in place when the block succeeds.
 
     As :func:`writing`, for files that are known beforehand.
     """
     with writing() as outputs:
-        yield tuple(outputs.stage(target, private=private) for target in targets)
+        yield tuple(outputs.stage(target, public=public) for target in targets)
+
+
+def private(name: str, flags: int) -> int:
+    """Open a file that only its owner may open if it is made, as an `opener` of Python's `open`."""
+    return os.open(name, flags, 0o600)
+
+
+def start_growing(target: Path) -> None:
+    """Make an empty file for its owner alone that others write to as they go on: a log.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made, or written to.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(target, "wb", opener=private) as stream:
+            # A pipe or a device, which may be meant here, is not ours to close to others.
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                os.fchmod(stream.fileno(), 0o600)
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from None
 
 
 def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
     """Refuse, before any work is done, outputs that could not be written or would do damage.
+
+    Nothing is left of the attempt, no folder either.
 
     Parameters
     ----------
@@ -211,10 +250,48 @@ def _place_of(target: Path) -> Path:
     return place
 
 
-def _temporary(
-    target: Path, place: Path, stack: ExitStack, private: bool = False
-) -> tuple[Path, int]:
-    """Return a new file in the folder of `place`, open and locked until the stack is left."""
+def _make_folder(target: Path, folder: Path, stack: ExitStack) -> None:
+    """Make a folder and those above it; what is empty when the stack is left goes again."""
+    missing: list[Path] = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = folder.parent
+    for one in reversed(missing):
+        try:
+            one.mkdir(exist_ok=True)
+        except OSError as error:
+            raise _unwritable(target, error) from None
+        stack.callback(_remove_empty, one)
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _usual_mode(target: Path, folder: Path) -> int:
+    """Return the mode that a new file has in a folder, by the umask and the folder's own rules.
+
+    Seen from a file: the umask can be asked for only by setting it, for all threads.
+    """
+    probe = folder / f"{_PREFIX}{secrets.token_hex(4)}"
+    try:
+        handle = os.open(probe, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    try:
+        os.unlink(probe)
+        return stat.S_IMODE(os.fstat(handle).st_mode)
+    finally:
+        os.close(handle)
+
+
+def _temporary(target: Path, place: Path, stack: ExitStack) -> tuple[Path, int]:
+    """Return a new file in the folder of `place`, open and locked until the stack is left.
+
+    Only its owner may open it.
+    """
+    _make_folder(target, place.parent, stack)
     _sweep(place.parent)
     ending = target.suffix if _ENDING.fullmatch(target.suffix) else ""
     while True:
@@ -231,10 +308,6 @@ def _temporary(
         if os.fstat(handle).st_nlink:
             break
         # Another run took it, not yet locked, for one that was left.
-    if not private:
-        mask = os.umask(0)
-        os.umask(mask)
-        os.fchmod(handle, 0o666 & ~mask)
     return path, handle
 
 
@@ -267,7 +340,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _unwritable(target: Path, error: Exception) -> InputError:
-    remedy = "Name a file in an existing folder that you may write to"
+    remedy = "Name a file in an existing folder that you may write to, or in one that can be made"
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         remedy = "Shorten it; a manifest and a checkpoint have the name of the release in theirs"
     reason = error.strerror if isinstance(error, OSError) else "no file can have this name"

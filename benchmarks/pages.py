@@ -101,7 +101,7 @@ class Drawing:
 
     def write(self, measured: pd.DataFrame) -> None:
         """Draw it, and write into it of which measurements it is."""
-        with replacing(self.path) as (temporary,):
+        with replacing(self.path, public=True) as (temporary,):
             self.draw(measured).savefig(
                 temporary, format="png", dpi=80, metadata={"Description": digest_of(measured)}
             )
@@ -130,7 +130,7 @@ def write_pages(benchmark: str) -> None:
     for page in PAGES:
         if page.benchmark == benchmark:
             text = page.written(stored(benchmark))
-            with replacing(page.path) as (temporary,):
+            with replacing(page.path, public=True) as (temporary,):
                 temporary.write_text(text, encoding="utf-8")
     for drawing in DRAWINGS:
         if drawing.benchmark == benchmark:

@@ -53,8 +53,7 @@ def machine() -> dict[str, str]:
 def write_results(name: str, frame: pd.DataFrame) -> None:
     """Write the result file of a benchmark."""
     file = result_file(name)
-    file.parent.mkdir(exist_ok=True)
-    with replacing(file) as (temporary,):
+    with replacing(file, public=True) as (temporary,):
         frame.to_csv(temporary, index=False)
 
 

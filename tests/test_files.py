@@ -9,13 +9,13 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from anonymip import InputError
-from anonymip.files import refuse_outputs, replacing, writing
+from anonymip.files import refuse_outputs, replacing, start_growing, writing
 
 
 def names(folder: Path) -> list[str]:
@@ -65,23 +65,86 @@ def test_old_files_are_replaced(tmp_path: Path) -> None:
     assert target.read_text(encoding="utf-8") == "new"
 
 
-def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
-    """Temporary files are private; results are as readable as any new file."""
-    before = os.umask(0o027)
+def mode_of(path: Path) -> int:
+    """Return the mode of a file."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize(("umask", "usual"), [(0o027, 0o640), (0o002, 0o664), (0o077, 0o600)])
+def test_files_are_private_unless_they_are_published(
+    tmp_path: Path, umask: int, usual: int
+) -> None:
+    """Published ones are as readable as any new file; while they are written none is."""
+    (tmp_path / "old").touch(0o666)
+    before = os.umask(umask)
     try:
-        with replacing(tmp_path / "a.csv"):
-            pass
+        with writing() as outputs:
+            staged = [
+                outputs.stage(tmp_path / "secret"),
+                outputs.stage(tmp_path / "old"),
+                outputs.stage(tmp_path / "release", public=True),
+            ]
+            outputs.write_text("", tmp_path / "page", public=True)
+            assert [mode_of(path) for path in staged] == [0o600] * 3
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "a.csv").stat().st_mode) == 0o640
+    modes = {path.name: mode_of(path) for path in tmp_path.iterdir()}
+    assert modes == {"secret": 0o600, "old": 0o600, "release": usual, "page": usual}
 
 
-def test_missing_folders_are_refused_before_the_work(tmp_path: Path) -> None:
-    """The block is not entered, the message names the target, and no other target is touched."""
-    with pytest.raises(InputError, match=r"cannot write .*absent/a\.csv") as caught:
-        write_and_fail((tmp_path / "b.csv", tmp_path / "absent" / "a.csv"), AssertionError)
-    assert "existing folder" in (caught.value.remedy or "")
+def test_the_umask_is_asked_for_without_being_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that other threads make in the meantime would be open to all."""
+    monkeypatch.setattr(os, "umask", None)
+    with replacing(tmp_path / "a.csv", public=True):
+        pass
+
+
+def test_a_growing_file_is_private_from_the_start(tmp_path: Path) -> None:
+    """A log, also where an open one lies; its folder is made. A device keeps its mode."""
+    log, old = tmp_path / "new" / "solver.log", tmp_path / "old.log"
+    old.write_text("old", encoding="utf-8")
+    old.chmod(0o644)
+    for path in (log, old):
+        start_growing(path)
+        assert (mode_of(path), path.stat().st_size) == (0o600, 0)
+    mode = mode_of(Path(os.devnull))
+    start_growing(Path(os.devnull))
+    assert mode_of(Path(os.devnull)) == mode
+    with pytest.raises(InputError, match="cannot write"):
+        start_growing(old / "below")
+
+
+def test_missing_folders_are_made(tmp_path: Path) -> None:
+    """Those above them too; with the file comes nothing else."""
+    with replacing(tmp_path / "new" / "folder" / "a.csv", tmp_path / "new" / "b.csv") as staged:
+        for path in staged:
+            path.write_text("new", encoding="utf-8")
+    assert names(tmp_path / "new") == ["b.csv", "folder"]
+    assert names(tmp_path / "new" / "folder") == ["a.csv"]
+
+
+def test_folders_that_were_made_in_vain_are_removed(tmp_path: Path) -> None:
+    """Those of a block that fails; what others have put there meanwhile stays, and its folder."""
+    targets = (tmp_path / "new" / "folder" / "a.csv",)
+    with pytest.raises(KeyboardInterrupt):
+        write_and_fail(targets, KeyboardInterrupt)
     assert names(tmp_path) == []
+    with suppress(ValueError), replacing(*targets):
+        (tmp_path / "new" / "other").touch()
+        raise ValueError
+    assert names(tmp_path) == ["new"]
+    assert names(tmp_path / "new") == ["other"]
+
+
+def test_folders_that_cannot_be_made_are_refused_before_the_work(tmp_path: Path) -> None:
+    """The block is not entered, the message names the target, and no other target is touched."""
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot write .*file/below/a\.csv") as caught:
+        write_and_fail((tmp_path / "new" / "b", tmp_path / "file" / "below" / "a.csv"), OSError)
+    assert "existing folder" in (caught.value.remedy or "")
+    assert names(tmp_path) == ["file"]
 
 
 def test_folders_are_no_targets(tmp_path: Path) -> None:
@@ -131,9 +194,12 @@ def test_two_outputs_in_one_file_are_refused(tmp_path: Path) -> None:
 
 
 def test_unwritable_outputs_are_refused(tmp_path: Path) -> None:
-    """Missing folders are found before the work, not after it."""
+    """Folders that cannot be made are found before the work; those that can be are not made yet."""
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write"):
-        refuse_outputs([tmp_path / "absent" / "a.csv"], [])
+        refuse_outputs([tmp_path / "file" / "a.csv"], [])
+    refuse_outputs([tmp_path / "new" / "folder" / "a.csv"], [])
+    assert names(tmp_path) == ["file"]
 
 
 def test_a_full_disk_is_the_users_to_mend(tmp_path: Path) -> None:

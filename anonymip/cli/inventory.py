@@ -165,7 +165,7 @@ def leaderboard(
             board = board.with_others()
     with writing() as outputs:
         if output is not None:
-            outputs.write_text(board.to_markdown(), output)
+            outputs.write_text(board.to_markdown(), output, public=True)
         write_json([one.to_dict() for one in board.standings], json, outputs)
         if update:
             stage_entries(board.entries, outputs)

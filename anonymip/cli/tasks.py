@@ -21,7 +21,6 @@ from anonymip.cli.console import (
 )
 from anonymip.cli.options import spread
 from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
-from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
 from anonymip.runtime.budget import Budget
 
@@ -30,6 +29,8 @@ _DEMO_METHODS = (
     *("initial", "ordered-cut", "greedy-search", "k-member", "mondrian"),
     *("hilbert", "hp", "forest"),
 )
+#: What the demo writes, apart from the release's manifest.
+_DEMO_FILES = ("release.csv", "report.html", "comparison.md", "comparison.csv", "gap.png")
 
 
 @spread
@@ -126,7 +127,7 @@ def anonymize(
         if report is not None:
             from anonymip.experiments.pages.release import html_report
 
-            outputs.write_text(html_report(release, instance), report)
+            outputs.write_text(html_report(release, instance), report, public=True)
         write_json([solution_record(solution, instance)], json, outputs)
     remark = keeping.finish(solution)
     console = human(json)
@@ -203,12 +204,7 @@ def demo(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("out"),
 ) -> None:
     """Do the main job on built-in tables, in under a minute."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder {folder}: {error.strerror}", remedy="Name another with --out"
-        ) from None
+    refuse_targets([], *(folder / name for name in _DEMO_FILES))
     with writing() as outputs:
         _demo_release(folder, outputs)
         _demo_comparison(folder, outputs)
@@ -234,7 +230,8 @@ def _demo_release(folder: Path, outputs: Outputs) -> None:
         say(out, f"{solution.solver}: {solution.sentence()} (ncp {solution.ncp:.6f})")
     release = publish(solutions[0])
     table, _ = release.stage(folder / "release.csv", outputs)
-    outputs.write_text(html_report(release, "health-records"), folder / "report.html")
+    page = html_report(release, "health-records")
+    outputs.write_text(page, folder / "report.html", public=True)
     say(out, f"\n{table}:\n")
     print_table(out, list(release.frame.columns), release.frame.astype(str).values.tolist())
     say(out, "\n" + release.verify().summary().splitlines()[0])
@@ -266,6 +263,8 @@ def _demo_comparison(folder: Path, outputs: Outputs) -> None:
     outputs.write_text(
         f"# health-records\n\n{small.to_markdown()}\n# {name}\n\n{large.to_markdown()}",
         folder / "comparison.md",
+        public=True,
     )
-    outputs.write_text(large.to_frame().to_csv(index=False), folder / "comparison.csv")
+    rows = large.to_frame().to_csv(index=False)
+    outputs.write_text(rows, folder / "comparison.csv", public=True)
     save_figure(thermometer(large), folder / "gap.png", outputs)

@@ -155,8 +155,8 @@ def stage_release(entry: LibraryEntry, solution: Solution, outputs: Outputs) -> 
         **sets_of(solution),
     }
     file = release_file(entry.name)
-    file.parent.mkdir(exist_ok=True)
-    outputs.write_text(json.dumps([record], separators=(",", ":")) + "\n", file)
+    # Of a table of the library, which is public.
+    outputs.write_text(json.dumps([record], separators=(",", ":")) + "\n", file, public=True)
 
 
 def _instance(record: Mapping[str, Any]) -> str:

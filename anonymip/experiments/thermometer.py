@@ -136,4 +136,4 @@ def save_figure(figure: Figure, path: Path, outputs: Outputs | None = None) -> N
     """
     refuse_format(path)
     with writing(outputs) as files:
-        figure.savefig(files.stage(path), dpi=150)
+        figure.savefig(files.stage(path, public=True), dpi=150)

@@ -120,8 +120,8 @@ class Release:
         table = Path(path)
         refuse_ending(table, self.solution.problem.microdata)
         manifest = manifest_path(table)
-        new_manifest = outputs.stage(manifest)
-        new_table = outputs.stage(table, last=True)
+        new_manifest = outputs.stage(manifest, public=True)
+        new_table = outputs.stage(table, public=True, last=True)
         if table.suffix.lower() in _PARQUET:
             _write_parquet(self.frame, new_table)
         else:

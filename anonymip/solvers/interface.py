@@ -259,20 +259,3 @@ class Solver(Protocol):
             If the model is unbounded or the solver fails.
         """
         ...
-
-
-def create_log(path: Path) -> None:
-    """Create the file of the solver's log, empty, so that a bad path is found before solving.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
-    try:
-        path.write_bytes(b"")
-    except OSError as error:
-        raise InputError(
-            f"the solver log {path} cannot be written ({error.strerror})",
-            remedy="Name a file in an existing folder that you may write to",
-        ) from error

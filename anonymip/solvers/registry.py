@@ -20,6 +20,7 @@ from anonymip.errors import (
     SolverError,
     SolverUnavailable,
 )
+from anonymip.files import start_growing
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.worker_pool import Killed, can_isolate, prepare, run_isolated
 from anonymip.solvers.interface import (
@@ -27,7 +28,6 @@ from anonymip.solvers.interface import (
     Solver,
     SolverOptions,
     SolverResult,
-    create_log,
 )
 from anonymip.solvers.model_values import clear_values, fill_values
 from anonymip.solvers.modelling.checking import check_result, keep_start
@@ -268,7 +268,7 @@ def _solve_form(
         limit = _shorter(options.time_limit, budget.remaining())
         options = replace(options, time_limit=limit)
         if options.log is not None:
-            create_log(options.log)
+            start_growing(options.log)
         result = _run(_Solve(adapter, form.without_components(), start_values, options), budget)
     try:
         result = check_result(form, result)

@@ -260,9 +260,9 @@ CASES = (
     ),
     Case("no such objective file", ("mine.py",), (*AGE_SEX, *K, "--objective", "mine.py:loss")),
     Case(
-        "missing folder of the JSON",
-        ("nowhere", "existing folder"),
-        (*AGE_SEX, *K, "--json", "nowhere/result.json"),
+        "file for the folder of the JSON",
+        ("people.csv/", "existing folder"),
+        (*AGE_SEX, *K, "--json", "people.csv/result.json"),
     ),
     Case("JSON over the table", ("people.csv", "input"), (*AGE_SEX, *K, "--json", "people.csv")),
     Case(
@@ -332,9 +332,9 @@ CASES = (
         commands=("solve",),
     ),
     Case(
-        "log in a missing folder",
-        ("nowhere", "existing folder"),
-        (*AGE_SEX, *K, "--log", "nowhere/solver.log"),
+        "log in a file",
+        ("people.csv/", "existing folder"),
+        (*AGE_SEX, *K, "--log", "people.csv/solver.log"),
         commands=("solve",),
     ),
     Case(
@@ -380,9 +380,9 @@ CASES = (
         commands=("compare",),
     ),
     Case(
-        "Markdown in a missing folder",
-        ("nowhere", "existing folder"),
-        (*AGE_SEX, *K, "--csv", "table.csv", "--markdown", "nowhere/table.md"),
+        "Markdown in a file",
+        ("people.csv/", "existing folder"),
+        (*AGE_SEX, *K, "--csv", "table.csv", "--markdown", "people.csv/table.md"),
         commands=("compare",),
     ),
     Case(
@@ -399,9 +399,9 @@ CASES = (
         commands=("anonymize",),
     ),
     Case(
-        "report in a missing folder",
-        ("nowhere", "existing folder"),
-        (*AGE_SEX, *K, "--report", "nowhere/report.html"),
+        "report in a file",
+        ("people.csv/", "existing folder"),
+        (*AGE_SEX, *K, "--report", "people.csv/report.html"),
         commands=("anonymize",),
     ),
     Case(

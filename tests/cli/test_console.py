@@ -58,10 +58,11 @@ def test_json_knows_no_nan(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_folder_is_bad_input(tmp_path: Path) -> None:
-    """A file in a folder that does not exist is refused with a remedy."""
+def test_a_file_for_a_folder_is_bad_input(tmp_path: Path) -> None:
+    """A file in what is no folder is refused with a remedy."""
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="existing folder"):
-        console.write_json([], str(tmp_path / "nowhere" / "file.json"))
+        console.write_json([], str(tmp_path / "file" / "file.json"))
 
 
 def test_people_read_standard_error_when_json_takes_the_output() -> None:

@@ -61,7 +61,7 @@ def test_left_out_records_are_spoken_of(shell: Any) -> None:
         (("-o", "model.txt"), (".lp, .mps, .nl",)),
         (("-o", "model.lp", "--method", "mondrian"), ("solves no model", "equivalence-mip")),
         (("-o", "model.lp", "--option", "mondrian.strict=no"), ("--method mondrian",)),
-        (("-o", "nowhere/model.lp"), ("existing folder",)),
+        (("-o", "people.csv/model.lp"), ("existing folder",)),
         (("-o", "model.lp", "-k", "8"), ("7 records",)),
     ],
 )

@@ -6,13 +6,11 @@ import pickle
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 
 import pytest
 
 from anonymip.errors import InputError
 from anonymip.solvers import SolverOptions
-from anonymip.solvers.interface import create_log
 
 
 @pytest.mark.parametrize(
@@ -50,12 +48,6 @@ def test_options_do_not_change_with_the_callers_mapping() -> None:
     assert pickle.loads(pickle.dumps(options)) == options
     with pytest.raises(FrozenInstanceError):
         options.seed = 3  # type: ignore[misc]
-
-
-def test_log_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    """The file is tried before the solve, so that no solve is lost."""
-    with pytest.raises(InputError, match="cannot be written"):
-        create_log(tmp_path / "absent" / "solver.log")
 
 
 def test_import_is_light() -> None:

@@ -202,10 +202,11 @@ def test_start_reaches_the_adapter_only_when_asked() -> None:
     np.testing.assert_array_equal(with_start.start, [0, 1])
 
 
-def test_unwritable_log_is_refused_before_solving() -> None:
-    """A log in a folder that does not exist stops before the solver starts."""
-    options = SolverOptions(log=Path("/absent/folder/solver.log"))
-    with pytest.raises(InputError, match="cannot be written"):
+def test_unwritable_log_is_refused_before_solving(tmp_path: Path) -> None:
+    """A log in what is no folder stops before the solver starts."""
+    (tmp_path / "file").touch()
+    options = SolverOptions(log=tmp_path / "file" / "solver.log")
+    with pytest.raises(InputError, match="cannot write"):
         solve_model(two_items(), Fake(TRUTH), options)
 
 

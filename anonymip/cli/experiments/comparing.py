@@ -128,13 +128,13 @@ def compare(
 
             save_figure(thermometer(comparison), plot, outputs)
         if csv is not None:
-            outputs.write_text(comparison.to_frame().to_csv(index=False), csv)
+            outputs.write_text(comparison.to_frame().to_csv(index=False), csv, public=True)
         if markdown is not None:
-            outputs.write_text(comparison.to_markdown(), markdown)
+            outputs.write_text(comparison.to_markdown(), markdown, public=True)
         if report is not None:
             from anonymip.experiments.pages.runs import runs_page
 
-            outputs.write_text(runs_page(comparison.to_runs(), instance), report)
+            outputs.write_text(runs_page(comparison.to_runs(), instance), report, public=True)
         write_json(comparison.to_records(), json, outputs)
     print_table(human(json), COLUMNS, comparison.texts())
     for line in comparison.bound_texts():
@@ -162,13 +162,14 @@ def _run_experiment(
         results = run_experiment(asked, isolate=False, progress=progress)
     with writing() as outputs:
         if csv is not None:
-            outputs.write_text(results.frame.to_csv(index=False), csv)
+            outputs.write_text(results.frame.to_csv(index=False), csv, public=True)
         if markdown is not None:
-            outputs.write_text(to_markdown(results.frame), markdown)
+            outputs.write_text(to_markdown(results.frame), markdown, public=True)
         if report is not None and len(results.frame):
             from anonymip.experiments.pages.runs import runs_page
 
-            outputs.write_text(runs_page(results.frame, asked.tables[0].instance), report)
+            page = runs_page(results.frame, asked.tables[0].instance)
+            outputs.write_text(page, report, public=True)
         # The loss has the name that it has in the records of other comparisons, too.
         records = [{**row, "objective": row["loss"]} for row in records_of(results.frame)]
         write_json(records, json, outputs)

@@ -44,7 +44,7 @@ def experiment(
         if report is not None and len(results.frame):
             from anonymip.experiments.pages.runs import runs_page
 
-            outputs.write_text(runs_page(results.frame, asked.name), report)
+            outputs.write_text(runs_page(results.frame, asked.name), report, public=True)
         write_json(records_of(results.frame), json, outputs)
     print_results(results, json)
     say(human(json), f"\n{len(results.frame)} of {results.runs} runs are in {folder}")

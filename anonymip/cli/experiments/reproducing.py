@@ -9,6 +9,7 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli.console import human, print_table, say, showing_progress, write_json
+from anonymip.cli.tables import refuse_targets
 from anonymip.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def reproduce(
 ) -> None:
     """Repeat tables and figures of the papers, and say which of their statements hold."""
     from anonymip.experiments.reproductions.catalogue import find_reproduction, reproductions
-    from anonymip.experiments.reproductions.performing import listed
+    from anonymip.experiments.reproductions.performing import files_of, listed
     from anonymip.experiments.reproductions.performing import reproduce as perform
 
     if every:
@@ -44,8 +45,12 @@ def reproduce(
         return
     if not names:
         raise InputError("nothing is named", remedy="Name what to reproduce; --list shows all")
+    wanted = [find_reproduction(name) for name in names]
+    # Once each: who names one twice has its files written twice.
+    files = dict.fromkeys(file for asked in wanted for file in files_of(asked, output, quick))
+    refuse_targets([], json, *files)
     records = []
-    for asked in [find_reproduction(name) for name in names]:
+    for asked in wanted:
         with showing_progress() as progress:
             done = perform(asked, output, quick=quick, jobs=jobs, progress=progress)
         _print_findings(done, output, json)

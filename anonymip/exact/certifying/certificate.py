@@ -68,8 +68,8 @@ class Certificate:
         """Write both files to be put in place with others; return their paths."""
         checker = checker_beside(path)
         text = json.dumps(self.content, ensure_ascii=False, separators=(",", ":"))
-        outputs.stage(path, private=True).write_text(text + "\n", encoding="utf-8")
-        outputs.write_text(_source(), checker)
+        outputs.stage(path).write_text(text + "\n", encoding="utf-8")
+        outputs.write_text(_source(), checker, public=True)
         return path, checker
 
     def __repr__(self) -> str:

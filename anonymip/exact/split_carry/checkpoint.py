@@ -127,7 +127,7 @@ class Checkpoint:
         start = time.monotonic()
         header = {"program": _PROGRAM, "format": FORMAT, **self._fingerprint._asdict()}
         with (
-            replacing(self.path, private=True) as (temporary,),
+            replacing(self.path) as (temporary,),
             # One after the other: savez would keep the names of its own arguments from us.
             zipfile.ZipFile(temporary, "w") as archive,
         ):

@@ -14,7 +14,7 @@ from anonymip.experiments.reproductions.drawing import draw, series_of
 from anonymip.experiments.reproductions.specification import Reproduction
 from anonymip.experiments.reproductions.writing import findings_of, page_of, rounded, tidy_rows
 from anonymip.experiments.running.runner import run_experiment
-from anonymip.files import writing
+from anonymip.files import refuse_outputs, writing
 from anonymip.runtime.budget import Progress
 
 
@@ -39,7 +39,7 @@ class Reproduced:
     @property
     def stem(self) -> str:
         """The name of its files, without ending."""
-        return f"{self.asked.name}-quick" if self.quick else self.asked.name
+        return stem_of(self.asked, self.quick)
 
     @property
     def findings(self) -> list[dict[str, Any]]:
@@ -48,11 +48,12 @@ class Reproduced:
 
     def write(self, folder: Path) -> tuple[Path, ...]:
         """Write rows, picture and text into a folder, and return their files."""
-        files = tuple(folder / f"{self.stem}{ending}" for ending in (".csv", ".png", ".md"))
+        files = files_of(self.asked, folder, self.quick)
         with writing() as outputs:
-            outputs.write_text(tidy_rows(self.rows).to_csv(index=False), files[0])
-            draw(self.asked, self.rows).savefig(outputs.stage(files[1]))
-            outputs.write_text(page_of(self.asked, self.rows, quick=self.quick), files[2])
+            outputs.write_text(tidy_rows(self.rows).to_csv(index=False), files[0], public=True)
+            draw(self.asked, self.rows).savefig(outputs.stage(files[1], public=True))
+            page = page_of(self.asked, self.rows, quick=self.quick)
+            outputs.write_text(page, files[2], public=True)
         return files
 
     def record(self) -> dict[str, Any]:
@@ -73,6 +74,16 @@ class Reproduced:
             "statements": self.findings,
             "series": series,
         }
+
+
+def stem_of(asked: Reproduction, quick: bool) -> str:
+    """Return the name of a reproduction's files, without ending."""
+    return f"{asked.name}-quick" if quick else asked.name
+
+
+def files_of(asked: Reproduction, folder: Path, quick: bool) -> tuple[Path, ...]:
+    """Return the files of rows, picture and text of a reproduction."""
+    return tuple(folder / f"{stem_of(asked, quick)}{ending}" for ending in (".csv", ".png", ".md"))
 
 
 def listed(asked: Reproduction) -> dict[str, Any]:
@@ -113,13 +124,15 @@ def reproduce(
 
     Raises
     ------
+    InputError
+        If the files could not be written; nothing has been run then.
     Interrupted
         If it was interrupted; what has ended is kept, and gone on with the next time.
     """
-    stem = f"{asked.name}-quick" if quick else asked.name
+    refuse_outputs(files_of(asked, folder, quick), [])
     frames = []
     for experiment in (asked.quick if quick else asked.full)():
-        place = folder / "runs" / stem / experiment.name
+        place = folder / "runs" / stem_of(asked, quick) / experiment.name
         found = run_experiment(experiment, place, jobs=jobs, isolate=isolate, progress=progress)
         if not found.complete:
             raise Interrupted(f"{len(found.frame)} of {found.runs} runs of {experiment.name} ended")

@@ -24,7 +24,7 @@ from anonymip.experiments.running.columns import COLUMNS, JSON_COLUMNS
 from anonymip.experiments.running.performing import FAILED, Row
 from anonymip.experiments.running.runs import BOUND, Run
 from anonymip.experiments.running.specification import Experiment
-from anonymip.files import writing
+from anonymip.files import refuse_outputs, writing
 from anonymip.solution import Bound, relative_gap
 from anonymip.status import Stopped
 from anonymip.tolerances import contradicts, same_loss
@@ -80,12 +80,7 @@ class RunStore:
         self._folder = folder
         if folder is not None:
             _refuse_foreign(folder)
-            try:
-                (folder / "runs").mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise InputError(
-                    f"cannot make the folder {folder}: {error.strerror}", remedy="Name another"
-                ) from None
+            refuse_outputs([folder / "experiment.json", self._file("")], [])
 
     def has(self, run: Run) -> bool:
         """Return whether a run has ended; one that failed is to be tried again."""
@@ -105,7 +100,7 @@ class RunStore:
         self._rows[run.key] = row
         if self._folder is not None:
             with writing() as outputs:
-                place = outputs.stage(self._file(run.key))
+                place = outputs.stage(self._file(run.key), public=True)
                 pq.write_table(pa.Table.from_pylist([row], _SCHEMA), place)
 
     def bound(self, run: Run) -> Bound | None:
@@ -126,6 +121,7 @@ class RunStore:
         listed = [{"key": run.key, **_names(run)} for run in runs]
         text = json.dumps({"experiment": experiment.to_dict(), "runs": listed}, indent=1)
         with writing() as outputs:
+            # Private: limits name values of the table.
             outputs.write_text(text + "\n", self._folder / "experiment.json")
 
     def results(self, experiment: Experiment, runs: Sequence[Run]) -> Results:
@@ -133,11 +129,11 @@ class RunStore:
         found = self._table(experiment, [{"key": run.key, **_names(run)} for run in runs])
         if self._folder is not None:
             with writing() as outputs:
-                place = outputs.stage(self._folder / "results.parquet")
+                place = outputs.stage(self._folder / "results.parquet", public=True)
                 table = pa.Table.from_pandas(found.frame, _SCHEMA, preserve_index=False)
                 pq.write_table(table.replace_schema_metadata(None), place)
                 text = found.frame.to_csv(index=False)
-                outputs.write_text(text, self._folder / "results.csv")
+                outputs.write_text(text, self._folder / "results.csv", public=True)
         return found
 
     def _table(self, experiment: Experiment, listed: Iterable[Mapping[str, Any]]) -> Results:

@@ -216,7 +216,7 @@ def stage_entries(entries: Iterable[LibraryEntry], outputs: Outputs) -> None:
         before = read_family(file)
         after = [changed.get(entry.name, entry) for entry in before]
         if after != before:
-            outputs.write_text(family_text(file, after), file)
+            outputs.write_text(family_text(file, after), file, public=True)
 
 
 def family_text(file: Path, entries: Iterable[LibraryEntry]) -> str:

@@ -125,7 +125,7 @@ def fetch(name: str, *, address: str | None = None) -> Fetched:
     if not made.is_file() or _digest(made) != digest:
         text = make(original.read_text(encoding="utf-8"))
         with writing() as outputs:
-            outputs.stage(made).write_bytes(text.encode())
+            outputs.stage(made, public=True).write_bytes(text.encode())
     return Fetched(source, (original, made))
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonymip.errors import InputError, SolverError, SolverUnavailable
+from anonymip.files import private
 from anonymip.runtime.budget import GRACE
 from anonymip.solvers.adapters.cbc_files import (
     lower_bound,
@@ -246,7 +247,7 @@ def _run(
     on once. A second one would make CBC quit without writing its point.
     """
     log = log.absolute()
-    with log.open("wb") as output:
+    with open(log, "wb", opener=private) as output:
         process = subprocess.Popen(
             _guarded(arguments, folder),
             cwd=folder,

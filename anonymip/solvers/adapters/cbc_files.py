@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anonymip.files import private
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -34,7 +36,7 @@ def write_model(form: StandardForm, path: Path) -> None:
 
     Numbers are written with all their digits, each term on a line of its own.
     """
-    with path.open("w", encoding="ascii", newline="\n") as file:
+    with open(path, "w", encoding="ascii", newline="\n", opener=private) as file:
         file.writelines(f"{line}\n" for line in _model_lines(form))
 
 
@@ -80,7 +82,8 @@ def write_start(form: StandardForm, start: NDArray[np.float64], path: Path) -> N
     """Write the values of all integer variables, zeros too: CBC needs every one."""
     columns = np.flatnonzero(form.integer).tolist()
     lines = [f"{number} x{column} {start[column]:.17g}" for number, column in enumerate(columns)]
-    path.write_text("\n".join(["Stopped on iterations - objective value 0", *lines, ""]))
+    with open(path, "w", encoding="ascii", opener=private) as file:
+        file.write("\n".join(["Stopped on iterations - objective value 0", *lines, ""]))
 
 
 def lower_bound(log: str, claimed: float | None) -> float | None:

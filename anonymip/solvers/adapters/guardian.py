@@ -20,6 +20,8 @@ def main(folder: str, command: list[str]) -> int:
     """Run the command in the folder; return its exit code, or 128 and the signal that ended it."""
     # Interrupts reach the whole group: the program ends, and is waited for.
     signal.signal(signal.SIGINT, lambda *_: None)
+    # What the program writes holds values of the table, as what it reads does.
+    os.umask(0o077)
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL)
 
     alone = threading.Event()
