@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 INSTALLED := $(VENV)/.installed-$(PYTHON_VERSION)
 
-.PHONY: help demo test lint fuzzing notebooks benchmarks environment clean
+.PHONY: help demo test lint docs fuzzing notebooks benchmarks environment clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 20
@@ -30,6 +30,11 @@ lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy --strict
+
+docs: $(INSTALLED)  ## build the pages, with notebooks and reference, as a site under out/site
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open out/site/index.html"
 
 fuzzing: $(INSTALLED)  ## solve 20,000 random problems, read 2,000 damaged files, judge what comes out
 	$(BIN)/python -m tests.fuzzing --solves 20000 --seed 1 --jobs 2

@@ -33,7 +33,7 @@ def test_there_are_notebooks() -> None:
     assert all(code_cells(notebook) for notebook in NOTEBOOKS)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/README.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/notebooks.md"])
 def test_notebooks_are_listed(page: str) -> None:
     """Who looks for them finds a link to each notebook, or to their folder."""
     links = set(

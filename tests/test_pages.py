@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import anonymip
 from anonymip.methods.built_in import BUILT_IN
 from anonymip.models.formulations import FORMULATIONS
 from anonymip.objectives import OBJECTIVES
@@ -151,6 +152,19 @@ def test_every_page_is_listed() -> None:
     text = (REPOSITORY / "docs" / "README.md").read_text(encoding="utf-8")
     linked = {(REPOSITORY / "docs" / link).resolve() for _, link in LINK.findall(text)}
     assert set(PAGES) - linked == {REPOSITORY / "README.md", REPOSITORY / "docs" / "README.md"}
+
+
+def test_every_page_has_a_place_in_the_site() -> None:
+    """The site's navigation has every page of docs, and the reference every public name, once."""
+    text = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    placed = re.findall(r"- (?:[A-Z][\w ]*: )?(\S+\.md)$", text, re.MULTILINE)
+    assert len(placed) == len(set(placed))
+    docs = REPOSITORY / "docs"
+    pages = {page.relative_to(docs).as_posix() for page in PAGES if page.is_relative_to(docs)}
+    assert pages - set(placed) == set()
+    reference = (docs / "reference.md").read_text(encoding="utf-8")
+    names = re.findall(r"^::: anonymip\.(\w+)$", reference, re.MULTILINE)
+    assert sorted(names) == sorted(set(anonymip.__all__) - {"__version__"})
 
 
 def test_files_that_texts_name_exist() -> None:

@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -448,7 +449,8 @@ def test_constraints_pin_every_dependency() -> None:
     assert len(versions) == len(lines)
     project = PYPROJECT["project"]
     extras = project["optional-dependencies"]
-    for declared in project["dependencies"] + extras["dev"] + extras["notebooks"]:
+    pinned = (project["dependencies"], extras["dev"], extras["notebooks"], extras["docs"])
+    for declared in chain.from_iterable(pinned):
         requirement = Requirement(declared)
         assert versions[canonicalize_name(requirement.name)] in requirement.specifier
 
