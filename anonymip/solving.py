@@ -250,6 +250,7 @@ def lower_bound(
     effort: str | None = None,
     time_limit: float | None = None,
     progress: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
 ) -> Bound | None:
     """Return a proven lower bound on the loss of any release, without looking for one.
 
@@ -268,6 +269,8 @@ def lower_bound(
         Seconds; records not looked at until then add nothing to the bound.
     progress
         Receives what the computation reports.
+    budget
+        Takes the place of `time_limit` and `progress`.
 
     Returns
     -------
@@ -291,7 +294,7 @@ def lower_bound(
     0.9551
     """
     _warn_of_weights(problem)
-    budget = Budget.of(time_limit, progress)
+    budget = Budget.of(time_limit, progress) if budget is None else budget
     effort = check_effort(effort, limited=budget.deadline is not None)
     with (
         budget.catching_interrupts(),

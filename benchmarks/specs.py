@@ -16,6 +16,7 @@ from benchmarks.heuristics import HEURISTICS, row_of, warm_up
 from benchmarks.leaderboard import leaderboard
 from benchmarks.microaggregation import microaggregation
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
+from benchmarks.publishing import publishing
 from benchmarks.registry import Benchmark
 from benchmarks.shapes import shapes
 from benchmarks.solving import hand_over, time_limits
@@ -110,6 +111,7 @@ BENCHMARKS = (
     Benchmark("person20", person20, ("person20",)),
     Benchmark("first-run", first_runs, ("adult",)),
     Benchmark("demo", demo_from_a_clone),
+    Benchmark("publishing", publishing),
     Benchmark("formulations", formulations),
     Benchmark("hand-over", hand_over),
     Benchmark("freeform", freeform),

@@ -24,9 +24,12 @@ def main() -> None:
     # hundred, as Python does, takes a tenth of the time of a small command.
     gc.set_threshold(50_000)
     try:
+        from anonymip.runtime.budget import MachineClock
+
+        clock = MachineClock()
         from anonymip.cli.app import run
 
-        code = run()
+        code = run(clock=clock)
     except KeyboardInterrupt:
         # While the application itself is imported nothing else listens.
         sys.stderr.write("interrupted\n")

@@ -45,8 +45,10 @@ def solve(
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
     from anonymip.experiments.records import solution_record
+    from anonymip.publishing.reserve import LEAST_SHARE
     from anonymip.solving import solve as solve_problem
 
+    whole = settings.budget(given.command_clock())
     keeping = Keeping.of(method, checkpoint, resume, None)
     sources = table.sources(instance, asked.objective)
     refuse_targets(sources, json, log, *keeping.files)
@@ -55,13 +57,15 @@ def solve(
     if warm_start is not None:
         options = {**options, "warm_start": warm_start}
     with showing_progress() as progress:
+        whole.progress = progress
         solution = solve_problem(
             problem,
             method,
             **asdict(settings),
             log=log,
             options=options,
-            progress=progress,
+            # What took longer than the limit to read is solved all the same, if in haste.
+            budget=whole.leaving(0.0, least=LEAST_SHARE * (settings.time_limit or 0.0)),
             **keeping.settings,
         )
     write_json([solution_record(solution, instance)], json)
@@ -98,17 +102,18 @@ def bound(
     from anonymip.solution import bound_text, says_nothing
     from anonymip.solving import lower_bound
 
+    whole = settings.budget(given.command_clock())
     refuse_targets(table.sources(instance, asked.objective), json)
     problem = given.make_problem(
         instance, k, table, allowed, asked, *([] if method is None else [method])
     )
     with showing_progress() as progress:
+        whole.progress = progress
         proven = lower_bound(
             problem,
             method=method,
             effort=settings.effort,
-            time_limit=settings.time_limit,
-            progress=progress,
+            budget=whole,
         )
     write_json([bound_record(problem, proven, instance)], json)
     if proven is None:

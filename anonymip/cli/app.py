@@ -17,9 +17,11 @@ import typer
 
 from anonymip._version import __version__
 from anonymip.cli import answers, inventory, losses, modelling, preparing, tasks
+from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
 from anonymip.cli.experiments import comparing, experiment, reproducing
 from anonymip.errors import AnonymipError, InputError, Interrupted
+from anonymip.runtime.budget import MachineClock
 
 # The root of Typer's errors of usage, wherever it keeps its click.
 _UsageProblem: Any = typer.BadParameter.__mro__[2]
@@ -79,15 +81,26 @@ def _built() -> Any:
     return typer.main.get_command(app)
 
 
-def run(arguments: list[str] | None = None) -> int:
+def run(arguments: list[str] | None = None, clock: MachineClock | None = None) -> int:
     """Run one command and return its exit code.
 
-    0 done, 1 verification failed, 2 bad input, 3 no solution in the limits, 4 internal error,
-    130 interrupted with nothing to show.
+    Parameters
+    ----------
+    arguments
+        Default: those of the process.
+    clock
+        Since the command began, from where its time limit counts; default: now.
+
+    Returns
+    -------
+    int
+
+        0 done, 1 verification failed, 2 bad input, 3 no solution in the limits, 4 internal error,
+        130 interrupted with nothing to show.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        with showing_warnings(), showing_records():
+        with timed_by(clock or MachineClock()), showing_warnings(), showing_records():
             code = _built()(arguments, standalone_mode=False)
     except _UsageProblem as error:
         error.show()

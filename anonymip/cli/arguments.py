@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +15,7 @@ from anonymip.cli.rules import Rules
 from anonymip.cli.stars import StarRules
 from anonymip.cli.tables import TableOptions, library_entry
 from anonymip.errors import InputError
+from anonymip.runtime.budget import Budget, MachineClock, Progress
 
 if TYPE_CHECKING:
     from anonymip.objectives import MembersObjective, Objective
@@ -48,6 +52,24 @@ CheckpointFile = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on from the checkpoint of a run that ended early.")
 ]
+
+
+_clock: ContextVar[MachineClock | None] = ContextVar("command_clock", default=None)
+
+
+@contextmanager
+def timed_by(clock: MachineClock) -> Iterator[None]:
+    """Have the time limits of commands within the block count from the start of a clock."""
+    token = _clock.set(clock)
+    try:
+        yield
+    finally:
+        _clock.reset(token)
+
+
+def command_clock() -> MachineClock:
+    """Return the clock of the command that runs; a new one where a command is called otherwise."""
+    return _clock.get() or MachineClock()
 
 
 @dataclass(frozen=True)
@@ -141,12 +163,28 @@ class SolverOptions:
         ),
     ] = None
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="Seconds; the best found so far is kept.")
+        float | None,
+        typer.Option(
+            "--time-limit",
+            help="Seconds for reading, solving and writing; the best found so far is kept.",
+        ),
     ] = None
     gap: Annotated[float, typer.Option("--gap", help="Relative gap to stop at.")] = 0.0
     solver: Annotated[str, typer.Option("--solver", help="highs or cbc.")] = "highs"
     threads: Annotated[int, typer.Option("--threads", help="Threads of the solver.")] = 1
     seed: Annotated[int, typer.Option("--seed", help="Of random choices and of the solver.")] = 0
+
+    def budget(
+        self, clock: MachineClock, progress: Callable[[Progress], None] | None = None
+    ) -> Budget:
+        """Return what all that the command does may take, from its start.
+
+        Raises
+        ------
+        InputError
+            If the time limit is not positive.
+        """
+        return Budget.of(self.time_limit, progress, since=clock.began)
 
 
 def k_of(instance: str, k: int | None) -> int:

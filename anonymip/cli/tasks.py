@@ -22,7 +22,6 @@ from anonymip.cli.console import (
 from anonymip.cli.options import spread
 from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
 from anonymip.files import Outputs, writing
-from anonymip.runtime.budget import Budget
 
 #: Methods that run in a moment where all kernels have to be compiled first.
 _DEMO_METHODS = (
@@ -87,8 +86,11 @@ def anonymize(
         refuse_layout,
         what_is_gone,
     )
+    from anonymip.publishing.reserve import before_publishing
     from anonymip.solving import solve
 
+    clock = given.command_clock()
+    whole = settings.budget(clock)
     manifest = manifest_path(output)
     sources = table.sources(instance, asked.objective)
     keeping = Keeping.of(method, checkpoint, resume, output)
@@ -103,17 +105,16 @@ def anonymize(
     refuse_ending(output, data)
     with writing() as outputs:
         with showing_progress() as progress:
+            whole.progress = progress
             solution = solve(
                 problem,
                 method,
                 **asdict(settings),
                 options=given.options_of(method, given.parse_options(option)),
-                progress=progress,
+                budget=before_publishing(problem, whole, clock),
                 **keeping.settings,
             )
-            # What follows is on no limit.
-            unlimited = Budget(progress=progress)
-            unlimited.report("publishing")
+            whole.report("publishing")
             release = publish(
                 solution,
                 layout=layout,
@@ -121,7 +122,7 @@ def anonymize(
                 escape_formulas=escape_formulas,
                 suppressed=suppressed,
             )
-            unlimited.report("writing and verifying")
+            whole.report("writing and verifying")
             release.stage(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:

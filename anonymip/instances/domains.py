@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,10 @@ class Domains:
         """Number of attributes."""
         return len(self.names)
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
     def index(self, name: str) -> int:
         """Return the position of an attribute.
 
@@ -116,8 +121,8 @@ class Domains:
             If there is none of that name.
         """
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._places[name]
+        except KeyError:
             raise InputError(
                 f"the objective reads attribute {name!r}, which is no quasi-identifier",
                 remedy=f"Quasi-identifiers are {', '.join(self.names)}",

@@ -142,11 +142,13 @@ class Schema:
         """
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
         attributes = []
+        columns = list(frame.columns)
+        # Of columns with one name the first: Microdata refuses them with a message of its own.
+        places = dict(zip(reversed(columns), range(len(columns) - 1, -1, -1), strict=True))
         for name, known in self.attributes.items():
-            if name not in frame.columns:
-                raise unknown_column(name, "quasi-identifier", list(frame.columns), self.declared)
-            # Of columns with one name the first: Microdata refuses them with a message of its own.
-            column = frame.iloc[:, list(frame.columns).index(name)]
+            if name not in places:
+                raise unknown_column(name, "quasi-identifier", columns, self.declared)
+            column = frame.iloc[:, places[name]]
             refuse_foreign_cells(column, name, "quasi-identifier")
             attributes.append(_resolve(name, known, column, self.table.missing))
         return Microdata(frame, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)

@@ -15,9 +15,10 @@ from anonymip.problem import Problem
 from anonymip.publishing.checking import read_back
 from anonymip.publishing.manifest import as_verified
 from anonymip.publishing.release import Release, publish, refuse_layout
+from anonymip.publishing.reserve import before_publishing
 from anonymip.publishing.suppressed import refuse_choice
 from anonymip.recodings import Diversity, EquivalenceClasses, Limit, Recoding
-from anonymip.runtime.budget import Progress
+from anonymip.runtime.budget import Budget, MachineClock, Progress
 from anonymip.solving import solve
 
 
@@ -74,7 +75,8 @@ def anonymize(
         See :func:`publish`.
     progress, **settings
         See :func:`solve`: ``effort``, ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``,
-        ``options``.
+        ``options``. The time limit is that of the whole call: solving ends early enough for the
+        release to be published and verified within it.
 
     Raises
     ------
@@ -95,6 +97,10 @@ def anonymize(
     >>> release.frame["age"].tolist()
     ['[34..36]', '[34..36]', '[61..65]', '[61..65]']
     """
+    clock = MachineClock()
+    whole = settings.pop("budget", None)
+    if whole is None:
+        whole = Budget.of(settings.pop("time_limit", None), progress)
     microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
     refuse_layout(microdata, layout)
     refuse_choice(suppressed)
@@ -106,7 +112,7 @@ def anonymize(
         diversity,
         tuple(limits),
     )
-    solution = solve(problem, method, progress=progress, **settings)
+    solution = solve(problem, method, budget=before_publishing(problem, whole, clock), **settings)
     release = publish(
         solution,
         layout=layout,

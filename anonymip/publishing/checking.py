@@ -124,7 +124,8 @@ def broken_limits(problem: Problem, table: PublishedTable) -> list[str]:
 def _cells(problem: Problem, table: PublishedTable) -> CellBatch:
     """Return the published cells as an objective sees them."""
     # A release has the columns in the order of the table, a problem in that of their declaration.
-    order = [table.names.index(name) for name in problem.microdata.names]
+    places = {name: place for place, name in enumerate(table.names)}
+    order = [places[name] for name in problem.microdata.names]
     nodes = np.full((table.n, len(order)), -1, np.int32)
     for a, attribute in enumerate(problem.microdata.attributes):
         if attribute.hierarchy is not None:

@@ -30,6 +30,8 @@ RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(
         "full-domain": FullDomain,
     }
 )
+#: Those that publish every record by a set of its own.
+COVERS = frozenset({"freeform", "one-k", "k-one", "k-k", "k-concealment"})
 #: Those whose published records cover k originals each.
 COVERING_K = frozenset({"classes", "freeform", "k-one", "k-k"})
 

@@ -14,6 +14,8 @@ from types import FrameType
 from anonymip.errors import InputError
 from anonymip.status import Stopped
 
+#: Less work than this, in seconds, is too little to judge the machine by.
+_LEAST_WORK = 0.02
 #: Seconds that a process has after its time limit, or after an interrupt, before it is killed.
 GRACE = 2.0
 
@@ -74,6 +76,20 @@ class _CompilationClock:
                     self.listener(False)
 
 
+class MachineClock:
+    """Measures how many seconds pass while this process works for one, since it was made."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self._work = time.process_time()
+
+    @property
+    def slowness(self) -> float:
+        """At least 1; more where others keep the machine busy."""
+        work = time.process_time() - self._work
+        return max(1.0, (time.monotonic() - self.began) / work) if work > _LEAST_WORK else 1.0
+
+
 compilation_clock = _CompilationClock()
 
 
@@ -108,8 +124,19 @@ class Budget:
         cls,
         time_limit: float | None = None,
         progress: Callable[[Progress], None] | None = None,
+        *,
+        since: float | None = None,
     ) -> Budget:
-        """Return a budget that ends `time_limit` seconds from now.
+        """Return a budget that ends `time_limit` seconds from now, or from a moment before.
+
+        Parameters
+        ----------
+        time_limit
+            Seconds; None for no limit.
+        progress
+            The listener.
+        since
+            Moment on the clock of :func:`time.monotonic` from which they count.
 
         Raises
         ------
@@ -126,7 +153,7 @@ class Budget:
             raise InputError(
                 f"time_limit is {time_limit!r} seconds", remedy="Give a positive number of seconds"
             )
-        return cls(time.monotonic() + seconds, progress)
+        return cls((time.monotonic() if since is None else since) + seconds, progress)
 
     def renewed(self, time_limit: float | None) -> Budget:
         """Return a budget with its own time limit and the same listener and interrupt."""
@@ -138,6 +165,21 @@ class Budget:
         left = self.remaining()
         part = Budget(None if left is None else time.monotonic() + fraction * left, self.progress)
         return self._with_part(part)
+
+    def leaving(self, seconds: float, *, least: float = 0.0) -> Budget:
+        """Return a budget that ends so many seconds before this one, for what comes after it.
+
+        Parameters
+        ----------
+        seconds
+            What comes after it takes.
+        least
+            Seconds that it has all the same.
+        """
+        deadline = self.deadline
+        if deadline is not None:
+            deadline = max(deadline - seconds, time.monotonic() + least)
+        return self._with_part(Budget(deadline, self.progress))
 
     def _with_part(self, part: Budget) -> Budget:
         """Return a part of this budget that obeys its interrupt and reports its time left."""

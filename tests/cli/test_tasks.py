@@ -304,7 +304,7 @@ def test_formulas_are_told_and_escaped(shell: Any) -> None:
 def test_progress_goes_on_until_the_release_is_verified(
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Publishing and verifying a large table take long too; they are on no time limit."""
+    """Publishing and verifying a large table take long too; they belong to the time limit."""
     heard: list[Progress] = []
     monkeypatch.setattr(
         "anonymip.cli.tasks.showing_progress", lambda: contextlib.nullcontext(heard.append)
@@ -315,7 +315,7 @@ def test_progress_goes_on_until_the_release_is_verified(
     )
     assert result.code == 0
     assert [message.phase for message in heard[-2:]] == ["publishing", "writing and verifying"]
-    assert [message.remaining for message in heard[-2:]] == [None, None]
+    assert all(0 < message.remaining < 60 for message in heard[-2:])
     assert heard[0].remaining is not None
 
 

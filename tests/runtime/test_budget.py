@@ -160,3 +160,25 @@ def test_compilations_at_the_same_time_count_once() -> None:
     assert compilation_seconds() == before
     compilation_clock.end()
     assert 0.1 <= compilation_seconds() - before < 0.2
+
+
+def test_a_limit_may_have_begun_before() -> None:
+    """Its seconds count from the moment that is given."""
+    now = time.monotonic()
+    assert Budget.of(10.0, since=now - 4.0).deadline == now + 6.0
+    assert Budget.of(10.0, since=now - 40.0).stop_reason() is Stopped.TIME
+    assert Budget.of(since=now).deadline is None
+
+
+def test_a_budget_leaves_time_for_what_comes_after_it() -> None:
+    """It ends so much earlier, yet has what it has at least, and shares the interrupt."""
+    whole = Budget.of(1000.0)
+    part = whole.leaving(300.0)
+    assert whole.deadline is not None
+    assert part.deadline == whole.deadline - 300.0
+    late = whole.leaving(3000.0, least=50.0)
+    assert late.deadline is not None
+    assert 0 < late.deadline - time.monotonic() <= 50.0
+    assert Budget().leaving(5.0).deadline is None
+    part.interrupt()
+    assert whole.is_interrupted

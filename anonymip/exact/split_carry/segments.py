@@ -31,7 +31,7 @@ from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem
 from anonymip.problem_rules import is_plain
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
 from anonymip.status import Stopped
@@ -293,21 +293,6 @@ def _joined(records: NDArray[np.int64], chains: Sequence[Chain], *, sums: bool) 
 _SECONDS_A_CELL = 2.5e-7
 #: Least share of the time that the links have.
 _SHARE_OF_LINKS = 0.2
-#: Less work than this, in seconds, is too little to judge the machine by.
-_LEAST_WORK = 0.02
-
-
-class MachineClock:
-    """Measures how many seconds pass while this process works for one, since it was made."""
-
-    def __init__(self) -> None:
-        self._wall, self._work = time.perf_counter(), time.process_time()
-
-    @property
-    def slowness(self) -> float:
-        """At least 1; more where others keep the machine busy."""
-        work = time.process_time() - self._work
-        return max(1.0, (time.perf_counter() - self._wall) / work) if work > _LEAST_WORK else 1.0
 
 
 def reserved_seconds(problem: Problem) -> float:

@@ -16,7 +16,6 @@ from anonymip.exact.split_carry.checkpoint import Checkpoint, resumed
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.segments import (
-    MachineClock,
     Segment,
     SegmentRun,
     links_budget,
@@ -42,7 +41,7 @@ from anonymip.heuristics.growing.finish import finish
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
-from anonymip.runtime.budget import Budget
+from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
