@@ -1,14 +1,25 @@
-"""What takes the place of a solver that fails: its failures, and a search that needs none."""
+"""What a solver's word is held against, and what takes its place: releases that need no solver."""
 
 from __future__ import annotations
 
 from anonymip.assignments import Classes
-from anonymip.errors import AnonymipError, InvalidAssignment, NoSolution, SolverError
+from anonymip.errors import (
+    AnonymipError,
+    InputError,
+    InvalidAssignment,
+    NoSolution,
+    SolverError,
+)
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.trust import under_assumptions
+from anonymip.exact.warm_starts import begin_freeform
+from anonymip.heuristics.local_search.local_search import local_search
+from anonymip.heuristics.local_search.starts import BEST
+from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings import EquivalenceClasses, PatternGuided
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import CompilationStopped
 from anonymip.solution import Bound, Solution
 
 #: What a solver may do: end, answer what cannot be, name what is no release, run out of memory.
@@ -19,6 +30,10 @@ FAILED = "the solver failed, and "
 
 #: Up to so many records are searched without a solver, looking at so many nodes at a time.
 _SEARCHED, _NODES = 30, 200_000
+#: Of so few records that search takes no longer than heuristics do.
+_SOON = 20
+#: Passes of the search for patterns that claims are held against.
+_PASSES = 2
 
 
 def has_failed(solution: Solution) -> bool:
@@ -33,6 +48,25 @@ def what_failed(failure: BaseException) -> str:
     if isinstance(failure, AnonymipError):
         return failure.message
     return "memory ran out"
+
+
+def cheap_release(problem: Problem, budget: Budget, seed: int) -> Solution | None:
+    """Return what heuristics find soon, to hold a solver's claims against; None if nothing.
+
+    A solver that takes a release for optimal, or a problem for infeasible, is refuted by a better
+    one. Nobody else would notice: its word is the only proof.
+    """
+    try:
+        if isinstance(problem.recoding, PatternGuided):
+            return pattern_search(problem, passes=_PASSES, budget=budget, seed=seed)
+        if isinstance(problem.recoding, EquivalenceClasses):
+            if problem.n <= _SOON:
+                return search_instead(problem, budget, seed)
+            return local_search(problem, from_method=BEST, effort="quick", budget=budget, seed=seed)
+        return begin_freeform(problem, "best", None, seed, budget)[0]
+    except (InputError, NoSolution, CompilationStopped):
+        # Some heuristics do not take the rules or the loss, and some have no time.
+        return None
 
 
 def search_instead(problem: Problem, budget: Budget, seed: int) -> Solution | None:

@@ -12,9 +12,15 @@ from anonymip.assignments import Assignment
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.effort import check_effort
 from anonymip.errors import NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILED, FAILURES, search_instead, what_failed
+from anonymip.exact.failed_solver import (
+    FAILED,
+    FAILURES,
+    cheap_release,
+    search_instead,
+    what_failed,
+)
 from anonymip.exact.solver_result import read_result
-from anonymip.exact.trust import Trust
+from anonymip.exact.trust import RefutedClaim, Trust
 from anonymip.models import set_start
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -228,10 +234,11 @@ class ModelRun:
                 result,
                 self.incumbent,
                 trust,
-                own_options=bool(self.settings.solver_options),
+                self.settings,
+                lambda: cheap_release(self.problem, self.budget, self.settings.seed),
             )
         except FAILURES as failure:
-            return self._without_solver(failure, bound)
+            return self.without_solver(failure, bound)
         self.trace += read.remarks
         if result.stopped is Stopped.NODES and self.settings.node_limit is not None:
             nodes = f"{self.settings.node_limit:,} nodes"
@@ -244,20 +251,34 @@ class ModelRun:
             bound = lower_bound_of(self.problem, effort=self._late_effort)
         return solution if bound is None else solution.with_bound(bound)
 
-    def _without_solver(self, failure: BaseException, bound: Bound | None) -> Solution:
-        """Return the better of the start and what a search without a solver finds."""
+    def without_solver(self, failure: BaseException, bound: Bound | None) -> Solution:
+        """Return the best of start, release that refutes the solver, and a search without one.
+
+        Parameters
+        ----------
+        failure
+            Of the solver.
+        bound
+            That needs none; None if unknown.
+
+        Raises
+        ------
+        SolverError
+            If there is no release.
+        """
         reason = what_failed(failure)
         searched = search_instead(self.problem, self.budget, self.settings.seed)
-        found = self.incumbent
-        if searched is not None and (found is None or searched.objective < found.objective):
-            found = searched
+        refuting = failure.release if isinstance(failure, RefutedClaim) else None
+        releases = [one for one in (self.incumbent, refuting, searched) if one is not None]
+        found = min(releases, key=lambda release: release.objective, default=None)
         if found is None:
             if isinstance(failure, SolverError):
                 raise failure
             remedy = "Use another solver, or fewer records"
             raise SolverError(reason, remedy=remedy) from failure
-        start_stays = found is self.incumbent
-        what = "the start is kept" if start_stays else "a search without one took its place"
+        what = "a search without one took its place"
+        if found is not searched:
+            what = "the start is kept" if found is self.incumbent else "the better release is kept"
         self.trace.append(f"{reason}: {FAILED}{what}")
         kept = self.solution(found.assignment, Stopped.ERROR)
         by_search = None if searched is None else searched.bound

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anonymip.assignments import Assignment
-from anonymip.errors import NoSolution, SolverError
-from anonymip.exact.trust import Trust, under_assumptions
+from anonymip.errors import NoSolution
+from anonymip.exact.trust import (
+    RefutedClaim,
+    Trust,
+    claimed_bound,
+    refuse_refuted,
+    under_assumptions,
+)
 from anonymip.models import read
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverResult
+from anonymip.solvers import SolverOptions, SolverResult
 from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
 
@@ -44,8 +51,8 @@ def read_result(
     result: SolverResult,
     incumbent: Solution | None,
     trust: Trust,
-    *,
-    own_options: bool,
+    settings: SolverOptions,
+    compared: Callable[[], Solution | None],
 ) -> ReadResult:
     """Return the checked assignment that a solver's result means, and a bound.
 
@@ -61,21 +68,27 @@ def read_result(
         The solution that the solver started from, kept if it found nothing better.
     trust
         How far the solver's numbers can be relied on.
-    own_options
-        Whether the caller gave the solver options that it may stop early by.
+    settings
+        Of the solver: by options of the caller's own it may stop early.
+    compared
+        Returns a release that needs no solver, which its claims are held against; None if there
+        is none.
 
     Raises
     ------
     SolverError
         If what the solver returns does not survive the checks.
+    RefutedClaim
+        If a release is better than the solver says that any can be.
     NoSolution
         If there is neither a result nor a start, or no release obeys the rules.
     """
     if result.stopped is Stopped.INFEASIBLE:
         refusal = trust.no_release(result.solver) if incumbent is None else None
-        raise refusal or SolverError(
-            f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
-        )
+        known = incumbent if refusal is None else compared()
+        if refusal is not None and known is None:
+            raise refusal
+        raise RefutedClaim.of_infeasible(result.solver, known)
     remarks = []
     if result.start_accepted is not None:
         remarks.append(f"warm start {'accepted' if result.start_accepted else 'not used'}")
@@ -92,11 +105,16 @@ def read_result(
             f"{result.solver} found no solution before it stopped ({result.stopped.value})",
             remedy="Give it more time, or a warm start",
         )
-    bound = None
+    bound, own_options = None, bool(settings.solver_options)
+    claimed = None if own_options else claimed_bound(result, settings.relative_gap)
+    if claimed is not None:
+        releases = [release for release in (found, compared()) if release is not None]
+        best = min(releases, key=lambda release: release.objective)
+        refuse_refuted(result.solver, claimed, best.objective, trust.slack, best)
     if result.bound is not None and own_options:
         remarks.append("the solver ran with options of its own: its bound is not relied on")
     elif result.bound is not None:
-        value, reasons = trust.bound(result.bound, found.objective)
+        value, reasons = trust.bound(result.bound, best.objective)
         remarks += reasons
         if value is not None:
             source = f"{model.formulation} with {result.solver}"

@@ -14,6 +14,7 @@ from anonymip.optimality import changeable
 from anonymip.problem import Problem
 from anonymip.solution import Solution
 from anonymip.solvers import SolverResult
+from anonymip.status import Stopped
 from anonymip.tolerances import (
     FINE_EFFECT,
     FINE_LOSS,
@@ -33,6 +34,53 @@ def under_assumptions(problem: Problem, source: str) -> str:
     """Return the source of a bound, with what the author of the objective declares."""
     assumed = problem.compiled.assumed
     return f"{source} (assuming that {' and '.join(assumed)})" if assumed else source
+
+
+class RefutedClaim(SolverError):
+    """A solver claims that nothing is better than some loss, or possible; a release shows it is.
+
+    Parameters
+    ----------
+    message
+        What is claimed, and by whom.
+    release
+        That refutes it; None if none is at hand.
+    """
+
+    def __init__(self, message: str, release: Solution | None = None) -> None:
+        super().__init__(message, remedy="Use another solver")
+        self.release = release
+
+    @classmethod
+    def of_infeasible(cls, solver: str, release: Solution | None) -> RefutedClaim:
+        """Return that of a solver that calls a model infeasible."""
+        return cls(f"{solver} calls a feasible model infeasible", release)
+
+
+def claimed_bound(result: SolverResult, gap: float) -> float | None:
+    """Return what a solver claims that nothing is below: its bound, and what it calls optimal."""
+    claims = [result.bound]
+    if result.stopped is Stopped.OPTIMAL and not gap:
+        claims.append(result.objective)
+    return max((claim for claim in claims if claim is not None), default=None)
+
+
+def refuse_refuted(
+    solver: str, claimed: float, loss: float, slack: float, release: Solution | None
+) -> None:
+    """Refuse a bound that lies further above a loss than tolerances can bring it.
+
+    Raises
+    ------
+    RefutedClaim
+        With the release of this loss.
+    """
+    if contradicts(loss, claimed, slack):
+        raise RefutedClaim(
+            f"{solver} claims that no release loses less than {claimed!r}, but one is known that "
+            f"loses {loss!r}",
+            release,
+        )
 
 
 class Trust(Protocol):
@@ -58,6 +106,11 @@ class Trust(Protocol):
         SolverError
             If the two contradict each other.
         """
+        ...
+
+    @property
+    def slack(self) -> float:
+        """What all tolerances together may lift a bound by."""
         ...
 
     def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
@@ -112,6 +165,13 @@ class TrustOfLosses:
         slack = max(1.0, cells) * SOLVER_RESOLUTION * largest_effect(self.problem)
         named = "classes" if isinstance(found.assignment, Classes) else "sets"
         refuse_contradiction(result, found, slack, named)
+
+    @property
+    def slack(self) -> float:
+        """What the tolerances of all cells together may lift a bound by."""
+        cells = max(1, self.problem.n * self.problem.m)
+        effect = _largest_of_model(self.problem, by_cells=self.by_cells)
+        return cells * SOLVER_RESOLUTION * effect
 
     def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
         """Return what of a bound can be relied on, and remarks."""

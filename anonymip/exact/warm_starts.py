@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from anonymip.assignments import Assignment
-from anonymip.errors import AnonymipError, InputError, NoSolution
+import numpy as np
+
+from anonymip.assignments import Assignment, Cover
+from anonymip.errors import AnonymipError, InputError, InvalidAssignment, NoSolution
+from anonymip.heuristics.freeform.greedy import greedy
+from anonymip.heuristics.freeform.hungarian import hungarian
+from anonymip.heuristics.freeform.reassign import reassign
+from anonymip.heuristics.freeform.ring import ring
+from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
+from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
+
+_COVERS: dict[str, Callable[..., Solution]] = {
+    "hungarian": hungarian,
+    "sort-greedy": sort_greedy,
+    "greedy": greedy,
+    "ring": ring,
+}
+#: Share of the time that lowering the best start may take.
+_IMPROVING = 0.2
 
 
 def find_start(
@@ -68,3 +85,70 @@ def find_start(
     if not found:
         return None, ["no heuristic found a solution to start from"]
     return min(found, key=lambda solution: solution.objective), []
+
+
+def begin_freeform(
+    problem: Problem, name: str, given: Assignment | None, seed: int, budget: Budget
+) -> tuple[Solution | None, list[str]]:
+    """Return the solution to start from, and remarks; None if there is none.
+
+    A freeform cover obeys every weaker notion too: own records lie inside, every record has k
+    matches on both sides, and all are effective. Where no heuristic obeys the rules, the whole
+    table as the set of every record may.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    name
+        Of a heuristic; ``"best"``: the best of all, lowered by ``reassign``; or ``"none"``.
+    given
+        Cover to start from instead.
+    seed, budget
+        Of the heuristics.
+
+    Raises
+    ------
+    InputError
+        If there is no such start.
+    InvalidAssignment
+        If the cover given breaks a rule.
+    """
+    regular = problem
+    if not isinstance(problem.recoding, Freeform):
+        regular = problem.replace(recoding=Freeform())
+    found, remarks = find_start(
+        problem,
+        name,
+        given,
+        _COVERS,
+        seed,
+        budget,
+        heuristics_ask=regular,
+        # Some look at no rules, and some at no degrees; the model does.
+        passing=(NoSolution, InputError),
+    )
+    if found is not None and given is None:
+        best = _lowered(regular, found, seed, budget) if name == "best" else found
+        return Solution.of(problem, best.assignment, method="start"), []
+    if not remarks:
+        return found, []
+    whole = Cover.of(np.tile(np.arange(problem.n), (problem.n, 1)))
+    try:
+        return Solution.of(problem, whole, method="start"), ["the start covers the whole table"]
+    except InvalidAssignment:
+        return None, remarks
+
+
+def _lowered(problem: Problem, incumbent: Solution, seed: int, budget: Budget) -> Solution:
+    """Return what reassigning makes of a start, or the start where that cannot be done."""
+    try:
+        return reassign(
+            problem,
+            effort="thorough",
+            start=incumbent.assignment,
+            seed=seed,
+            budget=budget.share(_IMPROVING),
+        )
+    except (NoSolution, InputError):
+        return incumbent

@@ -13,6 +13,7 @@ from anonymip.exact.column_generation.proving import Proof
 from anonymip.exact.column_generation.settings import Settings, Work
 from anonymip.exact.column_generation.state import Run
 from anonymip.exact.column_generation.warm_columns import starting_releases
+from anonymip.exact.failed_solver import FAILURES, cheap_release
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -97,6 +98,8 @@ def column_generation(
         If the recoding, a rule or an option does not fit, or there are too many sets to list.
     UnsupportedObjective
         If the objective lacks a property that is needed; two sets show it.
+    SolverError
+        If the solver fails before any release is found.
     NoSolution
         If no release was found, or none obeys the rules.
     """
@@ -115,7 +118,13 @@ def column_generation(
     releases = starting_releases(problem, start, effort, seed, budget.share(_STARTING))
     for release in releases[:1]:
         run.offer(release.assignment)
-    stopped = Proof(run, settings, run.reporting(budget)).prove(releases)
+    try:
+        stopped = Proof(run, settings, run.reporting(budget)).prove(releases)
+    except FAILURES as failure:
+        run.go_without_solver(failure, cheap_release(problem, budget, seed))
+        if run.incumbent is None:
+            raise
+        stopped = Stopped.ERROR
     if run.incumbent is None:
         raise NoSolution(
             f"column generation found no release that obeys the rules ({stopped.value})",

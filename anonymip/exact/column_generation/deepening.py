@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -23,7 +24,9 @@ from anonymip.exact.column_generation.relaxation.columns import Columns
 from anonymip.exact.column_generation.relaxation.multipliers import Centre
 from anonymip.exact.column_generation.relaxation.prices import Prices
 from anonymip.exact.column_generation.state import Run, dual_proof
+from anonymip.exact.failed_solver import cheap_release
 from anonymip.runtime.budget import Budget
+from anonymip.solution import Solution
 from anonymip.solvers import SolverOptions
 
 #: Targets, as shares of the gap; one that closes less than this of what is left of it is passed
@@ -90,10 +93,19 @@ def deepen(
         a pool of many columns, or one whose search has taken many nodes.
     budget
         Ends it.
+
+    Raises
+    ------
+    SolverError
+        If the solver fails, or a release refutes it.
     """
     first, shares, most = centre.bound, list(_SHARES), min(_SOON_COLUMNS, settings.most)
     gap = run.loss - first
     singles = _singles(run.rules)
+
+    @cache
+    def compared() -> Solution | None:
+        return cheap_release(run.problem, budget, settings.seed)
 
     def improved() -> float:
         improve()
@@ -144,7 +156,7 @@ def deepen(
         proof = dual_proof(run.rules, centre, cuts)
         if proof is not None:
             proof = replace(proof, pool=_named(run.rules, found.columns, target))
-        run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof)
+        run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof, compared)
         if not answer.complete or answer.chosen is not None:
             return
         new = [cut for cut in answer.cuts if cut not in cuts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +15,13 @@ from anonymip.exact.column_generation.cuts import RankOneCut
 from anonymip.exact.column_generation.relaxation.columns import Columns
 from anonymip.exact.column_generation.relaxation.multipliers import Centre
 from anonymip.exact.column_generation.releases import columns_of, release_of
-from anonymip.exact.trust import TrustOfLosses, under_assumptions
+from anonymip.exact.failed_solver import FAILED, what_failed
+from anonymip.exact.trust import (
+    RefutedClaim,
+    TrustOfLosses,
+    refuse_refuted,
+    under_assumptions,
+)
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
@@ -37,6 +44,8 @@ class Run:
         The best release so far.
     bound
         The best bound so far.
+    by_duals
+        The best one that needs no solver's word.
     trace
         Remarks so far.
     solver
@@ -50,6 +59,7 @@ class Run:
     bound: Bound | None = None
     trace: list[str] = field(default_factory=list)
     solver: str | None = None
+    by_duals: Bound | None = None
 
     @property
     def loss(self) -> float:
@@ -111,13 +121,38 @@ class Run:
 
     def raise_by_duals(self, centre: Centre, cuts: list[RankOneCut]) -> None:
         """Take the bound of feasible duals, which plain arithmetic proves."""
-        if centre.bound <= self.lower:
+        known = -np.inf if self.by_duals is None else self.by_duals.value
+        if centre.bound <= known:
             return
         source = under_assumptions(self.problem, "column generation, linear program")
         duals = dual_proof(self.rules, centre, cuts)
-        self.bound = Bound(centre.bound, source, "argument", self.watch.seconds, duals)
+        self.by_duals = Bound(centre.bound, source, "argument", self.watch.seconds, duals)
+        if centre.bound > self.lower:
+            self.bound = self.by_duals
 
-    def raise_by_pool(self, value: float, solver: str | None, duals: DualProof | None) -> None:
+    def go_without_solver(self, failure: BaseException, compared: Solution | None) -> None:
+        """Keep what is known when a solver fails; when it is refuted, no bound of it either.
+
+        Parameters
+        ----------
+        failure
+            Of the solver.
+        compared
+            A release that needs none; None if there is none.
+        """
+        if isinstance(failure, RefutedClaim):
+            self.bound = self.by_duals
+        if compared is not None:
+            self.offer(compared.assignment)
+        self.trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
+
+    def raise_by_pool(
+        self,
+        value: float,
+        solver: str | None,
+        duals: DualProof | None,
+        compared: Callable[[], Solution | None],
+    ) -> None:
         """Take the bound that the search of a pool ends with, up to a resolution as solvers have.
 
         Parameters
@@ -128,12 +163,23 @@ class Run:
             That reported it; None where it rests on duals that were checked.
         duals
             Those of the pool.
+        compared
+            Returns a release that needs no solver, which its claims are held against; None if
+            there is none.
+
+        Raises
+        ------
+        RefutedClaim
+            If a release is better than the solver says that any can be.
         """
         source = "column generation, sets below a target"
         if solver is not None:
             self.solver = solver
             source = f"{source} with {solver}"
             trust = TrustOfLosses.of(self.problem, "set-partition")
+            for known in (self.incumbent, compared()):
+                if known is not None:
+                    refuse_refuted(solver, value, known.objective, trust.slack, known)
             trusted, remarks = trust.bound(value, self.loss)
             self.trace += [remark for remark in remarks if remark not in self.trace]
             if trusted is None:

@@ -14,10 +14,11 @@ from math import inf
 import numpy as np
 
 from anonymip.errors import InputError, NoSolution
+from anonymip.exact.failed_solver import FAILURES, cheap_release
 from anonymip.exact.model_run import ModelRun
 from anonymip.exact.priced_sets import priced_sets
 from anonymip.exact.solver_result import read_result
-from anonymip.exact.trust import TrustOfLosses, under_assumptions
+from anonymip.exact.trust import RefutedClaim, TrustOfLosses, under_assumptions
 from anonymip.models import build
 from anonymip.models.parts.set_columns import count_multisets
 from anonymip.problem import Problem
@@ -81,12 +82,16 @@ def solve_every_size(run: ModelRun) -> Solution:
     NoSolution
         If there is no cover, or none was found in time.
     SolverError
-        If a solver fails.
+        If a solver fails, and no release is known.
     """
     problem, best = run.problem, run.incumbent
     lowest, solver, decided = inf, None, True
     for size in range(problem.k, problem.n + 1):
-        found, below, solver = _of_size(run, size, best, solver)
+        try:
+            found, below, solver = _of_size(run, size, best, solver)
+        except FAILURES as failure:
+            run.incumbent = best
+            return run.without_solver(failure, None)
         if found is not None and (best is None or found.objective < best.objective):
             best = found
         decided = decided and below is not None
@@ -130,13 +135,20 @@ def _of_size(
         return None, relaxed, solver
     model = build(part, "set-cover", sets=columns.sets, fixed_size=True)
     result = solve_model(model, run.solver, run.settings, budget=run.budget)
-    if result.stopped is Stopped.INFEASIBLE:
-        return None, inf, result.solver
-    if result.values is None:
+    if result.values is None and result.stopped is not Stopped.INFEASIBLE:
         return None, None, result.solver
     trust = TrustOfLosses.of(part, "set-cover")
-    own = bool(run.settings.solver_options)
-    read = read_result(part, model, result, None, trust, own_options=own)
+
+    def compared() -> Solution | None:
+        found = cheap_release(part, run.budget, run.settings.seed)
+        return found if found is not None and found.sizes.max() == size else None
+
+    if result.stopped is Stopped.INFEASIBLE:
+        known = compared()
+        if known is not None:
+            raise RefutedClaim.of_infeasible(result.solver, known)
+        return None, inf, result.solver
+    read = read_result(part, model, result, None, trust, run.settings, compared)
     run.trace += [remark for remark in read.remarks if remark not in run.trace]
     found = Solution.of(run.problem, read.assignment, method=run.method)
     below = max(relaxed, -inf if read.bound is None else read.bound.value)

@@ -22,8 +22,12 @@ from anonymip.exact.patterns.restricted_master.master import (
     cheapest_groups,
     triple_bound,
 )
-from anonymip.exact.patterns.restricted_master.restricted_mip import solve_restricted
-from anonymip.exact.patterns.trust import trusted_bound
+from anonymip.exact.patterns.restricted_master.restricted_mip import (
+    RestrictedAnswer,
+    solve_restricted,
+)
+from anonymip.exact.patterns.trust import slack_of, trusted_bound
+from anonymip.exact.trust import refuse_refuted
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 
@@ -127,6 +131,8 @@ class PatternComponent:
         Whether the bound is what a solver reports.
     by_triples
         Whether it is by duals of triples.
+    by_duals
+        The best bound that needs no solver's report.
     """
 
     types: NDArray[np.int64]
@@ -135,6 +141,7 @@ class PatternComponent:
     lower: float
     by_solver: bool = False
     by_triples: bool = False
+    by_duals: float = -np.inf
 
     @property
     def upper(self) -> float:
@@ -187,7 +194,7 @@ class PatternComponent:
             before = self.upper
             if answer.amounts is not None and loss_of(self.duals, answer.amounts) < before:
                 self.amounts = answer.amounts
-            self._raise(answer.bound, left_out, before)
+            self._raise(answer, left_out, before)
             if last:
                 break
             size *= 2
@@ -209,6 +216,7 @@ class PatternComponent:
             return None
         if tightened.bound > self.lower:
             self.lower, self.by_solver, self.by_triples = tightened.bound, False, True
+            self.by_duals = self.lower
         named, duals, triples = None, tightened.duals, tightened.triples
         size = _GROUPS
         while not self.closed and budget.stop_reason() is None:
@@ -232,7 +240,7 @@ class PatternComponent:
             if answer.amounts is not None and loss_of(self.duals, answer.amounts) < before:
                 self.amounts = answer.amounts
             left_out = np.inf if last else duals.lifted(tightened.value + most)
-            self._raise(answer.bound, left_out, before)
+            self._raise(answer, left_out, before)
             if last or size >= _MOST_GROUPS:
                 break
             if size == _GROUPS:
@@ -277,13 +285,22 @@ class PatternComponent:
             left_out = self.duals.lifted(self.duals.value + int(rest.min()))
         return kept & (reduced <= threshold), left_out
 
-    def _raise(self, bound: float | None, left_out: float, before: float) -> None:
+    def forget_solver(self) -> None:
+        """Take back what solvers have reported."""
+        if self.by_solver:
+            self.lower, self.by_solver = self.by_duals, False
+
+    def _raise(self, answer: RestrictedAnswer, left_out: float, before: float) -> None:
         """Take the bound of a restricted MIP; others cost at least `left_out`, or `before`."""
+        bound = answer.bound
         if bound is None:
             return
         if np.isfinite(bound):
             # Costs of a record in no row are in the model as well as those of patterns.
-            trusted = trusted_bound(self.duals.program.losses, bound, self.upper)
+            losses = self.duals.program.losses
+            slack = slack_of(losses, self.duals.program.records)
+            refuse_refuted(answer.solver, bound, self.upper, slack, None)
+            trusted = trusted_bound(losses, bound, self.upper)
             if trusted is None:
                 return
             bound = trusted
@@ -329,6 +346,7 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
         component.lower = max(component.lower, fsum(duals.lifted(int(low)) for low in lower[group]))
         if not component.pairs:
             component.lower = component.upper
+        component.by_duals = component.lower
         components.append(component)
     return components
 

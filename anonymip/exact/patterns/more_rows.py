@@ -79,6 +79,8 @@ def with_most_rows(
         found = replace(solution, assignment=finer.assignment, objective=finer.objective)
     rows = _rows_found(found, before)
     if result.stopped is Stopped.OPTIMAL and not options.solver_options:
+        if len(finer.sizes) < len(found.sizes):
+            return found, [f"{rows}; {result.solver} calls fewer the most: it failed"]
         return found, [f"{rows}, the most of all releases of this loss"]
     most = problem.n // problem.k
     if result.bound is not None and not options.solver_options:

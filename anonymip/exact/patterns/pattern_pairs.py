@@ -12,13 +12,15 @@ from scipy.sparse import coo_array
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILURES, what_failed
+from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.pairs_and_triples import (
     RecordPairs,
     SmallGroups,
     pairs_with_duals,
     small_groups_within,
 )
+from anonymip.exact.patterns.trust import slack_of
+from anonymip.exact.trust import RefutedClaim, refuse_refuted
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
@@ -214,20 +216,15 @@ class _Search:
             try:
                 found, result = self._solve(groups)
             except FAILURES as failure:
-                if best is None:
-                    raise
-                self._trace.append(f"{what_failed(failure)}: the best release so far is kept")
-                return best, Stopped.ERROR, proven
+                return self._without_solver(failure, best), Stopped.ERROR, proven
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
             if result.stopped is Stopped.INFEASIBLE:
                 if cutoff >= everything:
-                    if best is not None:
-                        self._trace.append(
-                            f"{result.solver} calls a feasible model infeasible: the best release "
-                            "so far is kept"
-                        )
-                        return best, Stopped.ERROR, proven
+                    known = best or self._compared()
+                    if known is not None:
+                        claim = RefutedClaim.of_infeasible(result.solver, known)
+                        return self._without_solver(claim, best), Stopped.ERROR, None
                     raise NoSolution(
                         f"the records cannot be cut into pairs and triples that some pattern makes "
                         f"equal, says {result.solver}",
@@ -241,6 +238,10 @@ class _Search:
                 if cutoff < everything:
                     value = min(value, pairs.bound + cutoff)
             if not self._options.solver_options:
+                try:
+                    self._hold_against_releases(value, best)
+                except RefutedClaim as claim:
+                    return self._without_solver(claim, best), Stopped.ERROR, None
                 proven = Bound(value, f"pairs and triples with {result.solver}", "solver")
             if best is not None and _is_proven(best, value):
                 return best, None, proven
@@ -253,6 +254,33 @@ class _Search:
                 return best, Stopped.GAP, proven
             # More groups, or fewer: without the costliest a solver's bound is trusted farther.
             cutoff = needed
+
+    def _compared(self) -> Solution | None:
+        """Return a release that needs no solver."""
+        return cheap_release(self._problem, self._budget, self._options.seed)
+
+    def _hold_against_releases(self, claimed: float, best: Solution | None) -> None:
+        """Refuse a bound above a release that is known or found soon.
+
+        Raises
+        ------
+        RefutedClaim
+            With the release.
+        """
+        losses = np.append(self._pairs.cheapest, self._pairs.unpaired)
+        slack = slack_of(losses[np.isfinite(losses)], self._problem.n)
+        for known in (best, self._compared()):
+            if known is not None:
+                refuse_refuted(str(self.named), claimed, known.objective, slack, known)
+
+    def _without_solver(self, failure: BaseException, best: Solution | None) -> Solution:
+        """Return the best release that is known when the solver fails."""
+        refuting = failure.release if isinstance(failure, RefutedClaim) else None
+        known = [release for release in (best, refuting) if release is not None]
+        if not known:
+            raise failure
+        self._trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
+        return min(known, key=lambda release: release.objective)
 
     def _first_cutoff(self) -> float:
         """Return the reduced cost of the last of the pairs in the first program."""

@@ -15,8 +15,10 @@ from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
-from anonymip.exact.failed_solver import FAILURES, what_failed
+from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
+from anonymip.exact.patterns.trust import slack_of
+from anonymip.exact.trust import RefutedClaim, refuse_refuted
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.rows.output_rows import OutputRows, output_rows, recoding_of
@@ -105,7 +107,7 @@ def prove(
         closed = proves_optimal(problem, found.upper, found.lower, strict=True)
         if not closed and budget.stop_reason() is None:
             found = _whole(problem, rows, found, solver, options, gap, budget)
-    return _solution(problem, rows, found, start, gap, budget, watch)
+    return _solution(problem, rows, found, start, gap, budget, watch, seed)
 
 
 @dataclass(eq=False)
@@ -147,6 +149,13 @@ class _Found:
     @property
     def upper(self) -> float:
         return fsum(component.upper for component in self.components)
+
+    def forget_solver(self) -> None:
+        """Take back all bounds that a solver has reported."""
+        if self.by_report:
+            self.elsewhere, self.by_report = -np.inf, False
+        for component in self.components:
+            component.forget_solver()
 
     @property
     def left(self) -> int:
@@ -191,6 +200,8 @@ def _solve(
         except FAILURES as failure:
             # What is known of this component stays: its release by heuristics, its bound by duals.
             found.failed = what_failed(failure)
+            if isinstance(failure, RefutedClaim):
+                found.forget_solver()
     return found
 
 
@@ -246,8 +257,11 @@ def _solution(
     gap: float,
     budget: Budget,
     watch: Stopwatch,
+    seed: int,
 ) -> Solution:
     """Return the checked solution."""
+    if found.by_solver:
+        start = _held_against(problem, found, start, budget, seed)
     assignment = None
     relaxed_fits = found.program.relaxed_pattern < 0 or not 0 < found.left < problem.k
     if relaxed_fits and all(component.amounts is not None for component in found.components):
@@ -267,7 +281,7 @@ def _solution(
     if found.failed is not None:
         if assignment is None:
             raise SolverError(found.failed, remedy="Use another solver, or a release to start from")
-        found.trace.append(f"{found.failed}: the best release so far is kept")
+        found.trace.append(f"{found.failed}: {FAILED}the best release so far is kept")
     if assignment is None:
         raise NoSolution(
             "no release was found in time", remedy="Give it more time, or a release to start from"
@@ -285,6 +299,28 @@ def _solution(
         trace=tuple(found.trace),
         solver=found.solver,
     )
+
+
+def _held_against(
+    problem: Problem, found: _Found, start: Solution | None, budget: Budget, seed: int
+) -> Solution | None:
+    """Return the start, or a better release if that refutes what a solver reports.
+
+    Bounds that are refuted are taken back.
+    """
+    releases = [start, cheap_release(problem, budget, seed)]
+    known = [release for release in releases if release is not None]
+    best = min(known, key=lambda release: release.objective, default=None)
+    if best is None:
+        return None
+    try:
+        slack = slack_of(found.program.losses, problem.n)
+        refuse_refuted(str(found.solver), found.lower, best.objective, slack, best)
+    except RefutedClaim as claim:
+        found.failed = what_failed(claim)
+        found.forget_solver()
+        return best
+    return start
 
 
 def _stopped(found: _Found, budget: Budget) -> Stopped:

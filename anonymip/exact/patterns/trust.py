@@ -39,8 +39,12 @@ class TrustOfPatterns:
 
     def compare(self, result: SolverResult, found: Solution) -> None:
         """Refuse an objective below the loss; the tolerances of all records may add up."""
-        slack = self.columns.problem.n * self._resolution
-        refuse_contradiction(result, found, slack, "patterns")
+        refuse_contradiction(result, found, self.slack, "patterns")
+
+    @property
+    def slack(self) -> float:
+        """What the tolerances of all records together may lift a bound by."""
+        return slack_of(self._losses, self.columns.problem.n)
 
     def bound(self, claimed: float, objective: float) -> tuple[float | None, list[str]]:
         """Return what of a bound can be relied on, and remarks."""
@@ -53,10 +57,10 @@ class TrustOfPatterns:
         price = [self.columns.price] if np.isfinite(self.columns.price) else []
         return np.concatenate([self.columns.costs, price])
 
-    @property
-    def _resolution(self) -> float:
-        """What the tolerances of a solver may turn into."""
-        return _resolution_of(self._losses)
+
+def slack_of(losses: NDArray[np.float64], records: int) -> float:
+    """Return what tolerances may lift a bound by, of records that have one of some losses each."""
+    return records * _resolution_of(losses)
 
 
 def trusted_bound(losses: NDArray[np.float64], claimed: float, objective: float) -> float | None:
