@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anonymip.errors import InputError
+from anonymip.errors import unknown_name
 
 #: From the least work to the most.
 EFFORTS = ("quick", "normal", "thorough")
@@ -26,5 +26,5 @@ def check_effort(effort: str | None, *, limited: bool = False) -> str:
     if effort is None:
         return "thorough" if limited else "normal"
     if effort not in EFFORTS:
-        raise InputError(f"unknown effort {effort!r}", remedy=f"Use {', '.join(EFFORTS)}")
+        raise unknown_name("effort", effort, EFFORTS)
     return effort

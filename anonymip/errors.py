@@ -1,10 +1,91 @@
 """The exceptions of the toolkit: few, and each says what to do next.
 
 A message never contains a value of the table; the value travels beside it, so that a caller who
-may see the data (``--show-values``) can print it and a log file does not.
+may see the data (``--show-values``) can print it and a log file does not. What the caller passed
+is named as the caller wrote it: :func:`argument` says it in Python's words, or as an option of the
+command line.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+#: Names that are listed beside the one that is probably meant.
+_FEW = 12
+# Whether messages are read by somebody who types options; the command line says so while it runs.
+_names_options = False
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Have messages made within the block name the options of the command line."""
+    global _names_options
+    before, _names_options = _names_options, True
+    try:
+        yield
+    finally:
+        _names_options = before
+
+
+def names_options() -> bool:
+    """Return whether messages name the options of the command line, and not Python's arguments."""
+    return _names_options
+
+
+def argument(name: str, value: object = None, *, option: str | None = None) -> str:
+    """Return an argument as who reads the message writes it: ``drop=...``, or ``--drop``.
+
+    Parameters
+    ----------
+    name
+        Of the argument in Python.
+    value
+        To give it, ``...`` for any; None names the argument alone.
+    option
+        What the command line says instead. None: the name with dashes, and the value, if it is
+        neither true nor any.
+
+    Examples
+    --------
+    >>> argument("time_limit"), argument("drop", ...), argument("missing", "drop")
+    ('time_limit', 'drop=...', "missing='drop'")
+    >>> with naming_options():
+    ...     argument("time_limit"), argument("drop", ...), argument("missing", "drop")
+    ('--time-limit', '--drop', '--missing drop')
+    """
+    if not _names_options:
+        return name if value is None else f"{name}={'...' if value is ... else repr(value)}"
+    if option is not None:
+        return option
+    given = "" if value in (None, ..., True) else f" {value}"
+    return f"--{name.replace('_', '-')}{given}"
+
+
+def did_you_mean(name: object, known: Iterable[str], then: str = "") -> str:
+    """Return a question with the known names that are much like one that is not, if there are any.
+
+    Parameters
+    ----------
+    name
+        As given.
+    known
+        All that there are.
+    then
+        Follows the question, or stands alone.
+
+    Examples
+    --------
+    >>> did_you_mean("mondrain", ["mondrian", "hilbert"])
+    "Did you mean 'mondrian'?"
+    """
+    # Imported here: the help of the command line waits for nothing that it does not use.
+    from difflib import get_close_matches
+
+    lower = {one.lower(): one for one in known}
+    alike = [lower[one] for one in get_close_matches(str(name).lower(), lower, n=3)]
+    question = f"Did you mean {' or '.join(map(repr, alike))}?" if alike else ""
+    return f"{question} {then}".strip()
 
 
 class AnonymipError(Exception):
@@ -40,6 +121,28 @@ class InputError(AnonymipError, ValueError):
     """The caller's table, schema or argument is wrong."""
 
     exit_code = 2
+
+
+def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "") -> InputError:
+    """Return the error for a name that is none of the known ones.
+
+    Parameters
+    ----------
+    what
+        It would be the name of: ``"method"``.
+    name
+        As given.
+    known
+        All that there are, which the remedy lists where they are few or none is much alike.
+    more
+        What else can be given, behind the list.
+    """
+    listed = tuple(known)
+    between = " or " if len(listed) == 2 and not more else ", "
+    has = f"Use {between.join(listed)}{more}" if listed else "There is none"
+    few = len(listed) <= _FEW
+    remedy = did_you_mean(name, listed, has if few else "") or has
+    return InputError(f"unknown {what} {name!r}", remedy=remedy)
 
 
 class UnsupportedObjective(InputError):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives import GCP, CompiledObjective, MembersObjective, Objective
+from anonymip.objectives import CompiledObjective, MembersObjective, Objective, load_objective
 from anonymip.objectives.kernels.effects import size_of_exact
-from anonymip.recodings import Apart, Cap, Diversity, EquivalenceClasses, Limit, Recoding
-from anonymip.recodings.registry import published_form
+from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
+from anonymip.recodings.registry import as_recoding, published_form
 from anonymip.recodings.rules.limits import refuse_unfit
 from anonymip.recodings.weaker import WITHOUT_DIVERSITY
 
@@ -34,7 +35,7 @@ _KINDS = {
 _ROUNDINGS = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Problem:
     """Make a table k-anonymous with the least loss.
 
@@ -45,9 +46,10 @@ class Problem:
     k
         Records that must be indistinguishable, 2 to n; NumPy's integers are accepted.
     recoding
-        Which releases are allowed.
+        Which releases are allowed: a recoding, or the name of one (``"freeform"``).
     objective
-        What is lost; the sum over the records is minimised.
+        What is lost; the sum over the records is minimised. An objective, or what
+        :func:`anonymip.load_objective` takes: a name, or ``FILE.py:NAME``, which runs the file.
     diversity
         What every class must hold of the sensitive columns; None asks for nothing.
     limits
@@ -62,12 +64,30 @@ class Problem:
 
     microdata: Microdata
     k: int
-    recoding: Recoding = field(default_factory=EquivalenceClasses)
-    objective: Objective | MembersObjective = field(default_factory=GCP)
-    diversity: Diversity | None = None
-    limits: tuple[Limit, ...] = ()
+    recoding: Recoding
+    objective: Objective | MembersObjective
+    diversity: Diversity | None
+    limits: tuple[Limit, ...]
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        microdata: Microdata,
+        k: int,
+        recoding: Recoding | str = "classes",
+        objective: Objective | MembersObjective | str = "gcp",
+        diversity: Diversity | None = None,
+        limits: Limit | Sequence[Limit] = (),
+    ) -> None:
+        put = partial(object.__setattr__, self)
+        put("microdata", microdata)
+        put("k", k)
+        put("recoding", as_recoding(recoding))
+        put("objective", load_objective(objective) if isinstance(objective, str) else objective)
+        put("diversity", diversity)
+        put("limits", (limits,) if isinstance(limits, Cap | Apart) else tuple(limits))
+        self._check()
+
+    def _check(self) -> None:
         if not isinstance(self.microdata, Microdata):
             raise InputError(
                 f"microdata is a {type(self.microdata).__name__}",
@@ -97,8 +117,6 @@ class Problem:
         refuse_unfit_recoding = getattr(self.recoding, "refuse_unfit", None)
         if refuse_unfit_recoding is not None:
             refuse_unfit_recoding(self)
-        one = isinstance(self.limits, Cap | Apart)
-        object.__setattr__(self, "limits", (self.limits,) if one else tuple(self.limits))
         refuse_unfit(self.microdata, self.limits)
 
     def _check_suppression(self) -> None:
@@ -121,12 +139,12 @@ class Problem:
         if not self.microdata.sensitive:
             raise InputError(
                 "a diversity needs sensitive columns, and the table has none",
-                remedy="Name them with --sensitive, or in the schema",
+                remedy=f"Name them with {argument('sensitive', ...)}, or in the schema",
             )
         if diversity.t is not None and not getattr(self.recoding, "keeps_closeness", False):
             raise InputError(
                 f"recoding {self.recoding.name} does not keep the {diversity}",
-                remedy="Use PatternGuided, or a diversity without t",
+                remedy="Use the recoding pattern, or a diversity without t",
             )
         reason = WITHOUT_DIVERSITY.get(published_form(self.recoding))
         if reason is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
-from anonymip.errors import AnonymipError, InputError, InputWarning
+from anonymip.errors import AnonymipError, InputError, InputWarning, argument, unknown_name
 from anonymip.exact.column_generation.warm_columns import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
@@ -47,7 +47,7 @@ def solve(
     solver: str = "highs",
     threads: int = 1,
     seed: int = 0,
-    log: Path | None = None,
+    log: str | Path | None = None,
     solver_options: Mapping[str, object] | None = None,
     options: Mapping[str, object] | None = None,
     checkpoint: str | Path | None = None,
@@ -74,8 +74,10 @@ def solve(
         bound is computed first, in a quarter of them at most; the search has all that it leaves.
     gap
         Relative gap to stop at, for methods that prove; 0 proves optimality.
-    solver, threads, log, solver_options
+    solver, threads, solver_options
         For methods that use a solver.
+    log
+        File that receives the solver's own log; :attr:`Solution.log` says what the method did.
     seed
         Of random choices and of the solver: the same seed gives the same solution.
     options
@@ -134,9 +136,9 @@ def solve(
     }
     taken = {name: value for name, value in settings.items() if name in spec.takes}
     _refuse_checkpoint(spec, checkpoint, resume)
-    SolverOptions(relative_gap=gap, threads=threads, seed=seed)
+    SolverOptions(relative_gap=gap, threads=threads, seed=seed, log=log)
     if solver not in solver_names():
-        raise InputError(f"unknown solver {solver!r}", remedy=f"Use {', '.join(solver_names())}")
+        raise unknown_name("solver", solver, solver_names())
     run = RunInForce(budget, problem)
     limited = bound and spec.role != "exact" and budget.deadline is not None
 
@@ -216,13 +218,15 @@ def _warn_of_weights(problem: Problem) -> None:
 def _refuse_checkpoint(spec: MethodSpec, checkpoint: str | Path | None, resume: bool) -> None:
     if resume and checkpoint is None:
         raise InputError(
-            "there is no file to resume from", remedy="Name the checkpoint (--checkpoint FILE)"
+            "there is no file to resume from",
+            remedy=f"Name the checkpoint ({argument('checkpoint', ...)})",
         )
     if checkpoint is not None and "checkpoint" not in spec.takes:
         able = [name for name, other in METHODS.items() if "checkpoint" in other.takes]
         raise InputError(
             f"method {spec.name} keeps no checkpoints",
-            remedy=f"Leave --checkpoint and --resume out, or use {' or '.join(able)}",
+            remedy=f"Leave {argument('checkpoint')} and {argument('resume')} out, or use "
+            f"{' or '.join(able)}",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ from anonymip import (
     GCP,
     KK,
     Attribute,
+    Cap,
     Classes,
     Diversity,
     EquivalenceClasses,
+    Freeform,
+    FullDomain,
     Hierarchy,
     InputError,
     KOne,
@@ -24,7 +28,9 @@ from anonymip import (
     SetGCP,
     UnsupportedObjective,
     WeightedLoss,
+    anonymize,
     load_instance,
+    solve,
 )
 from anonymip.recodings import Recoding
 
@@ -38,6 +44,39 @@ def test_the_defaults() -> None:
     assert problem.objective == GCP()
     assert (problem.n, problem.m) == (7, 3)
     assert problem.compiled is problem.compiled
+
+
+def test_recodings_and_objectives_are_taken_by_name(tmp_path: Path) -> None:
+    """A name means the built-in one, or the objective of a file, also where a part is replaced."""
+    file = tmp_path / "own.py"
+    file.write_text("def ages(record):\n    return record.spread['Age']\n")
+    problem = Problem(DATA, 3, "freeform", "set-gcp")
+    assert isinstance(problem.recoding, Freeform)
+    assert problem.objective == SetGCP()
+    assert Problem(DATA, 3, objective=f"{file}:ages").objective.name == "ages"
+    assert isinstance(problem.replace(recoding="full-domain").recoding, FullDomain)
+    other = problem.replace(recoding="classes", objective="liang-gcp")
+    assert solve(other, "k-member").objective > 0
+    frame = pd.DataFrame({"age": [34, 36, 61, 65], "sex": ["F", "F", "M", "M"]})
+    release = anonymize(frame, ["age", "sex"], 2, recoding="freeform", objective="set-gcp")
+    assert release.manifest["recoding"] == "freeform"
+    assert release.solution.problem.objective == SetGCP()
+    assert anonymize(frame, ["age", "sex"], 2, recoding=None, objective=None).verified
+
+
+@pytest.mark.parametrize("given", [Freeform, 3, None, DATA])
+def test_what_is_no_recoding_is_refused(given: Any) -> None:
+    """A class without its brackets, or anything else, is refused at once."""
+    with pytest.raises(InputError, match=r"recoding is .*Freeform\(\), or a name"):
+        Problem(DATA, 3, given)
+
+
+@pytest.mark.parametrize("limits", [Cap("Age", 10), [Cap("Age", 10)], (Cap("Age", 10),)])
+def test_one_limit_or_several(limits: Any) -> None:
+    """A limit alone counts as a list of one, here and for a whole table."""
+    assert Problem(DATA, 3, limits=limits).limits == (Cap("Age", 10),)
+    frame = pd.DataFrame({"Age": [34, 36, 61, 65]})
+    assert anonymize(frame, ["Age"], 2, limits=limits).solution.problem.limits == (Cap("Age", 10),)
 
 
 @pytest.mark.parametrize(

@@ -156,15 +156,25 @@ def test_heuristics_get_a_bound_by_duals(health: Problem) -> None:
     assert solve(health, "mondrian", bound=False).bound is None
 
 
+@pytest.mark.parametrize("kind", [str, Path])
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
-def test_solver_settings_are_handed_on(health: Problem, solver: str, tmp_path: Path) -> None:
-    """Solver, log and seed reach the solver."""
+def test_solver_settings_are_handed_on(
+    health: Problem, solver: str, kind: type[str | Path], tmp_path: Path
+) -> None:
+    """Solver, log and seed reach the solver; the log's path is a text or a path."""
     log = tmp_path / "solver.log"
-    solution = solve(health, "equivalence-mip", solver=solver, log=log, seed=7)
+    solution = solve(health, "equivalence-mip", solver=solver, log=kind(log), seed=7)
     assert solution.is_optimal
     assert solution.seed == 7
     assert str(solution.solver).lower().startswith(solver)
     assert log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("log", [3, "", b"solver.log"])
+def test_a_log_that_is_no_path_is_refused(health: Problem, log: Any) -> None:
+    """What cannot be a file is refused before anything is solved, whatever the method."""
+    with pytest.raises(InputError, match=r"log is .*path of a file"):
+        solve(health, "mondrian", log=log)
 
 
 def test_unknown_solver_is_refused(health: Problem) -> None:

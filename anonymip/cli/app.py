@@ -20,7 +20,7 @@ from anonymip.cli import answers, inventory, losses, modelling, preparing, tasks
 from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
 from anonymip.cli.experiments import comparing, experiment, reproducing
-from anonymip.errors import AnonymipError, InputError, Interrupted
+from anonymip.errors import AnonymipError, InputError, Interrupted, naming_options
 from anonymip.runtime.budget import MachineClock
 
 # The root of Typer's errors of usage, wherever it keeps its click.
@@ -100,7 +100,12 @@ def run(arguments: list[str] | None = None, clock: MachineClock | None = None) -
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        with timed_by(clock or MachineClock()), showing_warnings(), showing_records():
+        with (
+            naming_options(),
+            timed_by(clock or MachineClock()),
+            showing_warnings(),
+            showing_records(),
+        ):
             code = _built()(arguments, standalone_mode=False)
     except _UsageProblem as error:
         error.show()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from anonymip.assignments import Assignment
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.effort import check_effort
-from anonymip.errors import NoSolution, SolverError
+from anonymip.errors import NoSolution, SolverError, argument
 from anonymip.exact.failed_solver import (
     FAILED,
     FAILURES,
@@ -91,7 +91,7 @@ class ModelRun:
         solver: str,
         gap: float,
         threads: int,
-        log: Path | None,
+        log: str | Path | None,
         solver_options: Mapping[str, object] | None,
         budget: Budget | None,
         seed: int,
@@ -184,7 +184,8 @@ class ModelRun:
         reason = f"a model of {what} is more than effort {self.effort} solves"
         if self.incumbent is None:
             raise NoSolution(
-                reason, remedy="Give it --effort thorough, a time limit, or a warm start"
+                reason,
+                remedy=f"Give it {argument('effort', 'thorough')}, a time limit, or a warm start",
             )
         self.trace.append(f"{reason}: the start is kept; thorough goes on until the proof")
         return self.kept(self.incumbent, Stopped.NODES)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from anonymip.assignments import Assignment, Cover
-from anonymip.errors import AnonymipError, InputError, InvalidAssignment, NoSolution
+from anonymip.errors import AnonymipError, InputError, InvalidAssignment, NoSolution, unknown_name
 from anonymip.heuristics.freeform.greedy import greedy
 from anonymip.heuristics.freeform.hungarian import hungarian
 from anonymip.heuristics.freeform.reassign import reassign
@@ -70,7 +70,7 @@ def find_start(
     """
     known = [*(["best"] if best else []), "none", *heuristics]
     if name not in known:
-        raise InputError(f"unknown warm start {name!r}", remedy=f"Use {', '.join(known)}")
+        raise unknown_name("warm start", name, known)
     if given is not None:
         return Solution.of(problem, given, method="start"), []
     if name == "none":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
@@ -174,8 +175,8 @@ COLUMNS = ("k", "method", "loss", "bound", "gap", "to", "seconds", "class sizes"
 
 def compare(
     problem: Problem,
-    ks: Sequence[int],
-    methods: Sequence[str] = (),
+    ks: int | Iterable[int] | None = None,
+    methods: str | Iterable[str] = (),
     *,
     instance: str = "table",
     exact: bool = False,
@@ -188,11 +189,12 @@ def compare(
     Parameters
     ----------
     problem
-        Table, recoding, objective, diversity and limits; its own k is not used.
+        Table, recoding, objective, diversity and limits.
     ks
-        Values of k.
+        Values of k, or one; None means the problem's own.
     methods
-        Names of methods; none means all heuristics of the recoding that accept the objective.
+        Names of methods, or one; none means all heuristics of the recoding that accept the
+        objective.
     instance
         Name of the table in the result.
     exact
@@ -220,7 +222,8 @@ def compare(
     >>> [row.against for row in table.rows]
     ['optimum', 'optimum']
     """
-    names = compared_methods(problem, ks, methods, exact)
+    ks = _values_of_k(problem, ks)
+    names = compared_methods(problem, ks, [methods] if isinstance(methods, str) else methods, exact)
     given = dict(options or {})
     for name in given:
         if name not in names:
@@ -288,6 +291,17 @@ def compare(
     return Comparison(instance, tuple(rows), complete, tuple(failures))
 
 
+def _values_of_k(problem: Problem, given: Any) -> list[int]:
+    if given is None:
+        return [problem.k]
+    if isinstance(given, str) or not isinstance(given, Integral | Iterable):
+        raise InputError(f"ks is {given!r}", remedy="Give a whole number, or a list of them")
+    ks = [int(given)] if isinstance(given, Integral) else list(given)
+    if not ks:
+        raise InputError("ks holds no value of k", remedy="Give at least one")
+    return ks
+
+
 def _budgets(whole: Budget, limit: float | None, count: int) -> Iterator[Budget]:
     """Yield the budgets of runs one after the other; they report what is left of all together."""
     for later in reversed(range(count)):
@@ -303,7 +317,7 @@ def _report(listener: Callable[[Progress], None], beyond: float, message: Progre
 
 
 def compared_methods(
-    problem: Problem, ks: Sequence[int], methods: Sequence[str], exact: bool
+    problem: Problem, ks: Sequence[int], methods: Iterable[str], exact: bool
 ) -> list[str]:
     """Return the names of the methods that a comparison runs, as :func:`compare` takes them.
 

@@ -256,7 +256,7 @@ def measure(
         if not any(name in fitting for fitting in asked.values()):
             raise InputError(
                 f"the method {name} solves none of these instances",
-                remedy="Name instances of its recoding with --instance",
+                remedy="Name instances of its recoding",
             )
     known: list[LibraryEntry] = []
     standings: list[Standing] = []

@@ -103,7 +103,7 @@ def _bound_label(row: ComparisonRow) -> str:
     return "\n".join(["proven bound:", *below])
 
 
-def refuse_format(path: Path) -> None:
+def refuse_format(path: str | Path) -> None:
     """Refuse files whose ending is no known format of pictures.
 
     Raises
@@ -111,13 +111,13 @@ def refuse_format(path: Path) -> None:
     InputError
         Naming the known ones.
     """
-    if path.suffix.lower() not in _FORMATS:
+    if Path(path).suffix.lower() not in _FORMATS:
         raise InputError(
             f"cannot draw into {path}: unknown ending", remedy=f"Use {', '.join(_FORMATS)}"
         )
 
 
-def save_figure(figure: Figure, path: Path, outputs: Outputs | None = None) -> None:
+def save_figure(figure: Figure, path: str | Path, outputs: Outputs | None = None) -> None:
     """Write a figure; the ending says the format.
 
     Parameters
@@ -136,4 +136,4 @@ def save_figure(figure: Figure, path: Path, outputs: Outputs | None = None) -> N
     """
     refuse_format(path)
     with writing(outputs) as files:
-        figure.savefig(files.stage(path, public=True), dpi=150)
+        figure.savefig(files.stage(Path(path), public=True), dpi=150)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
-from anonymip.errors import InputError, InvalidAssignment
+from anonymip.errors import InputError, InvalidAssignment, unknown_name
 from anonymip.graphs.effective import components, effective_matches
 from anonymip.graphs.open_edges import OpenEdges, close_edges, open_edges
 from anonymip.runtime.kernels import kernel
@@ -300,7 +300,7 @@ def draw_matching(
 
 def _refuse_unknown(way: str) -> None:
     if way not in WAYS:
-        raise InputError(f"unknown way to draw: {way!r}", remedy=f"Use {' or '.join(WAYS)}")
+        raise unknown_name("way to draw", way, WAYS)
 
 
 def _cycles(

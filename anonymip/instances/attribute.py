@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, cast, get_args
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, did_you_mean
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
 
 Kind = Literal["numeric", "categorical", "hierarchical"]
@@ -66,7 +66,8 @@ class Attribute:
         if self.kind not in get_args(Kind):
             raise InputError(
                 f"attribute {self.name!r}: unknown kind {self.kind!r}",
-                remedy=f"Use one of {', '.join(get_args(Kind))}",
+                remedy=did_you_mean(self.kind, get_args(Kind))
+                or f"Use one of {', '.join(get_args(Kind))}",
             )
         allowed = _PUBLISH_OF_KIND[self.kind]
         if self.publish is None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import is_number_text, missing_rows, numeric_column, text_column
 from anonymip.instances.table_format import TableFormat
@@ -31,15 +31,16 @@ def without_missing(
         complete: pd.DataFrame = frame.loc[~rows]
         return complete.reset_index(drop=True)
     filled: dict[str, pd.Series] = {}
+    dropped = argument("missing", "drop")
     for attribute in attributes:
         rows = absent[attribute.name]
         if not rows.any():
             continue
         if table.policy == "error" or attribute.is_numeric:
             remedy = (
-                "Use --missing drop: a numeric attribute has no category for missing values"
+                f"Use {dropped}: a numeric attribute has no category for missing values"
                 if table.policy == "category"
-                else "Choose --missing drop or --missing category, or fill the cells"
+                else f"Choose {dropped} or {argument('missing', 'category')}, or fill the cells"
             )
             raise InputError(
                 f"column {attribute.name!r} has {int(rows.sum())} missing values, the first in "
@@ -51,7 +52,7 @@ def without_missing(
             raise InputError(
                 f"column {attribute.name!r} holds the text {table.label!r}, which stands for "
                 "missing values",
-                remedy="Rename that value, or use --missing drop",
+                remedy=f"Rename that value, or use {dropped}",
             )
         column[rows] = table.label
         filled[attribute.name] = column

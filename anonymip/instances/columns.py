@@ -7,14 +7,13 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from difflib import get_close_matches
 from numbers import Real
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, did_you_mean
 from anonymip.instances.attribute import Attribute
 
 #: From here on whole numbers lose digits: 2^53 may have been written as 2^53 + 1.
@@ -43,8 +42,7 @@ def unknown_column(
         for all.
     """
     shown = columns if declared is None else [one for one in columns if one in declared]
-    alike = get_close_matches(name, shown, n=3)
-    remedy = f"Did you mean {', '.join(map(repr, alike))}?" if alike else "Check its name"
+    remedy = did_you_mean(name, shown) or "Check its name"
     if len(columns) == 1:
         remedy = "The table has one column only: is its separator declared ([table] separator)?"
     return InputError(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.coding import encode, without_missing
 from anonymip.instances.columns import missing_rows, refuse_foreign_cells, unknown_column
@@ -289,7 +289,8 @@ def _check_columns(data: Microdata) -> None:
         )
     if not data.attributes:
         raise InputError(
-            "no quasi-identifiers are named", remedy="Name at least one (-q, or a schema)"
+            "no quasi-identifiers are named",
+            remedy=f"Name at least one, by {argument('attributes', ..., option='-q')} or a schema",
         )
     for attribute in data.attributes:
         if not isinstance(attribute, Attribute):
@@ -326,8 +327,8 @@ def _check_undeclared(data: Microdata) -> None:
         if distinct_values(data.frame[name]) >= max(2.0, NEARLY_UNIQUE * data.n):
             raise InputError(
                 f"column {name!r} has no role and is nearly unique",
-                remedy="Publish it with --keep, leave it out with --drop, or make it a "
-                "quasi-identifier",
+                remedy=f"Publish it with {argument('keep', ...)}, leave it out with "
+                f"{argument('drop', ...)}, or make it a quasi-identifier",
             )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, InputWarning
+from anonymip.errors import InputError, InputWarning, did_you_mean
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
     all_whole,
@@ -169,7 +169,8 @@ def _parse_declaration(
     if kind not in ("numeric", "categorical") and not (kind == "hierarchical" and has_hierarchy):
         raise InputError(
             f"quasi-identifier {text!r}: unknown kind {kind!r}",
-            remedy="Use name:numeric or name:categorical; hierarchies are named in a schema",
+            remedy=did_you_mean(kind, ("numeric", "categorical"))
+            or "Use name:numeric or name:categorical; hierarchies are named in a schema",
         )
     if has_hierarchy and kind != "hierarchical":
         # A hierarchy and its form of publishing belong to that kind only.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, unknown_name
 from anonymip.instances.encodings import refuse_encoding
 
 
@@ -46,9 +46,8 @@ class TableFormat:
             )
         refuse_encoding(self.encoding)
         if self.policy not in ("error", "category", "drop"):
-            raise InputError(
-                f"unknown policy for missing values {self.policy!r}",
-                remedy="Use error, category or drop",
+            raise unknown_name(
+                "policy for missing values", self.policy, ("error", "category", "drop")
             )
         sign = self.separator.strip() or self.separator if isinstance(self.separator, str) else ""
         if len(sign) != 1 or sign in '"\r\n':

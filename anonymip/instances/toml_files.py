@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, did_you_mean
 
 #: Types by what messages call them. A single text is a list of one, where texts are listed.
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -78,7 +78,7 @@ def check_keys(
         if key not in expected:
             raise InputError(
                 f"{file}: unknown key {where}{key}",
-                remedy=f"Known are {', '.join(sorted(expected))}",
+                remedy=did_you_mean(key, expected, f"Known are {', '.join(sorted(expected))}"),
             )
         wanted = expected[key]
         # TOML's true is no number, although Python's is.

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError, UnsupportedObjective, unknown_name
 from anonymip.extensions import Extensions
 from anonymip.methods.built_in import BUILT_IN
 from anonymip.methods.spec import Method, MethodOption, MethodSpec
@@ -91,7 +91,7 @@ def find_method(name: str) -> MethodSpec:
     """
     spec = _methods.get(name) or _OUTSIDE.find(name)
     if spec is None:
-        raise InputError(f"unknown method {name!r}", remedy=f"Use {', '.join(METHODS)}")
+        raise unknown_name("method", name, METHODS)
     return spec
 
 
@@ -159,7 +159,7 @@ def _names(recoding: str, k: int | None = None) -> str:
 
 def _refuse_role(role: str) -> None:
     if role not in ("heuristic", "exact"):
-        raise InputError(f"unknown role {role!r}", remedy="Use heuristic or exact")
+        raise unknown_name("role", role, ("heuristic", "exact"))
 
 
 def register_method(

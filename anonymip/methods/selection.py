@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
-from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.errors import InputError, NoSolution, SolverError, argument
 from anonymip.exact.freeform.every_size import needs_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
 from anonymip.heuristics.local_search.starts import repeats
@@ -125,7 +125,7 @@ def auto(
             continue
     raise NoSolution(
         f"no release was found: {reason}",
-        remedy="Name another solver (--solver), or loosen a rule",
+        remedy=f"Name another solver ({argument('solver', ...)}), or loosen a rule",
     )
 
 

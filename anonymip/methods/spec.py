@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError, UnsupportedObjective, did_you_mean
 from anonymip.objectives import pattern_costs
 from anonymip.objectives.level_costs import level_costs
 from anonymip.problem import Problem
@@ -139,7 +139,8 @@ class MethodSpec:
             if name not in known:
                 has = ", ".join(known) if known else "none"
                 raise InputError(
-                    f"method {self.name} has no option {name!r}", remedy=f"Its options: {has}"
+                    f"method {self.name} has no option {name!r}",
+                    remedy=did_you_mean(name, known, f"Its options: {has}"),
                 )
         return {name: known[name].parse(self.name, value) for name, value in given.items()}
 

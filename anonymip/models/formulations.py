@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from anonymip.assignments import Assignment
-from anonymip.errors import InputError
+from anonymip.errors import InputError, unknown_name
 from anonymip.problem import Problem
 
 if TYPE_CHECKING:
@@ -124,9 +124,7 @@ def _function(target: str) -> Any:
 
 def _find(formulation: str) -> Formulation:
     if formulation not in FORMULATIONS:
-        raise InputError(
-            f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(FORMULATIONS)}"
-        )
+        raise unknown_name("formulation", formulation, FORMULATIONS)
     return FORMULATIONS[formulation]
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import unknown_name
 from anonymip.objectives.kernels.box_tree import (
     BoxTree,
     build_tree,
@@ -287,10 +287,7 @@ def find_order(problem: Problem, name: str, budget: Budget) -> NDArray[np.int64]
     """
     base, plus, improvement = name.partition("+")
     if base not in ORDERS or (plus and improvement != "2opt"):
-        raise InputError(
-            f"unknown order {name!r}",
-            remedy=f"Use {', '.join(ORDERS)}, each with +2opt behind it if wanted",
-        )
+        raise unknown_name("order", name, ORDERS, more=", each with +2opt behind it if wanted")
     order = ORDERS[base](problem, budget).astype(np.int64)
     return two_opt(problem, order, budget) if plus else order
 

@@ -10,14 +10,14 @@ import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.instances import Attribute, Microdata, Schema, TableFormat
-from anonymip.objectives import GCP, MembersObjective, Objective
+from anonymip.objectives import MembersObjective, Objective
 from anonymip.problem import Problem
 from anonymip.publishing.checking import read_back
 from anonymip.publishing.manifest import as_verified
 from anonymip.publishing.release import Release, publish, refuse_layout
 from anonymip.publishing.reserve import before_publishing
 from anonymip.publishing.suppressed import refuse_choice
-from anonymip.recodings import Diversity, EquivalenceClasses, Limit, Recoding
+from anonymip.recodings import Diversity, Limit, Recoding
 from anonymip.runtime.budget import Budget, MachineClock, Progress
 from anonymip.solving import solve
 
@@ -31,10 +31,10 @@ def anonymize(
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
     missing: str = "error",
-    recoding: Recoding | None = None,
-    objective: Objective | MembersObjective | None = None,
+    recoding: Recoding | str | None = None,
+    objective: Objective | MembersObjective | str | None = None,
     diversity: Diversity | None = None,
-    limits: Sequence[Limit] = (),
+    limits: Limit | Sequence[Limit] = (),
     method: str = "auto",
     layout: str = "cells",
     keep_order: bool = False,
@@ -61,10 +61,9 @@ def anonymize(
         which is an error.
     missing
         Policy for missing quasi-identifiers: ``"error"``, ``"drop"`` or ``"category"``.
-    recoding
-        Default: equivalence classes.
-    objective
-        What is lost; default: the global certainty penalty.
+    recoding, objective
+        Which releases are allowed, and what is lost, as :class:`Problem` takes them; None for its
+        defaults.
     diversity
         What every class must hold of the sensitive columns; None asks for nothing.
     limits
@@ -107,10 +106,10 @@ def anonymize(
     problem = Problem(
         microdata,
         k,
-        EquivalenceClasses() if recoding is None else recoding,
-        GCP() if objective is None else objective,
+        "classes" if recoding is None else recoding,
+        "gcp" if objective is None else objective,
         diversity,
-        tuple(limits),
+        limits,
     )
     solution = solve(problem, method, budget=before_publishing(problem, whole, clock), **settings)
     release = publish(

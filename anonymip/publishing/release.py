@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover, Levels, Patterns
-from anonymip.errors import InputError, ReleaseWarning
+from anonymip.errors import InputError, ReleaseWarning, unknown_name
 from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
 from anonymip.privacy import Verification, verify
@@ -364,7 +364,7 @@ def refuse_layout(microdata: Microdata, layout: str) -> None:
         If the layout is unknown or its column names are taken.
     """
     if layout not in ("cells", "columns"):
-        raise InputError(f"unknown layout {layout!r}", remedy="Use cells or columns")
+        raise unknown_name("layout", layout, ("cells", "columns"))
     if layout == "cells":
         return
     taken = set(map(str, microdata.frame.columns))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, CellSets, Classes, Description, Levels
-from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective
+from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective, argument
 from anonymip.instances.microdata import Microdata
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows.equal_rows import equal_rows
@@ -76,7 +76,7 @@ class FullDomain:
         good = isinstance(most, Real) and not isinstance(most, bool)
         if not good or not (most >= 0 and (whole or most < 1)):
             raise InputError(
-                f"most_suppressed is {most!r}",
+                f"{argument('most_suppressed')} is {most!r}",
                 remedy="Give a number of records, or a share of them from 0 to below 1",
             )
         object.__setattr__(self, "suppression", True)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from types import MappingProxyType
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument, unknown_name
 from anonymip.extensions import Extensions
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.freeform import Freeform
@@ -56,15 +56,34 @@ def find_recoding(name: str, *, suppression: bool = False) -> Recoding:
     """
     make = RECODINGS.get(name) or _OUTSIDE.find(name)
     if make is None:
-        known = ", ".join((*RECODINGS, *_OUTSIDE.all()))
-        raise InputError(f"unknown recoding {name!r}", remedy=f"Use {known}")
+        raise unknown_name("recoding", name, recoding_names())
     if not suppression:
         return make()
     if "suppression" not in inspect.signature(make).parameters:
         raise InputError(
-            f"the recoding {name} does not suppress records", remedy="Leave out --suppression"
+            f"the recoding {name} does not suppress records",
+            remedy=f"Leave out {argument('suppression')}",
         )
     return make(suppression=True)
+
+
+def as_recoding(given: object) -> Recoding:
+    """Return a recoding, or the one that a name means.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, or it is no recoding.
+    """
+    if isinstance(given, str):
+        return find_recoding(given)
+    if isinstance(given, type) or not hasattr(given, "name"):
+        what = given.__name__ if isinstance(given, type) else f"a {type(given).__name__}"
+        raise InputError(
+            f"recoding is {what}",
+            remedy=f"Give an object, such as Freeform(), or a name: {', '.join(RECODINGS)}",
+        )
+    return given  # type: ignore[return-value]
 
 
 def recoding_names() -> tuple[str, ...]:

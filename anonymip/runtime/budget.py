@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.status import Stopped
 
 #: Less work than this, in seconds, is too little to judge the machine by.
@@ -151,7 +151,8 @@ class Budget:
             seconds = math.nan
         if not 0 < seconds < math.inf:
             raise InputError(
-                f"time_limit is {time_limit!r} seconds", remedy="Give a positive number of seconds"
+                f"{argument('time_limit')} is {time_limit!r} seconds",
+                remedy="Give a positive number of seconds",
             )
         return cls((time.monotonic() if since is None else since) + seconds, progress)
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from anonymip.errors import AnonymipError, SolverError
+from anonymip.errors import AnonymipError, SolverError, argument
 from anonymip.runtime.budget import GRACE, Budget, compilation_clock
 from anonymip.runtime.messages import (
     Compiling,
@@ -61,12 +61,17 @@ class Killed:
     bound: float | None
 
 
+def keep_log() -> str:
+    """Return the advice to have a solver tell what it does."""
+    kept = argument("log", "FILE", option="'anonymip solve --log FILE'")
+    return f"{kept} keeps the solver's log"
+
+
 def solver_failure(what: str) -> AnonymipError:
     """Return the exception that a worker which runs a solver is replaced by."""
     return SolverError(
         f"the solver's process {what}",
-        remedy="Try another solver, or a smaller model if memory was short; SolverOptions.log "
-        "keeps the solver's log",
+        remedy=f"Try another solver, or a smaller model if memory was short; {keep_log()}",
     )
 
 

@@ -9,7 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class SolverOptions:
     threads: int = 1
     presolve: bool | None = None
     seed: int = 0
-    log: Path | None = None
+    log: str | Path | None = None
     solver_options: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -115,15 +115,29 @@ class SolverOptions:
                 name,
                 "Name each option by the solver's own name for it",
             )
+        if self.log is not None:
+            _require(
+                isinstance(self.log, str | Path) and bool(str(self.log)),
+                "log",
+                self.log,
+                "Give the path of a file",
+            )
+            object.__setattr__(self, "log", Path(self.log))
         # A copy: the caller's mapping may change later, a frozen object must not.
         object.__setattr__(self, "solver_options", dict(self.solver_options))
         object.__setattr__(self, "threads", int(self.threads))
         object.__setattr__(self, "seed", int(self.seed))
 
+    @property
+    def log_file(self) -> Path | None:
+        """The file of the solver's log; None for no log."""
+        return None if self.log is None else Path(self.log)
 
-def _require(holds: bool, argument: str, value: object, remedy: str) -> None:
+
+def _require(holds: bool, name: str, value: object, remedy: str) -> None:
     if not holds:
-        raise InputError(f"{argument} is {value!r}", remedy=remedy)
+        named = argument(name, option="--gap" if name == "relative_gap" else None)
+        raise InputError(f"{named} is {value!r}", remedy=remedy)
 
 
 def _is_whole(value: object) -> bool:

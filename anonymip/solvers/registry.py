@@ -19,10 +19,11 @@ from anonymip.errors import (
     NoSolution,
     SolverError,
     SolverUnavailable,
+    unknown_name,
 )
 from anonymip.files import start_growing
 from anonymip.runtime.budget import Budget, Progress
-from anonymip.runtime.worker_pool import Killed, can_isolate, prepare, run_isolated
+from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, prepare, run_isolated
 from anonymip.solvers.interface import (
     Availability,
     Solver,
@@ -92,9 +93,7 @@ def get_solver(name: str) -> Solver:
 
 def _adapter(name: str) -> Solver:
     if name not in ADAPTERS:
-        raise InputError(
-            f"there is no solver {name!r}", remedy=f"Choose one of: {', '.join(ADAPTERS)}"
-        )
+        raise unknown_name("solver", name, solver_names())
     module, _, attribute = ADAPTERS[name].partition(":")
     return cast(Solver, getattr(import_module(module), attribute)())
 
@@ -267,8 +266,8 @@ def _solve_form(
     else:
         limit = _shorter(options.time_limit, budget.remaining())
         options = replace(options, time_limit=limit)
-        if options.log is not None:
-            start_growing(options.log)
+        if options.log_file is not None:
+            start_growing(options.log_file)
         result = _run(_Solve(adapter, form.without_components(), start_values, options), budget)
     try:
         result = check_result(form, result)
@@ -351,7 +350,7 @@ def _run_here(solve: _Solve, budget: Budget) -> SolverResult:
     except Exception as error:
         raise SolverError(
             f"{solve.adapter.name} failed with {type(error).__name__}: {error}",
-            remedy="Try another solver; SolverOptions.log keeps the solver's log",
+            remedy=f"Try another solver; {keep_log()}",
         ) from error
 
 

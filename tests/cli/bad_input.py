@@ -252,7 +252,7 @@ CASES = (
         files=schema("[attributes.age]", "[table]", 'encoding = "undefined"'),
     ),
     Case("unknown recoding", ("'patterns'", "classes"), (*AGE_SEX, *K, "--recoding", "patterns")),
-    Case("time limit of zero", ("time_limit", "positive"), (*AGE_SEX, *K, "--time-limit", "0")),
+    Case("time limit of zero", ("--time-limit", "positive"), (*AGE_SEX, *K, "--time-limit", "0")),
     Case(
         "unknown objective",
         ("'entropy'", "gcp", "FILE.py:NAME"),

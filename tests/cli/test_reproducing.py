@@ -27,7 +27,7 @@ def test_a_name_is_needed_and_known(shell: Any) -> None:
     assert shell("reproduce").code == 2
     outcome = shell("reproduce", "liang-fig99")
     assert outcome.code == 2
-    assert "liang-fig2" in outcome.err
+    assert "Did you mean 'liang-fig9'" in outcome.err
 
 
 def test_findings_are_printed_and_written(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,24 @@ HEURISTICS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "ks", [2, np.int64(2), [2], (2,), range(2, 3), np.array([2]), pd.Series([2]), iter([2]), None]
+)
+def test_one_k_or_several(ks: Any) -> None:
+    """A number alone is one k, anything to go through several, and nothing the problem's own."""
+    table = compare(Problem(load_instance("health-records"), 2), ks, "mondrian")
+    assert [(row.solution.problem.k, row.solution.method) for row in table.rows] == [
+        (2, "mondrian")
+    ]
+
+
+@pytest.mark.parametrize("ks", ["2-6", 2.5, []])
+def test_other_values_of_k_are_refused(ks: Any) -> None:
+    """The command line's texts, fractions and nothing at all are no values of k."""
+    with pytest.raises(InputError, match=r"^ks (is|holds)"):
+        compare(Problem(load_instance("health-records"), 2), ks, "mondrian")
+
+
 @pytest.fixture
 def own_methods() -> Iterator[None]:
     """Forget methods that a test registers."""

@@ -199,7 +199,7 @@ def test_unknown_orders_are_refused(
 @pytest.mark.parametrize("heuristic", [greedy_search, k_member])
 def test_unknown_searches_are_refused(people: Problem, heuristic: Callable[..., Solution]) -> None:
     """An unknown search is an input error that lists the searches."""
-    with pytest.raises(InputError, match="auto, tree or scan"):
+    with pytest.raises(InputError, match="auto, tree, scan"):
         heuristic(people, search="hash")
 
 

@@ -93,7 +93,7 @@ def test_columns_may_be_named_by_numbers() -> None:
     [
         ([[1]], {}, "frame is a list", "pandas DataFrame"),
         (people().iloc[:0], {}, "the table has no rows", "at least k rows"),
-        (people(), {"attributes": ()}, "no quasi-identifiers are named", "-q"),
+        (people(), {"attributes": ()}, "no quasi-identifiers are named", "attributes=..."),
         (people(), {"attributes": ("age",)}, "attributes holds a str", "Attribute(name"),
         (
             people(),
@@ -144,8 +144,8 @@ def test_nearly_unique_undeclared_columns_are_refused(names: list[Any]) -> None:
     """What looks like an identifier must be kept, dropped or made a quasi-identifier."""
     with pytest.raises(InputError, match="column 'name' has no role and is nearly unique") as error:
         Microdata(people(name=names), (AGE, SEX))
-    assert "--keep" in (error.value.remedy or "")
-    assert "--drop" in (error.value.remedy or "")
+    assert "keep=..." in (error.value.remedy or "")
+    assert "drop=..." in (error.value.remedy or "")
     assert Microdata(people(name=names), (AGE, SEX), drop=("name",)).undeclared == ()
     if not isinstance(names[0], list):
         assert Microdata(people(name=names), (AGE, SEX), keep=("name",)).undeclared == ()
@@ -169,7 +169,7 @@ def test_missing_values_are_an_error_by_default() -> None:
         InputError, match="column 'sex' has 2 missing values, the first in data row 2"
     ) as caught:
         Microdata(frame, (AGE, SEX))
-    assert "--missing drop or --missing category" in (caught.value.remedy or "")
+    assert "missing='drop' or missing='category'" in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize("absent", [None, math.nan, pd.NA, pd.NaT, ""])
@@ -228,7 +228,7 @@ def test_numbers_have_no_category_for_missing_values() -> None:
     frame = people().assign(age=[34, None, 61, 34])
     with pytest.raises(InputError, match="column 'age' has 1 missing values") as caught:
         Microdata(frame, (AGE, SEX), table=TableFormat(policy="category"))
-    assert "Use --missing drop" in (caught.value.remedy or "")
+    assert "Use missing='drop'" in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,10 @@ def test_round_trip_of_every_formulation(problem: Problem, name: str) -> None:
 
 def test_unknown_formulation_is_refused(problem: Problem) -> None:
     """The message lists the formulations."""
-    with pytest.raises(InputError, match=r"unknown formulation 'hulls'. Use indicator, bigm, hull"):
+    with pytest.raises(
+        InputError,
+        match=r"unknown formulation 'hulls'. Did you mean 'hull'\? Use indicator, bigm, hull",
+    ):
         build(problem, "hulls")
 
 

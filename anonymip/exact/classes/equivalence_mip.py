@@ -50,7 +50,7 @@ def equivalence_mip(
     solver: str = "highs",
     gap: float = 0.0,
     threads: int = 1,
-    log: Path | None = None,
+    log: str | Path | None = None,
     solver_options: Mapping[str, object] | None = None,
     effort: str | None = None,
     budget: Budget | None = None,

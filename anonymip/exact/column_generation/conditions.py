@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.enumeration.merging import MergedRows, merge_rows
-from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.exact.column_generation.violations import falling_pair, subadditive_pair
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
@@ -102,7 +102,7 @@ def column_rules(problem: Problem) -> ColumnRules:
         raise InputError(
             f"column-generation makes classes and freeform covers, the problem asks for "
             f"{problem.recoding.name}",
-            remedy="Use EquivalenceClasses() or Freeform() as the recoding",
+            remedy=f"Use {argument('recoding', 'classes')} or {argument('recoding', 'freeform')}",
         )
     if compiled.aggregate != "sum":
         raise UnsupportedObjective(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anonymip.assignments import Assignment
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.exact.freeform.every_size import (
     needs_every_size,
     solve_every_size,
@@ -59,7 +59,7 @@ def freeform_mip(
     solver: str = "highs",
     gap: float = 0.0,
     threads: int = 1,
-    log: Path | None = None,
+    log: str | Path | None = None,
     solver_options: Mapping[str, object] | None = None,
     effort: str | None = None,
     budget: Budget | None = None,
@@ -140,9 +140,7 @@ def freeform_mip(
         effort=effort,
     )
     if formulation not in _FORMULATIONS:
-        raise InputError(
-            f"unknown formulation {formulation!r}", remedy=f"Use {', '.join(_FORMULATIONS)}"
-        )
+        raise unknown_name("formulation", formulation, _FORMULATIONS)
     if formulation in ("auto", "set-cover") and needs_every_size(problem):
         refusal = too_many_sets(problem)
         if refusal is None:

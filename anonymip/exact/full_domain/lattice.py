@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.instances.microdata import Microdata, RowTypes
 from anonymip.objectives import (
     GCP,
@@ -217,7 +217,7 @@ class LevelLattice:
         if not isinstance(problem.recoding, FullDomain):
             raise InputError(
                 f"the problem asks for {problem.recoding.name}, not for levels of the whole table",
-                remedy="Use FullDomain() as the recoding",
+                remedy=f"Use {argument('recoding', 'full-domain')}",
             )
         self._limit = problem.recoding.limit(problem.n)
         self._price = problem.compiled.suppression_price if self._limit else 0.0

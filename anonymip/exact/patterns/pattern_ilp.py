@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from anonymip.assignments import Assignment
 from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
-from anonymip.errors import InputError
+from anonymip.errors import InputError, unknown_name
 from anonymip.exact.model_run import ModelRun
 from anonymip.exact.patterns.more_rows import with_most_rows
 from anonymip.exact.patterns.proof import prove
@@ -51,7 +51,7 @@ def pattern_ilp(
     solver: str = "highs",
     gap: float = 0.0,
     threads: int = 1,
-    log: Path | None = None,
+    log: str | Path | None = None,
     solver_options: Mapping[str, object] | None = None,
     budget: Budget | None = None,
     seed: int = 0,
@@ -159,7 +159,7 @@ def pattern_ilp(
 
 def _refuse_unknown(what: str, given: str, known: tuple[str, ...]) -> None:
     if given not in known:
-        raise InputError(f"unknown {what} {given!r}", remedy=f"Use {', '.join(known)}")
+        raise unknown_name(what, given, known)
 
 
 def _pick(problem: Problem, own_call: bool) -> str:

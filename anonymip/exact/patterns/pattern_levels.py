@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.instances.attribute import Attribute
@@ -41,7 +41,7 @@ def pattern_levels(
     solver: str = "highs",
     gap: float = 0.0,
     threads: int = 1,
-    log: Path | None = None,
+    log: str | Path | None = None,
     solver_options: Mapping[str, object] | None = None,
     budget: Budget | None = None,
     seed: int = 0,
@@ -130,7 +130,7 @@ def spread_levels(problem: Problem) -> Problem:
     if not isinstance(recoding, PatternLevels):
         raise InputError(
             f"the problem asks for recoding {recoding.name}, not for patterns of levels",
-            remedy="Use PatternLevels() as the recoding",
+            remedy=f"Use {argument('recoding', 'pattern-levels')}",
         )
     maps = level_maps(microdata)
     added = [np.diff(cost) for cost in level_costs(problem.compiled, [m.cells for m in maps])]

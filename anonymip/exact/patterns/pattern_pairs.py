@@ -47,7 +47,7 @@ def pattern_pairs(
     solver: str = "highs",
     gap: float = 0.0,
     threads: int = 1,
-    log: Path | None = None,
+    log: str | Path | None = None,
     solver_options: Mapping[str, object] | None = None,
     budget: Budget | None = None,
     seed: int = 0,

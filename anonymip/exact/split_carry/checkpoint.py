@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.state import (
     CARRIED,
@@ -105,8 +105,7 @@ class Checkpoint:
         if self.path.exists() and not resume:
             raise InputError(
                 f"the checkpoint {self.path} is there already",
-                remedy="Resume it (--resume, or the option resume), remove it, or name another "
-                "file",
+                remedy=f"Resume it ({argument('resume', True)}), remove it, or name another file",
             )
         if not resume:
             self.remove_parts()
@@ -175,7 +174,7 @@ class Checkpoint:
         """Return the error of a file that holds something else than what was written."""
         return InputError(
             f"{self.path} is no checkpoint, or is damaged",
-            remedy="Start again: leave out --resume and name another file",
+            remedy=f"Start again: leave out {argument('resume')} and name another file",
         )
 
     def part(self, number: int) -> Checkpoint:

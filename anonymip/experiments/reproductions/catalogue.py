@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from anonymip.errors import InputError
+from anonymip.errors import unknown_name
 from anonymip.experiments.reproductions.specification import Reproduction
 
 #: The modules of the papers; each has its reproductions in ``REPRODUCTIONS``.
@@ -41,5 +41,5 @@ def find_reproduction(name: str) -> Reproduction:
     known = reproductions()
     found = known.get(name.replace(":", "-"))
     if found is None:
-        raise InputError(f"unknown reproduction {name!r}", remedy=f"Use one of: {', '.join(known)}")
+        raise unknown_name("reproduction", name, known)
     return found

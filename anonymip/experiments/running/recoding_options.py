@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, did_you_mean
 from anonymip.objectives import Suppressions
 from anonymip.recodings import PatternLevels, Recoding
 from anonymip.recodings.masks.mask_sections import read_mask_section
@@ -67,7 +67,7 @@ def make_recoding(
         if option not in known:
             raise InputError(
                 f"the recoding {name} has no option {option!r}",
-                remedy=f"Its options: {', '.join(known) or 'none'}",
+                remedy=did_you_mean(option, known, f"Its options: {', '.join(known) or 'none'}"),
             )
     assert make is not None
     return MadeRecoding(make(**options))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.effort import check_effort
-from anonymip.errors import InputError
+from anonymip.errors import InputError, unknown_name
 from anonymip.experiments.running.recoding_options import make_recoding
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.experiments.running.spec_keys import check_document
@@ -154,9 +154,7 @@ class Experiment:
         _refuse_limit(self.time_limit)
         SolverOptions(relative_gap=self.gap, threads=self.threads, seed=self.seed)
         if self.solver not in solver_names():
-            raise InputError(
-                f"unknown solver {self.solver!r}", remedy=f"Use {', '.join(solver_names())}"
-            )
+            raise unknown_name("solver", self.solver, solver_names())
 
     def _check_methods(self) -> None:
         rows = [(one.title, one.solved_recoding) for one in self.methods]

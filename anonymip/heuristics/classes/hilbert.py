@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, unknown_name
 from anonymip.heuristics.classes.batch_cut import cut_in_batches
 from anonymip.heuristics.classes.ordered_cut import cut_rows, cut_with_kernels
 from anonymip.heuristics.growing.finish import finish
@@ -69,7 +69,7 @@ def hilbert(
     """
     watch, budget = Stopwatch(), budget or Budget()
     if cells not in CELLS:
-        raise InputError(f"unknown cells {cells!r}", remedy=f"Use {', '.join(CELLS)}")
+        raise unknown_name("cells", cells, CELLS)
     if cells != "objective" and has_rules(problem):
         raise InputError(
             f"hilbert does not look at limits and diversity with cells {cells!r}",

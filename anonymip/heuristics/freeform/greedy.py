@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anonymip.errors import InputError
+from anonymip.errors import unknown_name
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.greedy_by_originals import let_originals_choose
 from anonymip.heuristics.freeform.rounds.greedy_by_sets import let_sets_choose
@@ -74,7 +74,7 @@ def greedy(
         If no cover is found that has the degrees and keeps the limits.
     """
     if chooser not in _CHOOSERS:
-        raise InputError(f"unknown chooser {chooser!r}", remedy=f"Use {' or '.join(_CHOOSERS)}")
+        raise unknown_name("chooser", chooser, _CHOOSERS)
     rounds = Rounds.of(
         problem, "greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
     )

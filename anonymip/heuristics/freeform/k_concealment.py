@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.graphs import components
 from anonymip.heuristics.freeform.finish_cover import finish_cover
 from anonymip.heuristics.freeform.set_growth import (
@@ -80,7 +80,7 @@ def k_concealment(
         If it finds no sets that keep the limits, or its sets are not diverse.
     """
     if join not in _JOINS:
-        raise InputError(f"unknown join {join!r}", remedy=f"Use {' or '.join(_JOINS)}")
+        raise unknown_name("join", join, _JOINS)
     watch, budget = Stopwatch(), budget or Budget()
     growth = _Growth(problem, by_loss=join == "loss")
     stopped = growth.run(budget)

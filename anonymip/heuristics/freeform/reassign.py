@@ -10,7 +10,7 @@ import numpy as np
 
 from anonymip.assignments import Assignment, Cover
 from anonymip.effort import check_effort
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument, unknown_name
 from anonymip.graphs import degree_of
 from anonymip.heuristics.freeform.exchanges.match_swaps import swap_matches
 from anonymip.heuristics.freeform.exchanges.matching_exchange import MatchingExchange
@@ -106,16 +106,17 @@ def reassign(
     if not isinstance(recoding, Freeform):
         raise InputError(
             f"reassign improves freeform covers, the problem asks for {recoding.name}",
-            remedy="Use Freeform() as the recoding",
+            remedy=f"Use {argument('recoding', 'freeform')}",
         )
     if patience < 1:
         raise InputError(f"patience is {patience}", remedy="Give at least 1")
     whole = not recoding.reciprocal and recoding.degrees is None and problem.diversity is None
     if whole and problem.n > LARGEST_TABLE:
+        parts = argument("options", {"part": 1000}, option="--option reassign.part=1000")
         raise InputError(
             f"reassign holds a weight for each pair of {problem.n:,} records, at most "
             f"{LARGEST_TABLE:,} records",
-            remedy="Give part=1000: it then improves parts of the table",
+            remedy=f"Give {parts}: it then improves parts of the table",
         )
     first = _start(problem, from_method, start, budget, seed)
     options = {
@@ -144,7 +145,7 @@ def _start(
     if start is not None:
         return Solution.of(problem, start, method="start")
     if from_method not in STARTS:
-        raise InputError(f"unknown from_method {from_method!r}", remedy=f"Use {', '.join(STARTS)}")
+        raise unknown_name("from_method", from_method, STARTS)
     module, _, name = STARTS[from_method].partition(":")
     method: Callable[..., Solution] = getattr(importlib.import_module(module), name)
     return method(problem, budget=budget.share(_SHARE), seed=seed)

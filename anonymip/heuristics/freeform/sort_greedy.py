@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import unknown_name
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.blocks.original_blocks import (
     OriginalBlocks,
@@ -125,9 +125,9 @@ def sort_greedy(
         If no cover is found that has the degrees and keeps the limits.
     """
     if weight not in _WEIGHTS:
-        raise InputError(f"unknown weight {weight!r}", remedy=f"Use {' or '.join(_WEIGHTS)}")
+        raise unknown_name("weight", weight, _WEIGHTS)
     if repair not in _REPAIRS:
-        raise InputError(f"unknown repair {repair!r}", remedy=f"Use {' or '.join(_REPAIRS)}")
+        raise unknown_name("repair", repair, _REPAIRS)
     rounds = Rounds.of(
         problem, "sort-greedy", budget or Budget(), reciprocal=reciprocal, sort_greedy=sort_greedy
     )

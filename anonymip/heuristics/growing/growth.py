@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument, unknown_name
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.objectives.kernels.box_tree import (
     BoxTree,
@@ -131,13 +131,13 @@ def grow_classes(
 
 def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
     if search not in ("auto", "tree", "scan"):
-        raise InputError(f"unknown search {search!r}", remedy="Use auto, tree or scan")
+        raise unknown_name("search", search, ("auto", "tree", "scan"))
     if not problem.compiled.monotone:
         if search == "tree":
             raise InputError(
                 "search 'tree' needs a monotone objective, and the loss can fall in "
                 f"{problem.compiled.decreasing!r} when a cell covers more",
-                remedy="Use search=scan",
+                remedy=f"Use {argument('search', 'scan', option='the option search=scan')}",
             )
         return False
     if search != "auto":

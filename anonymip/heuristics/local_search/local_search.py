@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes
 from anonymip.effort import check_effort
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, argument
 from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup_work import MOST_ROWS
@@ -109,7 +109,7 @@ def local_search(
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(
             f"local-search improves classes, the problem asks for {problem.recoding.name}",
-            remedy="Use EquivalenceClasses() as the recoding",
+            remedy=f"Use {argument('recoding', 'classes')}",
         )
     settings = _settings(problem, window, patience, _effort(effort, budget))
     named = from_method if start is None else "start"

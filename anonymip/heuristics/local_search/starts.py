@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from anonymip.bounds.near_program import can_make_classes
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -70,9 +70,7 @@ def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: in
         If it finds none.
     """
     if name not in STARTS:
-        raise InputError(
-            f"unknown from_method {name!r}", remedy=f"Use {', '.join((*STARTS, BEST))}"
-        )
+        raise unknown_name("from_method", name, (*STARTS, BEST))
     module, _, function = STARTS[name].partition(":")
     method: Callable[..., Solution] = getattr(importlib.import_module(module), function)
     settings = {"order": order} if order else {}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Patterns
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, argument, unknown_name
 from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
 from anonymip.heuristics.patterns.packed_rows import PackedRows, pack_rows
 from anonymip.heuristics.patterns.row_moves import gathering
@@ -116,11 +116,11 @@ def pattern_greedy(
 
 def _refuse_options(recoding: PatternGuided, mode: str, orders: int) -> None:
     if mode not in _MODES:
-        raise InputError(f"unknown mode {mode!r}", remedy=f"Use {', '.join(_MODES)}")
+        raise unknown_name("mode", mode, _MODES)
     if mode == "paper" and not recoding.suppression:
         raise InputError(
             "the paper's mode suppresses the records left, and the recoding does not allow it",
-            remedy="Use PatternGuided(mask, suppression=True), or mode strict",
+            remedy=f"Allow {argument('suppression', True)}, or use the mode strict",
         )
     if orders < 1:
         raise InputError(f"orders is {orders}", remedy="Give at least 1")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from anonymip.errors import AnonymipError, InputError
+from anonymip.errors import AnonymipError, InputError, did_you_mean
 from anonymip.files import Outputs
 from anonymip.instances.microdata import Microdata
 from anonymip.tolerances import closes_gap
@@ -164,7 +164,9 @@ def find_entry(name: str) -> LibraryEntry:
     if found is None:
         raise InputError(
             f"the library has no entry {name.removeprefix(PREFIX)!r}",
-            remedy="'anonymip leaderboard --known' lists all",
+            remedy=did_you_mean(
+                name.removeprefix(PREFIX), library(), "'anonymip leaderboard --known' lists all"
+            ),
         )
     return found
 

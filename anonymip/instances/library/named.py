@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument, did_you_mean
 from anonymip.instances.hierarchies.hierarchy import read_hierarchy
 from anonymip.instances.library.benchmark_data import (
     data_file,
@@ -337,7 +337,7 @@ _INSTANCES = (
 INSTANCES = MappingProxyType({instance.name: instance for instance in _INSTANCES})
 
 
-def load_instance(name: str, schema: Schema | None = None) -> Microdata:
+def load_instance(name: str | Path, schema: Schema | None = None) -> Microdata:
     """Return the instance of a name, a generator call, or a file.
 
     Parameters
@@ -353,6 +353,7 @@ def load_instance(name: str, schema: Schema | None = None) -> Microdata:
     InputError
         If there is no such instance, its data are not here, or they are not those of the entry.
     """
+    name = os.fspath(name)
     if name in INSTANCES:
         if schema is not None:
             raise InputError(f"instance {name} has its own schema", remedy="Leave the schema out")
@@ -366,14 +367,17 @@ def load_instance(name: str, schema: Schema | None = None) -> Microdata:
     if not os.path.isfile(file):
         raise InputError(
             f"there is no instance and no file {name!r}",
-            remedy="Run 'anonymip instances' for the names, or check the path",
+            remedy=did_you_mean(
+                name, INSTANCES, "Run 'anonymip instances' for the names, or check the path"
+            ),
         )
     beside = file.with_suffix(".toml")
     if schema is None:
         if not os.path.isfile(beside):
+            needed = argument("schema", ..., option="quasi-identifiers (-q) or --schema")
             raise InputError(
                 f"{file} has no schema",
-                remedy=f"Name quasi-identifiers (-q), give --schema, or write {beside}",
+                remedy=f"Give {needed}, or write {beside}",
             )
         schema = read_schema(beside)
     return schema.read(file)

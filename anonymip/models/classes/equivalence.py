@@ -46,7 +46,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.models.parts.class_rules import add_class_rules, class_rules_size
 from anonymip.models.parts.equivalence_context import Context, linear
 from anonymip.models.parts.equivalence_loss import add_loss, loss_size
@@ -71,7 +71,7 @@ def fitting_context(problem: Problem, integer_ends: bool = True) -> Context:
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(
             f"the equivalence model does not model the recoding {problem.recoding.name}",
-            remedy="Use EquivalenceClasses",
+            remedy=f"Use {argument('recoding', 'classes')}",
         )
     refuse_unfit_objective(
         problem,

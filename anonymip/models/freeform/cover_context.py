@@ -57,7 +57,7 @@ class CoverContext(Context):
         if not isinstance(recoding, Freeform | OneK | KOne | KK | KConcealment):
             raise InputError(
                 f"the freeform model does not model the recoding {recoding.name}",
-                remedy="Use Freeform, OneK, KOne, KK or KConcealment",
+                remedy="Use the recoding freeform, one-k, k-one, k-k or k-concealment",
             )
         for name, given, known in (
             ("own_record", own_record, ("fixed", "free")),

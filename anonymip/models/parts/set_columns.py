@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.tolerances import LOSS_RELATIVE
@@ -66,7 +66,7 @@ def refuse_other_recodings(problem: Problem) -> None:
     if not isinstance(problem.recoding, EquivalenceClasses):
         raise InputError(
             f"the set-partition model does not model the recoding {problem.recoding.name}",
-            remedy="Use EquivalenceClasses",
+            remedy=f"Use {argument('recoding', 'classes')}",
         )
 
 

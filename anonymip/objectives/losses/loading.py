@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, unknown_name
 from anonymip.extensions import Extensions
 from anonymip.objectives.language.protocol import FunctionObjective, MembersObjective, Objective
 from anonymip.objectives.losses.bottleneck import Bottleneck
@@ -63,10 +63,7 @@ def load_objective(text: str) -> Objective | MembersObjective:
         return _from_file(Path(path), name)
     registered = _OUTSIDE.find(text)
     if registered is None:
-        raise InputError(
-            f"unknown objective {text!r}",
-            remedy=f"Use {', '.join(objective_names())}, or FILE.py:NAME",
-        )
+        raise unknown_name("objective", text, objective_names(), more=", or FILE.py:NAME")
     return registered
 
 

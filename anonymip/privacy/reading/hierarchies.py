@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.privacy.reading.manifests.columns import Column
 
 #: A hierarchy as it is handed over: for each value its path to the root, or the file of the paths.
@@ -118,7 +118,7 @@ def read_nodes(
         if source is None:
             raise InputError(
                 f"column {column.name!r} shows nodes of a hierarchy, which is not given",
-                remedy="Give the schema that names its file (--schema), or hierarchies=",
+                remedy=f"Give {argument('schema', ...)}, which names its file",
             )
         paths = _read_paths(Path(source)) if isinstance(source, (str, Path)) else source
         found[column.name] = nodes_of_paths(column.name, paths)

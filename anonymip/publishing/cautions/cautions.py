@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from anonymip.errors import argument
 from anonymip.instances import Microdata
 from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
 from anonymip.publishing.cautions.formulas import count_formulas, is_formula
@@ -20,7 +21,7 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
                 cautions.append(
                     f"column {name!r} ({role}) is nearly unique: {count} different values in "
                     f"{microdata.n} rows. Who knows the value of a person finds her row; leave the "
-                    "column out (--drop) unless nobody can know its values"
+                    f"column out ({argument('drop', ...)}) unless nobody can know its values"
                 )
     return cautions
 
@@ -34,6 +35,6 @@ def formula_cells(frame: pd.DataFrame) -> list[str]:
     found += [f"column {str(name)!r} has a name" for name in frame.columns if is_formula(str(name))]
     return [
         f"{what} that a spreadsheet would run as a formula, with =, +, -, @, a tab or a line break "
-        "in front: --escape-formulas puts an apostrophe before it"
+        f"in front: {argument('escape_formulas', True)} puts an apostrophe before it"
         for what in found
     ]

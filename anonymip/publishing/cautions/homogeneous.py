@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anonymip.errors import argument
 from anonymip.instances import Microdata
 
 #: By sensitive column, how many classes share a value, and how many rows they have.
@@ -60,7 +61,8 @@ def homogeneous_classes(counts: Counts, rows: int) -> list[str]:
     """
     return [
         f"{_classes(count['classes'])} one value of {name!r}, {count['rows']} of {rows} rows: who "
-        "finds the class of a person learns it. --l-diversity (Diversity in Python) asks for more"
+        "finds the class of a person learns it. A diversity "
+        f"({argument('diversity', ..., option='--l-diversity')}) asks for more"
         for name, count in counts.items()
         if count["classes"]
     ]

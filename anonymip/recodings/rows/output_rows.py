@@ -8,7 +8,7 @@ from typing import NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, argument
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.recodings.patterns import PatternGuided
@@ -75,7 +75,7 @@ def recoding_of(problem: AskedProblem) -> PatternGuided:
     if not isinstance(recoding, PatternGuided):
         raise InputError(
             f"the problem asks for {recoding.name}, not for patterns",
-            remedy="Use PatternGuided(mask) as the recoding",
+            remedy=f"Use {argument('recoding', 'pattern')}",
         )
     return recoding
 

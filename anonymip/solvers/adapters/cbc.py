@@ -25,6 +25,7 @@ import numpy as np
 from anonymip.errors import InputError, SolverError, SolverUnavailable
 from anonymip.files import private
 from anonymip.runtime.budget import GRACE
+from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.adapters.cbc_files import (
     lower_bound,
     progress,
@@ -124,7 +125,7 @@ class CbcSolver:
             if options.time_limit is not None:
                 left = max(0.1, options.time_limit - (time.monotonic() - began))
             arguments = [program, *_arguments(options, left), *own, *_actions(has_start)]
-            log = folder / "cbc.log" if options.log is None else options.log
+            log = folder / "cbc.log" if options.log_file is None else options.log_file
             run = _run(arguments, folder, log, left, form, budget)
             return _result(form, folder, log, run, began, _version(program))
 
@@ -376,7 +377,7 @@ def _stopped(status: str, run: _Run, log: str) -> Stopped:
         how = f"with the status {status!r}" if status else _death(run.code)
         raise SolverError(
             f"CBC ended {how} and printed last: {last[0]}",
-            remedy="Keep its log with SolverOptions.log",
+            remedy=keep_log(),
         )
     if word[1] == "iterations" and run.reason is not None:
         return run.reason

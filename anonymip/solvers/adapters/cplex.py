@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from anonymip.errors import InputError, LicenceLimit, SolverError
+from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.adapters.packages import package_availability
 from anonymip.solvers.adapters.watching import Search
 from anonymip.solvers.interface import (
@@ -114,9 +115,9 @@ class CplexSolver:
 
 def _log(options: SolverOptions) -> TextIO:
     """Return what CPLEX writes its log to; it is read again for what became of the start."""
-    if options.log is None:
+    if options.log_file is None:
         return io.StringIO()
-    return options.log.open("w+", encoding="utf-8", buffering=1)
+    return options.log_file.open("w+", encoding="utf-8", buffering=1)
 
 
 def _streams(solver: Any) -> tuple[Any, ...]:
@@ -147,7 +148,7 @@ def probe_licence(budget: Budget) -> str | None:
 def _error(error: Any) -> SolverError | LicenceLimit:
     if error.args[2] == _TOO_LARGE:
         return LicenceLimit(f"{error}", remedy="Install a full licence")
-    return SolverError(f"CPLEX failed: {error}", remedy="Keep its log with SolverOptions.log")
+    return SolverError(f"CPLEX failed: {error}", remedy=keep_log())
 
 
 def _solve(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonymip.errors import InputError, LicenceLimit, SolverError
+from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.adapters.packages import installed_version, package_availability
 from anonymip.solvers.adapters.watching import Search
 from anonymip.solvers.interface import (
@@ -115,7 +116,7 @@ def probe_licence(budget: Budget) -> str | None:
 def _error(error: Any) -> SolverError | LicenceLimit:
     if error.errno == _TOO_LARGE:
         return LicenceLimit(f"Gurobi: {error}", remedy="Install a full licence")
-    return SolverError(f"Gurobi failed: {error}", remedy="Keep its log with SolverOptions.log")
+    return SolverError(f"Gurobi failed: {error}", remedy=keep_log())
 
 
 def _solve(
@@ -186,10 +187,10 @@ def _add_indicator(
 def _set_parameters(model: Any, options: SolverOptions) -> None:
     import gurobipy
 
-    if options.log is not None:
+    if options.log_file is not None:
         model.Params.LogToConsole = 0
         model.Params.OutputFlag = 1
-        model.Params.LogFile = str(options.log)
+        model.Params.LogFile = str(options.log_file)
     settings: dict[str, object] = {
         "MIPGap": float(options.relative_gap),
         "MIPGapAbs": ABSOLUTE_GAP,

@@ -82,7 +82,7 @@ class HighsSolver:
         """Solve a compiled model, see :meth:`anonymip.solvers.Solver.solve`."""
         began = time.monotonic()
         with TemporaryDirectory(prefix="anonymip-highs-") as folder:
-            log = options.log
+            log = options.log_file
             if log is None and start is not None:
                 log = Path(folder) / "highs.log"  # the log alone says whether it took the start
             highs = _new_solver(form, options, log)

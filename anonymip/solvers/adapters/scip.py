@@ -94,7 +94,7 @@ class ScipSolver:
         search = Search("SCIP", form, budget)
         scip.includeEventhdlr(_listener(search), "anonymip", "reports incumbents and bounds")
         with TemporaryDirectory(prefix="anonymip-scip-") as folder:
-            log = options.log
+            log = options.log_file
             if log is None and has_start:
                 log = Path(folder) / "scip.log"  # the log alone says whether it took the start
             if log is not None:

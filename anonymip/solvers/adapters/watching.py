@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from anonymip.errors import SolverError
 from anonymip.runtime.budget import GRACE, Budget
+from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
 
@@ -89,7 +90,7 @@ class Search:
         if status not in meanings:
             raise SolverError(
                 f"{self.name} ended with the status {status!r}",
-                remedy="Keep its log with SolverOptions.log",
+                remedy=keep_log(),
             )
         meaning = meanings[status]
         if meaning is Stopped.INTERRUPT and self.reason is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonymip.errors import SolverError
+from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.interface import SolverResult
 from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
@@ -159,5 +160,5 @@ def _settled(claimed: Stopped, has_bound: bool, closed: bool) -> Stopped:
 def _distrust(result: SolverResult, reason: str) -> SolverError:
     return SolverError(
         f"the answer of {result.solver} does not survive the check: {reason}",
-        remedy="Try another solver or formulation; SolverOptions.log keeps the solver's log",
+        remedy=f"Try another solver or formulation; {keep_log()}",
     )

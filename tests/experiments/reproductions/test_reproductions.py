@@ -218,4 +218,4 @@ def test_unknown_names_are_refused() -> None:
     assert find_reproduction("liang:fig2") is ALL["liang-fig2"]
     with pytest.raises(InputError, match="unknown reproduction") as refused:
         find_reproduction("liang-fig99")
-    assert "liang-fig2" in (refused.value.remedy or "")
+    assert "liang-fig9" in (refused.value.remedy or "")

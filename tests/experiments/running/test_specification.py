@@ -146,7 +146,7 @@ def test_recodings_have_their_options() -> None:
         ("rows = 10", "row = 10", r"unknown key tables\[1\].row", "Known are attributes"),
         ("size = 14, ", "", r"tables\[2\].samples.size is missing", "Add size"),
         ("strict = false", "strikt = false", "no option 'strikt'", "strict"),
-        ('"full-domain"', '"full-domian"', "unknown method 'full-domian'", "Use"),
+        ('"full-domain"', '"full-domian"', "unknown method 'full-domian'", "full-domain"),
         ('recoding = "freeform"', "recoding = 1", r"methods\[2\].recoding is not a text", "text"),
         ("distinct = 2", "distinct = 2.5", "diversity.distinct is not a whole", "whole number"),
         ("most_suppressed", "most_stars", "no option 'most_stars'", "most_suppressed"),

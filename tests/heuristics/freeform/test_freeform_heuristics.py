@@ -405,7 +405,7 @@ def test_single_precision_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("label", EVERY)
 def test_what_is_refused(people: Problem, label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other recodings and diversities are refused with what to use instead."""
-    with pytest.raises(InputError, match="Freeform"):
+    with pytest.raises(InputError, match="recoding='freeform'"):
         EVERY[label](Problem(people.microdata, 3))
     frame = people.microdata.frame.assign(illness=["flu", "cold", "cough"] * 50)
     ill = Microdata(frame, people.microdata.attributes, sensitive=("illness",))

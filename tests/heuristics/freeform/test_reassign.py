@@ -276,5 +276,5 @@ def test_what_is_refused() -> None:
 def test_tables_too_large_for_all_pairs_are_refused_at_once() -> None:
     """Before a start is computed; the remedy is to work on parts."""
     problem = Problem(census(20_001, 2, seed=0), 3, Freeform())
-    with pytest.raises(InputError, match=r"20,001 records.*part=1000"):
+    with pytest.raises(InputError, match=r"20,001 records.*'part': 1000"):
         reassign(problem)

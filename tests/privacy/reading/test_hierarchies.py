@@ -83,7 +83,7 @@ def test_hierarchies_that_cannot_be_read(tmp_path: Path) -> None:
     """A hierarchy that is not given, not there or not text is bad input."""
     with pytest.raises(InputError, match="which is not given") as caught:
         read_nodes([TOWN], {}, {})
-    assert "--schema" in (caught.value.remedy or "")
+    assert "schema=..." in (caught.value.remedy or "")
     with pytest.raises(InputError, match="cannot be read"):
         read_nodes([TOWN], {"town": tmp_path / "absent.csv"}, {})
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe;*\n")

@@ -48,7 +48,7 @@ def test_formulas_bring_a_warning(role: str) -> None:
     frame = pd.concat([frame] * 2, ignore_index=True)
     with pytest.warns(ReleaseWarning, match="column 'note' has 4 cells") as result:
         anonymize(frame, identifiers, 2, method="greedy-search", **roles)  # type: ignore[arg-type]
-    assert any("--escape-formulas" in str(one.message) for one in result)
+    assert any("escape_formulas=True" in str(one.message) for one in result)
     assert not any("=1+1" in str(one.message) for one in result)
 
 

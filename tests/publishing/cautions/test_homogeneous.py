@@ -49,7 +49,7 @@ def test_a_class_that_shares_its_illness_is_counted_and_warned_of() -> None:
     assert release.manifest["homogeneous"] == {"ill": {"classes": 1, "rows": 3}}
     (text,) = [str(one.message) for one in result if "shares" in str(one.message)]
     assert text.startswith("1 class shares one value of 'ill', 3 of 6 rows")
-    assert "--l-diversity" in text
+    assert "diversity=..." in text
     found = release.verify()
     assert found.problems == ()
     assert any("1 share one value of 'ill', 3 of 6 rows" in check for check in found.checks)

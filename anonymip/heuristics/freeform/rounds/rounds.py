@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment
-from anonymip.errors import InputError, InvalidAssignment, NoSolution
+from anonymip.errors import InputError, InvalidAssignment, NoSolution, argument
 from anonymip.heuristics.freeform.nh import nh
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.rounds.growing_cover import (
@@ -237,7 +237,7 @@ class Rounds:
         if not isinstance(recoding, Freeform):
             raise InputError(
                 f"{method} makes freeform covers, the problem asks for {recoding.name}",
-                remedy="Use Freeform() as the recoding",
+                remedy=f"Use {argument('recoding', 'freeform')}",
             )
         if problem.diversity is not None:
             raise InputError(

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 import pandas as pd
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.privacy.reading.manifests.columns import Column, read_column
 from anonymip.privacy.reading.manifests.fields import (
     REMEDY,
@@ -146,7 +146,7 @@ def read_manifest(
         if isinstance(release, pd.DataFrame):
             raise InputError(
                 "a release given as a data frame has no manifest beside it",
-                remedy="Pass manifest=",
+                remedy=f"Pass {argument('manifest', ...)}",
             )
         manifest = Path(f"{release}{SUFFIX}")
     if isinstance(manifest, Mapping):
