@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anonymip.errors import InvalidAssignment
+from anonymip.runtime.frozen import Frozen
 
 #: Label of a record that is suppressed as a whole.
 SUPPRESSED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class Classes(Frozen):
     """A partition of the records into equivalence classes.
 
     Parameters
@@ -105,7 +106,7 @@ class Classes:
 
 
 @dataclass(frozen=True, eq=False)
-class Cover:
+class Cover(Frozen):
     """A set of original records for each published record; sets may overlap.
 
     Published record i is generalized until it covers its set. The sets are the edges of the
@@ -276,7 +277,7 @@ class Cover:
 
 
 @dataclass(frozen=True, eq=False)
-class Patterns:
+class Patterns(Frozen):
     """A pattern for each record: which of its cells are published, and which are stars.
 
     Parameters
@@ -321,7 +322,7 @@ class Patterns:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class Levels(Frozen):
     """One level of generalization for each attribute, and the records that are left out.
 
     Parameters

@@ -19,6 +19,7 @@ from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
 from anonymip.recodings.registry import as_recoding, published_form
 from anonymip.recodings.rules.limits import refuse_unfit
 from anonymip.recodings.weaker import WITHOUT_DIVERSITY
+from anonymip.runtime.frozen import Frozen
 
 #: What the releases of a recoding are called.
 _KINDS = {
@@ -36,7 +37,7 @@ _ROUNDINGS = 16
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Problem:
+class Problem(Frozen):
     """Make a table k-anonymous with the least loss.
 
     Parameters

@@ -26,6 +26,7 @@ from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optima
 from anonymip.problem import Problem
 from anonymip.recodings.rows.equal_rows import equal_rows, published_numbers
 from anonymip.runtime.compilation import kept_at_hand
+from anonymip.runtime.frozen import Frozen
 from anonymip.status import Status, Stopped
 from anonymip.tolerances import OPTIMALITY_RELATIVE, SEARCH_ROUNDING, contradicts
 
@@ -69,7 +70,7 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Frozen):
     """An assignment with its loss and what is proven about it; made by :meth:`of`.
 
     Parameters

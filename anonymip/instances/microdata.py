@@ -18,6 +18,7 @@ from anonymip.instances.coding import encode, without_missing
 from anonymip.instances.columns import missing_rows, refuse_foreign_cells, unknown_column
 from anonymip.instances.dates import refuse_dates_as_categories
 from anonymip.instances.table_format import TableFormat
+from anonymip.runtime.frozen import Frozen
 
 #: An undeclared column with at least this share of distinct values looks like an identifier.
 NEARLY_UNIQUE = 0.9
@@ -42,7 +43,7 @@ class RowTypes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Microdata:
+class Microdata(Frozen):
     """A table with one record per person.
 
     Every column is a quasi-identifier (named in `attributes`), sensitive, kept or dropped. Other
@@ -103,6 +104,7 @@ class Microdata:
         object.__setattr__(self, "_arrays", (levels, codes, values))
         _check_undeclared(self)
 
+    _kept_beside_fields = ("original", "_arrays")
     _arrays = ((), np.empty((0, 0), np.int32), np.empty((0, 0)))
     original = pd.DataFrame()
 

@@ -154,7 +154,7 @@ def _content(task: Task[T]) -> bytes | None:
     """Return a task as bytes; None if it cannot leave this process."""
     try:
         return pickle.dumps(task)
-    except (pickle.PicklingError, AttributeError, TypeError):
+    except (pickle.PicklingError, AttributeError, TypeError, InputError):
         return None
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from types import FunctionType
 from typing import Any, Protocol, overload
 
+from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compilation import compile_members, compile_record_loss
 from anonymip.objectives.language.compiled import CompiledObjective
@@ -121,6 +126,15 @@ class FunctionObjective(Objective):
     function: Callable[[Record], Any]
     monotone: bool | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(self, self.monotone, sys._getframe(1).f_globals)
+
+    def __copy__(self) -> FunctionObjective:
+        return self
+
+    def __deepcopy__(self, memo: object) -> FunctionObjective:
+        return self
+
     @property
     def name(self) -> str:
         """The function's name, or its type's if it has none."""
@@ -146,6 +160,15 @@ class FunctionOfMembers(MembersObjective):
     function: Callable[[Members], Any]
     superadditive: bool | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(self, self.superadditive, sys._getframe(1).f_globals)
+
+    def __copy__(self) -> FunctionOfMembers:
+        return self
+
+    def __deepcopy__(self, memo: object) -> FunctionOfMembers:
+        return self
+
     @property
     def name(self) -> str:
         """The function's name, or its type's if it has none."""
@@ -154,6 +177,67 @@ class FunctionOfMembers(MembersObjective):
     def class_cost(self, members: Members) -> Any:
         """Call the function."""
         return self.function(members)
+
+
+def _reduced(
+    objective: FunctionObjective | FunctionOfMembers, declared: bool | None, caller: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Return what a pickle keeps of an objective: its function's name, where it is of a module.
+
+    The decorated function stands under its own name no more, so that pickle itself would not find
+    it; who unpickles imports the objective.
+
+    Raises
+    ------
+    InputError
+        If no import finds the function, and what pickles keeps functions by name.
+    """
+    function = objective.function
+    whole = (type(objective), (function, declared))
+    # cloudpickle, which joblib and notebooks use, takes functions as they are.
+    by_value = "cloudpickle" in str(caller.get("__name__"))
+    if by_value or not isinstance(function, FunctionType):
+        return whole
+    module, name = function.__module__, function.__qualname__
+    # Another process has another main module, and none that a file was executed as.
+    if module != "__main__" and PathFinder.find_spec(module.partition(".")[0]) is not None:
+        found = _found(module, name)
+        if found is function:
+            return whole
+        if found == objective:
+            return _imported, (module, name)
+    raise InputError(
+        f"the objective {objective.name!r} is a function that no import finds, and cannot be "
+        "pickled",
+        remedy="Define it at the top level of a module of its own, or pickle with cloudpickle",
+    )
+
+
+def _found(module: str, name: str) -> Any:
+    """Return what a loaded module calls by a dotted name; None if it has no such name."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _imported(module: str, name: str) -> Any:
+    """Return an objective that was pickled by its name."""
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"the objective {name!r} was pickled by its name, and its module {module} cannot be "
+            "imported",
+            remedy="Put the module where Python finds it",
+        ) from error
+    found = _found(module, name)
+    if found is None:
+        raise InputError(
+            f"the module {module} has no objective {name!r} any more",
+            remedy="Take the version of the module that it was pickled with",
+        )
+    return found
 
 
 def _name_of(function: Callable[..., Any]) -> str:
