@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, InputWarning, did_you_mean
+from anonymip.errors import InputError, InputWarning, argument, did_you_mean
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
     all_whole,
@@ -206,7 +206,7 @@ def _kind_of(name: str, column: pd.Series, missing: tuple[str, ...]) -> str:
             f"column {name!r} holds numbers, but {count}, the first in data row {others[0] + 1}: "
             "so it is categorical, and a release shows sets of its values instead of ranges. "
             f"Declare the texts that mean no value ([table] missing in a schema), with {name}:"
-            f"numeric and --missing drop; or {name}:categorical, if that is meant",
+            f"numeric and {argument('missing', 'drop')}; or {name}:categorical, if that is meant",
             InputWarning,
             stacklevel=4,
         )

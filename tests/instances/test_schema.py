@@ -290,6 +290,6 @@ def test_numbers_with_a_few_words_are_pointed_out(values: list[str], remark: str
     assert len(told) == bool(remark)
     if remark:
         assert told[0].startswith(f"column 'bmi' holds numbers, but {remark}: so it is categorical")
-        assert "bmi:numeric and --missing drop; or bmi:categorical" in told[0]
+        assert "bmi:numeric and missing='drop'; or bmi:categorical" in told[0]
         assert "NA" not in told[0]
         assert "?" not in told[0]
