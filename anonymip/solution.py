@@ -30,6 +30,9 @@ from anonymip.runtime.frozen import Frozen
 from anonymip.status import Status, Stopped
 from anonymip.tolerances import OPTIMALITY_RELATIVE, SEARCH_ROUNDING, contradicts
 
+#: Share of the records above which suppression is what a reader is told first.
+MANY_SUPPRESSED = 0.05
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -277,6 +280,15 @@ class Solution(Frozen):
         return int(self.description.suppressed.all(axis=1).sum())
 
     @property
+    def many_suppressed(self) -> str | None:
+        """How many records are suppressed as a whole, in words; None up to one in twenty."""
+        count, n = self.assignment.suppressed, self.problem.n
+        if count <= MANY_SUPPRESSED * n:
+            return None
+        are = "is" if count == 1 else "are"
+        return f"{count:,} of {n:,} records ({100 * count / n:.1f} %) {are} suppressed"
+
+    @property
     def gap(self) -> float | None:
         """(objective - bound) / |objective|; 0 if they are equal, None without a bound."""
         return relative_gap(self.objective, self.bound)
@@ -329,8 +341,9 @@ class Solution(Frozen):
         if not isinstance(self.problem.objective, GCP):
             name = self.problem.objective.name
             losses = f"objective {name} = {self.objective:.6g}, gcp = {self.gcp:.4g}"
-        lines = [
-            f"{self.sentence()}",
+        lines = [] if self.many_suppressed is None else [f"ATTENTION: {self.many_suppressed}"]
+        lines += [
+            self.sentence(),
             f"k = {self.problem.k}, n = {self.problem.n}, m = {self.problem.m}, " + losses,
             f"method {self.method} ({self.status}), {self.seconds:.2f} s"
             + (f", {self.solver}" if self.solver else ""),

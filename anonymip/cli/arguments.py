@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -235,6 +235,31 @@ def make_problem(
         rules.diversity(),
         rules.limits(),
     )
+
+
+def limited_by_result(
+    instance: str,
+    table: TableOptions,
+    allowed: RecodingOptions,
+    asked: ProblemOptions,
+    method: str,
+) -> tuple[RecodingOptions, ProblemOptions]:
+    """Return the options of a problem whose release is held to a limit of suppression.
+
+    The search of full domains takes the limit itself. Elsewhere it allows suppression, and what is
+    found is held to it.
+    """
+    stars = asked.stars
+    if stars.most_suppressed is None:
+        return allowed, asked
+    without = replace(stars, most_suppressed=None)
+    entry = library_entry(instance)
+    default = None if entry is None else entry.recoding
+    section = without.beside(table.mask_section(instance))
+    if allowed.choose(method, stars=section, default=default).name == "full-domain":
+        return allowed, asked
+    suppression = allowed.suppression or bool(stars.most())
+    return replace(allowed, suppression=suppression), replace(asked, stars=without)
 
 
 def find_objective(name: str) -> Objective | MembersObjective:

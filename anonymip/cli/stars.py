@@ -55,8 +55,8 @@ class StarRules:
         str | None,
         typer.Option(
             "--most-suppressed",
-            help="Records that may be suppressed: a number, or a share below 1 "
-            "(recoding full-domain).",
+            help="Records that may be suppressed: a number, or a share below 1. anonymize writes "
+            "nothing if more are (default: 0.05); full-domain keeps to it in its search.",
         ),
     ] = None
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -90,6 +90,16 @@ class StarRules:
             if chosen:
                 rules[key] = True
         return rules
+
+    def most(self) -> int | float | None:
+        """Return the number or share of records that may be suppressed, None if it is not given.
+
+        Raises
+        ------
+        InputError
+            If it is no number.
+        """
+        return None if self.most_suppressed is None else _number_or_share(self.most_suppressed)
 
     def only_of(self, recoding: str) -> StarRules:
         """Return those of the rules that a recoding has, beside others that have the rest."""
@@ -182,7 +192,7 @@ class StarRules:
             "--most-suppressed is for the recoding full-domain, and this one is "
             f"{named or next(iter(brought), 'pattern' if self.section else 'classes')}",
             remedy="Add --recoding full-domain, or use --suppression, which allows any number of "
-            "records",
+            "records; anonymize holds what it writes of any recoding to the limit",
         )
 
     def recoding(self, name: str, suppression: bool) -> Recoding:

@@ -82,8 +82,8 @@ def anonymize(
         cut_off,
         manifest_path,
         publish,
-        refuse_ending,
-        refuse_layout,
+        refuse_many_suppressed,
+        refuse_unpublishable,
         what_is_gone,
     )
     from anonymip.publishing.reserve import before_publishing
@@ -98,11 +98,14 @@ def anonymize(
     mismatch = cut_off(output)
     if mismatch is not None:
         say(err, f"warning: {mismatch}; both are replaced")
+    most = asked.stars.most()
+    allowed, asked = given.limited_by_result(instance, table, allowed, asked, method)
     problem = given.make_problem(instance, k, table, allowed, asked, method)
     suppressed = given.suppressed_as(problem.recoding, publish_suppressed)
     data = problem.microdata
-    refuse_layout(data, layout)
-    refuse_ending(output, data)
+    refuse_unpublishable(
+        problem, layout=layout, suppressed=suppressed, most_suppressed=most, path=output
+    )
     with writing() as outputs:
         with showing_progress() as progress:
             whole.progress = progress
@@ -114,6 +117,7 @@ def anonymize(
                 budget=before_publishing(problem, whole, clock),
                 **keeping.settings,
             )
+            refuse_many_suppressed(solution, most)
             whole.report("publishing")
             release = publish(
                 solution,
@@ -132,6 +136,10 @@ def anonymize(
         write_json([solution_record(solution, instance)], json, outputs)
     remark = keeping.finish(solution)
     console = human(json)
+    attention, summary = solution.many_suppressed, solution.summary()
+    if attention is not None:
+        first, summary = summary.split("\n", 1)
+        say(console, first)
     kinds = ", ".join(f"{attribute.name} {attribute.kind}" for attribute in data.attributes)
     say(console, f"quasi-identifiers: {kinds}")
     if table.missing is not None and not data.has_missing:
@@ -139,7 +147,7 @@ def anonymize(
             console,
             "no values are missing: which texts mean so is said in the schema ([table] missing)",
         )
-    say(console, solution.summary())
+    say(console, summary)
     for line in what_is_gone(release, show_names=True):
         say(console, line)
     if remark is not None:

@@ -6,9 +6,10 @@ from anonymip.publishing.cautions.homogeneous import homogeneous_classes
 from anonymip.publishing.cautions.previous import cut_off
 from anonymip.publishing.checking import hierarchy_paths, loss_of_table
 from anonymip.publishing.manifest import as_verified, manifest_path, versions
-from anonymip.publishing.release import Release, publish, refuse_ending, refuse_layout
+from anonymip.publishing.release import Release, publish, refuse_unpublishable
 from anonymip.publishing.remarks import what_is_gone
 from anonymip.publishing.star_claims import describe_mask
+from anonymip.publishing.suppressed import refuse_many_suppressed
 
 __all__ = [
     "Release",
@@ -22,8 +23,8 @@ __all__ = [
     "loss_of_table",
     "manifest_path",
     "publish",
-    "refuse_ending",
-    "refuse_layout",
+    "refuse_many_suppressed",
+    "refuse_unpublishable",
     "versions",
     "what_is_gone",
 ]

@@ -14,10 +14,11 @@ from anonymip.objectives import MembersObjective, Objective
 from anonymip.problem import Problem
 from anonymip.publishing.checking import read_back
 from anonymip.publishing.manifest import as_verified
-from anonymip.publishing.release import Release, publish, refuse_layout
+from anonymip.publishing.release import Release, publish, refuse_unpublishable
 from anonymip.publishing.reserve import before_publishing
-from anonymip.publishing.suppressed import refuse_choice
+from anonymip.publishing.suppressed import refuse_many_suppressed
 from anonymip.recodings import Diversity, Limit, Recoding
+from anonymip.recodings.registry import find_recoding
 from anonymip.runtime.budget import Budget, MachineClock, Progress
 from anonymip.solving import solve
 
@@ -40,6 +41,7 @@ def anonymize(
     keep_order: bool = False,
     escape_formulas: bool = False,
     suppressed: str = "left-out",
+    most_suppressed: int | float | None = None,
     progress: Callable[[Progress], None] | None = None,
     **settings: Any,
 ) -> Release:
@@ -72,6 +74,10 @@ def anonymize(
         Name of a method.
     layout, keep_order, escape_formulas, suppressed
         See :func:`publish`.
+    most_suppressed
+        Records that may be suppressed as a whole: a number, or a share below 1. More are an error,
+        and so is, without it, more than one record in twenty (or than a limit of the recoding).
+        A recoding that is left out or given by name then allows suppression.
     progress, **settings
         See :func:`solve`: ``effort``, ``time_limit``, ``gap``, ``solver``, ``threads``, ``seed``,
         ``options``. The time limit is that of the whole call: solving ends early enough for the
@@ -82,7 +88,7 @@ def anonymize(
     InputError
         If table or arguments are wrong; the message says what to do.
     NoSolution
-        If nothing was found within the limits.
+        If nothing was found within the limits, or more records were suppressed than may be.
     VerificationFailed
         If the release does not survive its verification; nothing is returned then.
 
@@ -101,8 +107,8 @@ def anonymize(
     if whole is None:
         whole = Budget.of(settings.pop("time_limit", None), progress)
     microdata = _microdata(frame, quasi_identifiers, sensitive, keep, drop, missing)
-    refuse_layout(microdata, layout)
-    refuse_choice(suppressed)
+    if most_suppressed and (recoding is None or isinstance(recoding, str)):
+        recoding = find_recoding(recoding or "classes", suppression=True)
     problem = Problem(
         microdata,
         k,
@@ -111,7 +117,11 @@ def anonymize(
         diversity,
         limits,
     )
+    refuse_unpublishable(
+        problem, layout=layout, suppressed=suppressed, most_suppressed=most_suppressed
+    )
     solution = solve(problem, method, budget=before_publishing(problem, whole, clock), **settings)
+    refuse_many_suppressed(solution, most_suppressed)
     release = publish(
         solution,
         layout=layout,

@@ -136,8 +136,8 @@ def make_manifest(
         "limits": [_describe_limit(limit) for limit in problem.limits],
         "checked": _checks(solution),
         "assumed": [
-            *_assumptions(solution, keep_order, is_seeded),
             *suppression_assumptions(solution, suppressed),
+            *_assumptions(solution, keep_order, is_seeded),
         ],
     }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +20,7 @@ from anonymip.errors import InputError, ReleaseWarning, unknown_name
 from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
 from anonymip.privacy import Verification, verify
+from anonymip.problem import Problem
 from anonymip.publishing.cautions.cautions import formula_cells, nearly_unique_columns
 from anonymip.publishing.cautions.formulas import with_apostrophes
 from anonymip.publishing.cautions.homogeneous import count_homogeneous, homogeneous_classes
@@ -33,8 +36,14 @@ from anonymip.publishing.manifest import (
     manifest_path,
     of_file,
 )
-from anonymip.publishing.star_claims import revealing_columns
-from anonymip.publishing.suppressed import published_records, refuse_choice, starred_rows
+from anonymip.publishing.star_claims import columns_at_risk, revealing_columns
+from anonymip.publishing.suppressed import (
+    allowed_suppressed,
+    published_records,
+    refuse_choice,
+    starred_rows,
+)
+from anonymip.recodings.registry import RECODINGS, published_form
 from anonymip.runtime.announcing.needed_kernels import kernels_left
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.solution import Solution
@@ -134,21 +143,7 @@ class Release:
 
     def _write_csv(self, path: Path) -> None:
         form = self.manifest["table"]
-        try:
-            self.frame.to_csv(
-                path,
-                index=False,
-                sep=form["separator"],
-                encoding=form["encoding"],
-                lineterminator="\n",
-                quoting=_quoting(self.frame),
-            )
-        except UnicodeError as error:
-            # The error's own text quotes values.
-            raise InputError(
-                f"the release holds signs that the encoding {form['encoding']} has none for",
-                remedy="Name another encoding in the schema, or write Parquet",
-            ) from error
+        _write_csv(self.frame, path, form["separator"], form["encoding"])
 
     def verify(self) -> Verification:
         """Read the release back and check it by code that had no part in making it."""
@@ -170,7 +165,25 @@ class Release:
         return self.solution._repr_html_()
 
 
-def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
+def _write_csv(frame: pd.DataFrame, path: Path | BytesIO, separator: str, encoding: str) -> None:
+    try:
+        frame.to_csv(
+            path,
+            index=False,
+            sep=separator,
+            encoding=encoding,
+            lineterminator="\n",
+            quoting=_quoting(frame),
+        )
+    except UnicodeError as error:
+        # The error's own text quotes values.
+        raise InputError(
+            f"the release holds signs that the encoding {encoding} has none for",
+            remedy="Name another encoding in the schema, or write Parquet",
+        ) from error
+
+
+def _write_parquet(frame: pd.DataFrame, path: Path | BytesIO) -> None:
     try:
         frame.to_parquet(path, index=False)
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
@@ -252,7 +265,8 @@ def publish(
     microdata = solution.problem.microdata
     refuse_layout(microdata, layout)
     refuse_choice(suppressed)
-    _refuse_revealing_domains(solution)
+    by_cells = isinstance(solution.assignment, Patterns | Levels)
+    _refuse_revealing(revealing_columns(solution), "are", by_cells=by_cells)
     published = np.flatnonzero(published_records(solution, suppressed))
     is_seeded = rng is not None
     rng = np.random.default_rng() if rng is None else rng
@@ -291,7 +305,8 @@ def publish(
         frame.index = microdata.original.index[microdata.rows[published]]
     else:
         frame = frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
-    cautions = [*nearly_unique_columns(microdata), *starred_rows(solution, suppressed)]
+    cautions = [] if solution.many_suppressed is None else [solution.many_suppressed]
+    cautions += [*nearly_unique_columns(microdata), *starred_rows(solution, suppressed)]
     homogeneous = None
     if matching is None:
         homogeneous = count_homogeneous(cells, microdata, published)
@@ -319,19 +334,82 @@ def publish(
     )
 
 
-def _refuse_revealing_domains(solution: Solution) -> None:
-    """Refuse suppressed values that the published loss would give away."""
-    observed = revealing_columns(solution)
-    if observed:
-        by_cells = isinstance(solution.assignment, Patterns | Levels)
-        hidden, instead = ("records", "do not allow suppression")
-        if by_cells:
-            hidden, instead = ("values", "use the objective gcp or suppressions")
+def refuse_unpublishable(
+    problem: Problem,
+    *,
+    layout: str = "cells",
+    suppressed: str = "left-out",
+    most_suppressed: int | float | None = None,
+    path: Path | None = None,
+) -> None:
+    """Refuse before any work what no release of a problem could be published as.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    layout, suppressed
+        As :func:`publish` takes them.
+    most_suppressed
+        As :func:`anonymip.anonymize` takes it.
+    path
+        Where the table is to be written; None for nowhere.
+
+    Raises
+    ------
+    InputError
+        If layout, choice, limit or ending is none, columns could not be written, the recoding says
+        not as what it is verified, or the loss could reveal a domain that was observed.
+    """
+    microdata, recoding = problem.microdata, problem.recoding
+    refuse_layout(microdata, layout)
+    refuse_choice(suppressed)
+    allowed_suppressed(problem, most_suppressed)
+    if published_form(recoding) not in RECODINGS:
         raise InputError(
-            f"{hidden} are suppressed, and the loss would reveal how far out they lie: the domain "
-            f"of {', '.join(map(repr, observed))} is what was observed",
-            remedy=f"Declare the domain in the schema, or {instead}",
+            f"recoding {recoding.name} does not say as what its releases are verified",
+            remedy="Name a built-in recoding in its attribute form",
         )
+    by_cells = published_form(recoding) in ("pattern", "full-domain")
+    _refuse_revealing(columns_at_risk(problem), "may be", by_cells=by_cells)
+    if path is not None:
+        refuse_ending(path, microdata)
+        _refuse_unwritable(path, microdata)
+
+
+def _refuse_unwritable(path: Path, microdata: Microdata) -> None:
+    """Refuse columns that a file cannot hold: tried with each of their values once."""
+    columns: dict[str, pd.Series] = {}
+    for name in (*microdata.sensitive, *microdata.keep):
+        column = untouched_column(microdata.frame[name])
+        if not pd.api.types.is_numeric_dtype(column):
+            columns[name] = column.drop_duplicates()
+    for attribute, level in zip(microdata.attributes, microdata.levels, strict=True):
+        if attribute.hierarchy is not None:
+            level = np.array(attribute.hierarchy.tree.labels, dtype=object)
+        if not attribute.is_numeric:
+            columns[attribute.name] = pd.Series(level, dtype=object)
+    form = microdata.table
+    separator = form.separator.strip() or form.separator
+    for name, column in columns.items():
+        if path.suffix.lower() in _PARQUET:
+            _write_parquet(column.to_frame(name), BytesIO())
+        else:
+            _write_csv(column.to_frame(name), BytesIO(), separator, form.encoding)
+
+
+def _refuse_revealing(observed: Sequence[str], are: str, *, by_cells: bool) -> None:
+    """Refuse suppressed values that the published loss would give away."""
+    if not observed:
+        return
+    hidden, instead = ("records", "do not allow suppression")
+    if by_cells:
+        hidden, instead = ("values", "use the objective gcp or suppressions")
+    raise InputError(
+        f"{hidden} {are} suppressed, and the loss would reveal how far out they lie: the domain of "
+        f"{', '.join(map(repr, observed))} is what was observed",
+        remedy=f"Declare the domain in the schema, or {instead}",
+    )
 
 
 def refuse_ending(path: Path, microdata: Microdata) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from anonymip.assignments import Cover, Levels, Patterns
+from anonymip.instances import Attribute
 from anonymip.objectives import GCP, HierarchyLoss, LeafLoss, Suppressions, WeightedLoss
+from anonymip.problem import Problem
 from anonymip.publishing.suppressed import STARRED
-from anonymip.recodings import PatternGuided
+from anonymip.recodings import FullDomain, PatternGuided
 from anonymip.solution import Solution
 
 #: Losses that charge a star the same whatever the domain is, and exact cells nothing.
@@ -89,7 +92,7 @@ def revealing_columns(solution: Solution) -> list[str]:
     """
     attributes = solution.problem.microdata.attributes
     if isinstance(solution.assignment, Patterns | Levels):
-        if _is_blind(solution):
+        if _is_blind(solution.problem):
             return []
         starred = [
             bool(any_star) for any_star in np.any(solution.description.suppressed, axis=0).tolist()
@@ -97,15 +100,33 @@ def revealing_columns(solution: Solution) -> list[str]:
     else:
         hides = not isinstance(solution.assignment, Cover) and solution.assignment.suppressed > 0
         starred = [hides] * len(attributes)
+    return _observed(attributes, starred)
+
+
+def columns_at_risk(problem: Problem) -> list[str]:
+    """Return the columns of :func:`revealing_columns` that a release of a problem may have."""
+    recoding, attributes = problem.recoding, problem.microdata.attributes
+    may_hide = [bool(getattr(recoding, "suppression", False))] * len(attributes)
+    if isinstance(recoding, PatternGuided | FullDomain) and _is_blind(problem):
+        return []
+    if isinstance(recoding, PatternGuided):
+        may_hide = [*map(bool, recoding.stars(problem).any(axis=0) | np.array(may_hide))]
+    if isinstance(recoding, FullDomain):
+        may_hide = [True] * len(attributes)
+    return _observed(attributes, may_hide)
+
+
+def _observed(attributes: Sequence[Attribute], hidden: Sequence[bool]) -> list[str]:
+    """Return the columns that hide values and whose domain is what was observed."""
     return [
         attribute.name
-        for attribute, hidden in zip(attributes, starred, strict=True)
-        if hidden and attribute.domain is None and attribute.hierarchy is None
+        for attribute, hides in zip(attributes, hidden, strict=True)
+        if hides and attribute.domain is None and attribute.hierarchy is None
     ]
 
 
-def _is_blind(solution: Solution) -> bool:
-    objective = solution.problem.objective
+def _is_blind(problem: Problem) -> bool:
+    objective = problem.objective
     # A subclass may charge what it likes.
     if type(objective) is WeightedLoss:
         return objective.categorical == "whole"

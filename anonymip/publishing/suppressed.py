@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Cover
-from anonymip.errors import InputError
-from anonymip.solution import Solution
+from anonymip.errors import InputError, NoSolution
+from anonymip.problem import Problem
+from anonymip.recodings import FullDomain
+from anonymip.solution import MANY_SUPPRESSED, Solution
 
 LEFT_OUT, STARRED = "left-out", "starred"
 
@@ -24,6 +26,60 @@ def refuse_choice(suppressed: str) -> None:
     """
     if suppressed not in (LEFT_OUT, STARRED):
         raise InputError(f"suppressed is {suppressed!r}", remedy=f'Use "{LEFT_OUT}" or "{STARRED}"')
+
+
+def allowed_suppressed(problem: Problem, most: int | float | None) -> int:
+    """Return how many records of a release may be suppressed for it to be published.
+
+    Parameters
+    ----------
+    problem
+        What is asked. A limit of its recoding counts where no other is given.
+    most
+        A number of records, or a share below 1; None for one in twenty.
+
+    Raises
+    ------
+    InputError
+        If the limit is neither, or stands beside a recoding that suppresses none.
+    """
+    own = getattr(problem.recoding, "most_suppressed", None)
+    if most and not getattr(problem.recoding, "suppression", False):
+        raise InputError(
+            "most_suppressed is given, and no records may be suppressed",
+            remedy="Give a recoding with suppression=True, or leave it out",
+        )
+    limit = next((one for one in (most, own) if one is not None), MANY_SUPPRESSED)
+    return FullDomain(most_suppressed=limit).limit(problem.n)
+
+
+def refuse_many_suppressed(solution: Solution, most: int | float | None) -> None:
+    """Refuse to publish a solution that suppresses more records than is allowed.
+
+    Parameters
+    ----------
+    solution
+        What was found.
+    most
+        As in :func:`allowed_suppressed`.
+
+    Raises
+    ------
+    NoSolution
+        Naming both numbers.
+    """
+    problem, count = solution.problem, solution.assignment.suppressed
+    allowed = allowed_suppressed(problem, most)
+    if count > allowed:
+        share = f"{100 * count / problem.n:.1f} %"
+        without = " without being asked for" if most is None else ""
+        raise NoSolution(
+            f"{count:,} of {problem.n:,} records ({share}) would be suppressed, more than the "
+            f"{allowed:,} that may be{without}: nothing is published",
+            remedy="Allow them with --most-suppressed (most_suppressed in Python), a number of "
+            "records or a share of them; or use a smaller k, wider limits, or a loss that charges "
+            "more for suppression",
+        )
 
 
 def published_records(solution: Solution, suppressed: str) -> NDArray[np.bool_]:
@@ -84,13 +140,16 @@ def suppression_assumptions(solution: Solution, suppressed: str) -> list[str]:
     count, microdata = int(_suppressed_records(solution).sum()), solution.problem.microdata
     if not count:
         return []
+    many = solution.many_suppressed
+    minded = [] if many is None else [f"whoever uses the release minds that {many}"]
     if suppressed == STARRED:
-        return starred_rows(solution, suppressed)
+        return [*minded, *starred_rows(solution, suppressed)]
     if not (microdata.sensitive or microdata.keep):
-        return []
+        return minded
     theirs = f"those that the release lacks belong to the {count} suppressed records"
     return [
-        f"an adversary does not know the sensitive and kept values of the whole table: {theirs}"
+        *minded,
+        f"an adversary does not know the sensitive and kept values of the whole table: {theirs}",
     ]
 
 

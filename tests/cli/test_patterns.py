@@ -227,6 +227,10 @@ def test_suppressed_records_need_no_companions(table: Any) -> None:
     """With suppression an isolated record may be left out, or be stars only beside another one."""
     asked: tuple[str, ...] = ("--never", "sex", "--never", "age", "--suppression")
     asked = (*asked, "-o", "release.csv")
+    few = table("anonymize", *PLAIN, "-k", 2, *asked)
+    assert few.code == 3
+    assert "would be suppressed, more than the 0 that may be" in few.err
+    asked = (*asked, "--most-suppressed", "0.5")
     result = table("anonymize", *PLAIN, "-k", 2, *asked, "--json", "-")
     assert result.code == 0, result.err
     (record,) = result.records()

@@ -140,7 +140,21 @@ def test_suppressed_records_are_left_out(shell: Any) -> None:
     assert "Declare the domain" in result.err
     shell.write("far.toml", "[attributes.age]\ndomain = [1, 1000]\n")
     result = shell(*asked, "--suppression", "-o", "release.csv")
+    assert result.code == 3
+    assert result.err.startswith("error: 1 of 3 records (33.3 %) would be suppressed, more than ")
+    assert "release.csv" not in shell.files()
+    asked = (*asked, "--most-suppressed", "0.5")
+    result = shell(*asked, "-o", "release.csv", "--report", "r.html")
     assert result.code == 0
+    assert result.out.startswith("ATTENTION: 1 of 3 records (33.3 %) is suppressed\n")
+    assert result.out.count("33.3 %") == 1
+    assert '<p class="headline">1 of 3 records (33.3 %) is suppressed.</p>' in (
+        shell.read("r.html")
+    )
+    manifest = json.loads(shell.read("release.csv.manifest.json"))
+    assert manifest["assumed"][0] == (
+        "whoever uses the release minds that 1 of 3 records (33.3 %) is suppressed"
+    )
     assert read(shell, "release.csv")["age"].tolist() == ["[1..2]", "[1..2]"]
     assert json.loads(shell.read("release.csv.manifest.json"))["left_out"]["suppressed"] == 1
     assert "1 record is suppressed and left out" in result.out
@@ -160,7 +174,7 @@ def test_suppressed_records_are_left_out(shell: Any) -> None:
     assert "0 records are suppressed" in nobody.out
     assert ", 0 suppressed" in nobody.out
     assert "0 records are suppressed" in shell.read("r.html")
-    useless = shell(*asked, "--publish-suppressed", "-o", "release.csv")
+    useless = shell(*asked[:-2], "--publish-suppressed", "-o", "release.csv")
     assert useless.code == 2
     assert "Add --suppression" in useless.err
 

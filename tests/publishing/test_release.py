@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from anonymip import (
     verify,
     versions,
 )
-from anonymip.publishing import refuse_layout
+from anonymip.publishing.release import refuse_layout
 
 
 def test_columns_come_in_the_order_of_the_table() -> None:
@@ -219,9 +220,14 @@ def test_the_example_of_three_lines() -> None:
 def test_arguments_reach_the_solver() -> None:
     """Method, options, objective, recoding, limits and progress are those that were asked for."""
     phases: list[str] = []
+    data = census(40, 3, 1)
+    declared = [
+        replace(attribute, domain=data.domain_bounds(a) if attribute.is_numeric else level.tolist())
+        for a, (attribute, level) in enumerate(zip(data.attributes, data.levels, strict=True))
+    ]
     published = anonymize(
-        census(40, 3, 1).frame,
-        [*census(40, 3, 1).names],
+        data.frame,
+        declared,
         4,
         method="mondrian",
         options={"strict": False},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from anonymip import (
     FullDomain,
     InputError,
     Microdata,
+    NoSolution,
     PatternGuided,
     Problem,
     Solution,
@@ -29,7 +32,8 @@ from anonymip import (
 )
 from anonymip.errors import ReleaseWarning
 from anonymip.privacy import consistency_graph
-from anonymip.publishing import what_is_gone
+from anonymip.publishing import refuse_many_suppressed, what_is_gone
+from anonymip.publishing.suppressed import allowed_suppressed
 from tests.random_problems import Case, cases
 
 
@@ -58,6 +62,9 @@ def test_a_lone_person_is_not_published(recoding: Any) -> None:
     """Who knows the one man finds neither his row nor his illness; that he is gone is reported."""
     frame = ward()
     asked: dict[str, Any] = {"sensitive": ["ill"], "recoding": recoding, "k": 3}
+    with pytest.raises(NoSolution, match=re.escape("1 of 10 records (10.0 %) would be")):
+        anonymize(frame, KNOWN, **asked)
+    asked["most_suppressed"] = 0.1
     release = anonymize(frame, KNOWN, **asked)
     assert set(release.frame["ill"]) == {"flu"}
     assert not (release.frame.astype(str) == "*").all(axis=1).any()
@@ -104,7 +111,7 @@ def test_what_is_left_out_leaves_no_trace(tmp_path: Path) -> None:
         3,
         sensitive=["ill"],
         keep=["nurse"],
-        recoding=EquivalenceClasses(suppression=True),
+        most_suppressed=1,
     )
     assert release.frame["nurse"].cat.categories.tolist() == ["Ann"]
     for name in ("release.csv", "release.parquet"):
@@ -153,8 +160,66 @@ def test_any_choice_of_suppressed_records_is_published_and_verified(
 def test_the_consistency_graph_has_a_row_for_who_is_left_out() -> None:
     """To an adversary a record without a row is a row that could be anybody's."""
     frame = ward()
-    release = anonymize(frame, KNOWN, 3, recoding=EquivalenceClasses(suppression=True))
+    release = anonymize(frame, KNOWN, 3, most_suppressed=1)
     graph = consistency_graph(frame, release.frame, release.manifest)
     assert graph.n == 10
     assert graph.rows[graph.records == 9].tolist() == [9]
     assert graph.records[graph.rows == 9].tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("recoding", "most", "allowed"),
+    [
+        (EquivalenceClasses(True), None, 5),
+        (EquivalenceClasses(True), 7, 7),
+        (EquivalenceClasses(True), 0.12, 12),
+        (EquivalenceClasses(True), 500, 100),
+        (EquivalenceClasses(), None, 5),
+        (EquivalenceClasses(), 0, 0),
+        (FullDomain(most_suppressed=0.3), None, 30),
+        (FullDomain(most_suppressed=30), 0.2, 20),
+    ],
+)
+def test_how_many_may_be_suppressed(recoding: Any, most: float | None, allowed: int) -> None:
+    """One in twenty where nothing is said; else what is given, or the recoding's own limit."""
+    data = Microdata(pd.concat([ward()] * 10, ignore_index=True), KNOWN)
+    assert allowed_suppressed(Problem(data, 3, recoding), most) == allowed
+
+
+@pytest.mark.parametrize("most", [-1, 1.0, 1.5, True, "few"])
+def test_wrong_limits_of_suppression_are_refused(most: Any) -> None:
+    """A limit is a number of records or a share of them, and needs suppression."""
+    with pytest.raises(InputError, match="most_suppressed is"):
+        anonymize(ward(), KNOWN, 3, recoding=EquivalenceClasses(True), most_suppressed=most)
+    with pytest.raises(InputError, match="no records may be suppressed"):
+        anonymize(ward(), KNOWN, 3, recoding=EquivalenceClasses(), most_suppressed=1)
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_many_suppressed_records_are_what_is_said_first(gone: int, most: int) -> None:
+    """Above one in twenty summary and manifest begin with it; above the limit it is refused."""
+    ages = [30] * 40
+    data = Microdata(pd.DataFrame({"age": ages}), (Attribute("age", domain=(0, 100)),))
+    problem = Problem(data, 3, EquivalenceClasses(suppression=True))
+    labels = np.array([-1] * gone + [0] * (40 - gone))
+    assume(gone <= 37)
+    found = Solution.of(problem, Classes(labels), method="by hand")
+    told = f"{gone} of 40 records ({2.5 * gone:.1f} %) are suppressed"
+    first, manifest = found.summary().splitlines()[0], publish_quietly(found)
+    assert (first == f"ATTENTION: {told}") == (gone > 2)
+    assert any(told in text for text in manifest["assumed"][:1]) == (gone > 2)
+    if gone > most:
+        with pytest.raises(NoSolution, match=f"more than the {most} that may be: nothing is"):
+            refuse_many_suppressed(found, most)
+    else:
+        refuse_many_suppressed(found, most)
+
+
+def publish_quietly(solution: Solution) -> dict[str, Any]:
+    """Return the manifest of a solution; more than one suppressed in twenty are a warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        manifest = publish(solution).manifest
+    assert len(caught) == (solution.many_suppressed is not None)
+    return manifest

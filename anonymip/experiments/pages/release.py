@@ -19,8 +19,9 @@ def html_report(release: Release, instance: str) -> str:
     return render(
         "release.html",
         title=f"Release of {instance}",
+        attention=solution.many_suppressed,
         sentence=_sentence(solution),
-        lines=[*solution.summary().splitlines()[1:], *_rules(solution)],
+        lines=[*_after_sentence(solution), *_rules(solution)],
         penalties=attribute_losses(solution),
         sizes=_size_chart(solution),
         gone=what_is_gone(release),
@@ -33,6 +34,11 @@ def html_report(release: Release, instance: str) -> str:
 def _sentence(solution: Solution) -> str:
     text = solution.sentence()
     return text[0].upper() + text[1:] + "."
+
+
+def _after_sentence(solution: Solution) -> list[str]:
+    lines = solution.summary().splitlines()
+    return lines[lines.index(solution.sentence()) + 1 :]
 
 
 def _rules(solution: Solution) -> list[str]:
