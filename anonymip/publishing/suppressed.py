@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Cover
-from anonymip.errors import InputError, NoSolution
+from anonymip.errors import InputError, NoSolution, argument
 from anonymip.problem import Problem
 from anonymip.recodings import FullDomain
 from anonymip.solution import MANY_SUPPRESSED, Solution
@@ -46,7 +46,7 @@ def allowed_suppressed(problem: Problem, most: int | float | None) -> int:
     own = getattr(problem.recoding, "most_suppressed", None)
     if most and not getattr(problem.recoding, "suppression", False):
         raise InputError(
-            "most_suppressed is given, and no records may be suppressed",
+            f"{argument('most_suppressed')} is given, and no records may be suppressed",
             remedy="Give a recoding with suppression=True, or leave it out",
         )
     limit = next((one for one in (most, own) if one is not None), MANY_SUPPRESSED)
@@ -76,9 +76,9 @@ def refuse_many_suppressed(solution: Solution, most: int | float | None) -> None
         raise NoSolution(
             f"{count:,} of {problem.n:,} records ({share}) would be suppressed, more than the "
             f"{allowed:,} that may be{without}: nothing is published",
-            remedy="Allow them with --most-suppressed (most_suppressed in Python), a number of "
-            "records or a share of them; or use a smaller k, wider limits, or a loss that charges "
-            "more for suppression",
+            remedy=f"Allow them with {argument('most_suppressed', ...)}, a number of records or a "
+            "share of them; or use a smaller k, wider limits, or a loss that charges more for "
+            "suppression",
         )
 
 

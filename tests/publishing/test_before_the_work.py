@@ -77,7 +77,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         (*OPEN, "--recoding", "pattern", "--objective", "liang-gcp"),
         "values may be suppressed",
     ),
-    "limit that is none": (("declared.csv", "-k", "2", "--most-suppressed", "1.5"), "most_suppre"),
+    "limit that is none": ((*DECLARED, "--most-suppressed", "1.5"), "--most-suppressed is 1.5"),
     "limit that is no number": ((*DECLARED, "--most-suppressed", "few"), "--most-suppressed is"),
     "limit without suppression": (
         (*DECLARED, "--recoding", "freeform", "--most-suppressed", "1"),
