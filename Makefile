@@ -46,6 +46,7 @@ benchmarks: $(INSTALLED)  ## run the benchmarks
 notebooks: $(INSTALLED)  ## run the notebooks, each from a clean kernel; they stay without output
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[notebooks]'
 	$(BIN)/jupyter execute notebooks/*.ipynb
+	@echo "To open them: $(BIN)/python -m pip install jupyterlab && $(BIN)/jupyter lab notebooks"
 
 environment: $(INSTALLED)  ## install into .venv what the other targets need
 

@@ -119,12 +119,7 @@ def run(arguments: list[str] | None = None, clock: MachineClock | None = None) -
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except AnonymipError as error:
-        err.print(
-            f"error: {error.render(show_values='--show-values' in arguments)}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        say(err, f"error: {error.render(show_values='--show-values' in arguments)}")
         return error.exit_code
     except OSError as error:
         # Outputs of ours name their file; without one it is the terminal or pipe behind us.
@@ -144,12 +139,10 @@ def _internal(error: Exception, arguments: list[str]) -> int:
     """Report what is a fault of the program, and said to be one; return the exit code."""
     if os.environ.get("ANONYMIP_TRACEBACK"):
         traceback.print_exception(error)
-    err.print(
+    say(
+        err,
         f"internal error: {_fault(error, '--show-values' in arguments)}\n"
         "Please report it; ANONYMIP_TRACEBACK=1 shows the whole traceback.",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
     )
     return AnonymipError.exit_code
 

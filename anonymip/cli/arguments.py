@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anonymip.cli.console import say_run
 from anonymip.cli.rules import Rules
 from anonymip.cli.stars import StarRules
 from anonymip.cli.tables import TableOptions, library_entry
@@ -137,8 +139,8 @@ class ProblemOptions:
         typer.Option(
             "--objective",
             help="What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
-            "FILE.py:NAME, or one of an installed package; default: gcp, of library:NAME the "
-            "entry's.",
+            "FILE.py:NAME (runs the file), or one of an installed package; default: gcp, of "
+            "library:NAME the entry's.",
         ),
     ] = None
 
@@ -263,9 +265,12 @@ def limited_by_result(
 
 
 def find_objective(name: str) -> Objective | MembersObjective:
-    """Return the objective of a name or file."""
+    """Return the objective of a name or file, and say so if a file is run for it."""
     from anonymip.objectives import GCP, load_objective
 
+    file = Path(name.rpartition(":")[0])
+    if file.suffix == ".py" and os.path.isfile(file):
+        say_run(file)
     return GCP() if name == "gcp" else load_objective(name)
 
 

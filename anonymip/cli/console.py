@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,13 @@ err = Console(stderr=True, emoji=False)
 
 #: Warnings that are written for people.
 _OURS = (ExtensionWarning, InputWarning, ReleaseWarning)
+#: Kinds of signs that are not shown but obeyed: controls, directions and other formats, halves of
+#: surrogates, ends of lines and paragraphs.
+_COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
+#: Formats that words of some languages are written with.
+_JOINERS = "\u200c\u200d"
+#: What the command in hand has said once.
+_said: set[str] = set()
 #: Width of tables that go to a file or a pipe.
 _WIDEST = 400
 
@@ -36,18 +44,53 @@ def human(json_target: str | None) -> Console:
     return err if json_target == "-" else out
 
 
+def visible(text: str, keep: str = "\n\t") -> str:
+    """Return a text whose signs all show: those that command a terminal are written out.
+
+    Names of columns and files are anybody's, and reach people by way of ours: an escape would
+    recolour or rewrite what stands there, and a sign of direction turn it around.
+
+    Parameters
+    ----------
+    text
+        What is to be printed.
+    keep
+        Signs that lay it out.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign
+        if sign in keep or sign in _JOINERS or unicodedata.category(sign) not in _COMMANDS
+        else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )
+
+
 def say(console: Console, text: str) -> None:
-    """Print plain text as it is."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Print plain text as it is, see :func:`visible`."""
+    console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def say_once(text: str) -> None:
+    """Print a text on standard error unless this command has done so."""
+    if text not in _said:
+        _said.add(text)
+        say(err, text)
+
+
+def say_run(file: Path) -> None:
+    """Say that a file of Python is run: it may do all that its reader may."""
+    say_once(f"{file} is run as Python code: it defines the objective")
 
 
 def print_table(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; where there is no terminal, as wide as its cells."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(visible(name, keep="")), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(text) for text in row))
+        table.add_row(*(Text(visible(text, keep="")) for text in row))
     if console.is_terminal:
         console.print(table)
     else:
@@ -82,14 +125,12 @@ def write_json(
 @contextmanager
 def showing_warnings() -> Iterator[None]:
     """Print warnings of ours in one line each, without Python's place of it."""
-    printed: set[str] = set()
+    _said.clear()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, _OURS):
             # A comparison solves the same problem many times.
-            if str(message) not in printed:
-                printed.add(str(message))
-                say(err, f"warning: {message}")
+            say_once(f"warning: {message}")
         else:
             plain(message, category, *place, **more)
 

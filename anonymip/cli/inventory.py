@@ -20,7 +20,7 @@ from anonymip.cli.console import (
 )
 from anonymip.cli.options import spread
 from anonymip.cli.tables import refuse_targets
-from anonymip.errors import InputError
+from anonymip.errors import InputError, InvalidAssignment, VerificationFailed
 from anonymip.files import writing
 
 if TYPE_CHECKING:
@@ -199,7 +199,13 @@ def _check(file: Path, update: bool, json: str | None) -> None:
     from anonymip.instances.library.catalogue import stage_entries
 
     refuse_targets([file], json)
-    claim = read_claim(file)
+    try:
+        claim = read_claim(file)
+    except InvalidAssignment as error:
+        raise VerificationFailed(
+            f"{file} holds no release that its entry allows: {error}",
+            remedy="Hand in what 'anonymip solve --json' writes of the entry",
+        ) from error
     with writing() as outputs:
         write_json([claim.to_dict()], json, outputs)
         if update and claim.improved is not claim.entry:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @spread
 def objective(
     name: Annotated[
-        str, typer.Argument(metavar="OBJECTIVE", help="FILE.py:NAME, or the name of an objective.")
+        str,
+        typer.Argument(
+            metavar="OBJECTIVE", help="FILE.py:NAME (runs the file), or the name of an objective."
+        ),
     ],
     instance: Annotated[
         str | None,

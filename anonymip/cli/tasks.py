@@ -17,6 +17,7 @@ from anonymip.cli.console import (
     print_table,
     say,
     showing_progress,
+    visible,
     write_json,
 )
 from anonymip.cli.options import spread
@@ -140,7 +141,7 @@ def anonymize(
     if attention is not None:
         first, summary = summary.split("\n", 1)
         say(console, first)
-    kinds = ", ".join(f"{attribute.name} {attribute.kind}" for attribute in data.attributes)
+    kinds = ", ".join(f"{visible(one.name, keep='')} {one.kind}" for one in data.attributes)
     say(console, f"quasi-identifiers: {kinds}")
     if table.missing is not None and not data.has_missing:
         say(

@@ -183,7 +183,7 @@ def _assignment(record: Mapping[str, Any], problem: Problem) -> Assignment:
             shown = [tuple(names.index(name) for name in row) for row in record["patterns"]]
             return Patterns(np.array([place[tuple(sorted(row))] for row in shown]))
         return Classes(groups)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(
             f"the record names no sets of records that can be read ({type(error).__name__})",
             remedy="It needs groups, matches, patterns or levels as 'anonymip solve --json' "

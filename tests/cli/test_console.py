@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from anonymip.cli import console
-from anonymip.errors import InputError
+from anonymip.errors import InputError, InputWarning
 from anonymip.runtime.budget import Progress
 
 
@@ -97,3 +98,63 @@ def test_progress_on_a_terminal(
         show(message)
     for word in words:
         assert word in terminal.getvalue()
+
+
+#: Signs that a terminal obeys, and what is shown in their place.
+COMMANDS = {
+    "\x1b[31m": r"\x1b[31m",
+    "\x1b]0;title\x07": r"\x1b]0;title\x07",
+    "\x9b2J": r"\x9b2J",
+    "\r": r"\r",
+    "\x7f": r"\x7f",
+    "\u202e": r"\u202e",
+    "\u2066": r"\u2066",
+    "\u200f": r"\u200f",
+    "\u2028": r"\u2028",
+    "\ud83d": r"\ud83d",
+}
+
+
+@pytest.mark.parametrize("sign", COMMANDS)
+def test_signs_that_a_terminal_obeys_are_shown(
+    sign: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Escapes, controls, directions: in lines, tables, warnings; words of any script stay."""
+    words = "Größe 年齢 עמודה می\u200cشود"
+    text = f"{words}{sign}end"
+    shown = f"{words}{COMMANDS[sign]}end"
+    console.say(console.out, text)
+    console.print_table(console.out, (text,), [(text,)])
+    printed = capsys.readouterr().out
+    assert printed.count(shown) == 3
+    assert sign not in printed
+    with console.showing_warnings():
+        warnings.warn(text, InputWarning, stacklevel=1)
+    assert shown in capsys.readouterr().err
+
+
+def test_lines_stay_and_cells_are_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """A text for people has lines; a name in a table that holds an end of line shows it."""
+    console.say(console.out, "one\n\ttwo")
+    assert capsys.readouterr().out.startswith("one\n")
+    console.print_table(console.out, ("a\nb",), [("c\td",)])
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [r"a\nb", r"c\td"]
+
+
+@pytest.mark.parametrize("command", ["anonymize", "export", "verify", "refusal"])
+def test_headers_with_escapes_are_shown(shell: Any, command: str) -> None:
+    """Headers are anybody's, and no command hands them to the terminal as they are."""
+    header = "a\x1b[2Jge\u202e"
+    shell.write("hostile.csv", f"{header},sex\n" + "1,F\n2,F\n3,M\n4,M\n")
+    roles = ("hostile.csv", "-q", header, "-q", "sex")
+    result = {
+        "anonymize": lambda: shell("anonymize", *roles, "-k", 2, "-o", "r.csv"),
+        "export": lambda: shell("export", *roles, "-k", 2, "-o", "m.lp"),
+        "verify": lambda: (
+            shell("anonymize", *roles, "-k", 2, "-o", "r.csv"),
+            shell("verify", "hostile.csv", "r.csv", "-k", 3),
+        )[1],
+        "refusal": lambda: shell("solve", "hostile.csv", "-q", header, "-q", "sex", "-k", 9),
+    }[command]()
+    assert result.code == {"verify": 1, "refusal": 2}.get(command, 0)
+    assert not {"\x1b", "\u202e"} & set(result.out + result.err)

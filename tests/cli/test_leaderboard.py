@@ -96,6 +96,23 @@ def test_what_a_run_finds_is_kept(shell: Any, own_library: Path) -> None:
     assert entry.loss_by.startswith("local-search, ")
 
 
+def test_a_release_that_is_not_allowed_fails_its_check(shell: Any, own_library: Path) -> None:
+    """Exit code 1, as of any verification: the file, the entry's rule, and what to hand in."""
+    name = "library:person20-k3"
+    assert shell("solve", name, "-k", 3, "--method", "mondrian", "--json", "mine.json").code == 0
+    (record,) = json.loads(shell.read("mine.json"))
+    before = own_library.read_bytes()
+    for groups in (list(range(20)), [0] * 19, [-5] * 20):
+        shell.write("mine.json", json.dumps([{**record, "groups": groups}]))
+        result = shell("leaderboard", "--check", "mine.json", "--update")
+        assert result.code == 1, result
+        assert "mine.json holds no release that its entry allows" in result.err
+        assert "anonymip solve --json" in result.err
+    shell.write("mine.json", json.dumps([{**record, "groups": [2**40] * 20}]))
+    assert shell("leaderboard", "--check", "mine.json").code == 2
+    assert own_library.read_bytes() == before
+
+
 def test_what_cannot_be_checked_is_bad_input(shell: Any) -> None:
     """No file, no JSON, several releases; nothing is written."""
     shell.write("text.json", "hello")

@@ -58,3 +58,25 @@ def test_bad_input(shell: Any, arguments: tuple[str, ...], words: tuple[str, ...
     assert result.code == 2
     for word in words:
         assert word in result.err
+
+
+def test_a_file_that_is_run_is_named_once(shell: Any) -> None:
+    """Whoever gives a file of Python, or a specification that names one, hears that it is run."""
+    spec = (
+        'name = "small"\nk = [2]\nbound = false\nobjective = "mine.py:protect_age"\n'
+        'tables = [{instance = "people.csv", quasi_identifiers = ["age", "sex"],'
+        ' drop = ["name", "zip", "disease", "visit"]}]\n[[methods]]\nmethod = "initial"\n'
+    )
+    shell.write("small.toml", spec)
+    own = ("--objective", "mine.py:protect_age")
+    for arguments in (
+        ("objective", "mine.py:protect_age", "--json", "-"),
+        ("solve", "people.csv", *shell.roles, "-k", 3, *own, "--method", "initial", "--json", "-"),
+        ("compare", "people.csv", *shell.roles, "-k", "3", *own, "--methods", "initial,nh"),
+        ("experiment", "small.toml", "--json", "-"),
+    ):
+        result = shell(*arguments)
+        assert result.code == 0, result
+        assert result.err.count("mine.py is run as Python code") == 1
+        assert "Python code" not in result.out
+    assert "Python code" not in shell("solve", "people.csv", *shell.roles, "-k", 3).err

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonymip.cli import arguments as given
-from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
+from anonymip.cli.console import (
+    err,
+    human,
+    print_table,
+    say,
+    say_run,
+    showing_progress,
+    write_json,
+)
 from anonymip.cli.tables import refuse_targets
 from anonymip.errors import Interrupted, NoSolution
 from anonymip.files import writing
@@ -19,7 +27,12 @@ if TYPE_CHECKING:
 
 def experiment(
     specification: Annotated[
-        Path, typer.Argument(metavar="SPEC.toml", help="What to run; see docs/experiments.md.")
+        Path,
+        typer.Argument(
+            metavar="SPEC.toml",
+            help="What to run; see docs/experiments.md. If its objective is FILE.py:NAME, the file "
+            "is run.",
+        ),
     ],
     *,
     output: Annotated[
@@ -38,6 +51,8 @@ def experiment(
     refuse_targets([specification], report, json)
     asked = Experiment.from_toml(specification)
     folder = Path(specification.stem) if output is None else output
+    if asked.objective_file is not None:
+        say_run(asked.objective_file)
     with showing_progress() as progress:
         results = run_experiment(asked, folder, jobs=jobs, progress=progress)
     with writing() as outputs:

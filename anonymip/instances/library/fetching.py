@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, BinaryIO
 
 from anonymip.errors import InputError
 from anonymip.files import writing
@@ -25,6 +26,8 @@ class PublicFile:
         Where it is published.
     file
         Where it is kept, relative to the data folder.
+    size
+        Bytes of the file; no more are read.
     digest
         SHA-256 of the file, which is checked.
     licence
@@ -37,6 +40,7 @@ class PublicFile:
     name: str
     address: str
     file: str
+    size: int
     digest: str
     licence: str
     made: tuple[str, str, Callable[[str], str]]
@@ -76,6 +80,7 @@ PUBLIC = MappingProxyType(
             "adult",
             "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data",
             "adult/adult.data",
+            3_974_305,
             "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
             "CC BY 4.0; B. Becker, R. Kohavi: Adult, UCI Machine Learning Repository, 1996, "
             "doi:10.24432/C5XW20",
@@ -129,12 +134,41 @@ def fetch(name: str, *, address: str | None = None) -> Fetched:
     return Fetched(source, (original, made))
 
 
+class _Limited:
+    """A file that takes so many bytes and no more: whoever serves it may send without end."""
+
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self._stream, self._left = stream, size
+
+    def write(self, content: bytes) -> None:
+        """Write some more.
+
+        Raises
+        ------
+        ValueError
+            If that is too much.
+        """
+        self._left -= len(content)
+        if self._left < 0:
+            raise ValueError("larger than the file that is expected")
+        self._stream.write(content)
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        self._stream.flush()
+
+
 def _retrieve(source: PublicFile, address: str, place: Path) -> None:
     """Download a file unless it is there already."""
     # Commands that fetch nothing need not load what downloads.
     import pooch  # type: ignore[import-untyped]
     import requests
 
+    def limited(address: str, file: str, manager: Any) -> None:
+        with open(file, "wb") as stream:
+            download(address, _Limited(stream, source.size), manager)
+
+    download = pooch.HTTPDownloader(timeout=60)
     pooch.get_logger().disabled = True
     try:
         pooch.retrieve(
@@ -142,7 +176,7 @@ def _retrieve(source: PublicFile, address: str, place: Path) -> None:
             f"sha256:{source.digest}",
             fname=place.name,
             path=place.parent,
-            downloader=pooch.HTTPDownloader(timeout=60),
+            downloader=limited,
         )
     except (requests.RequestException, OSError) as error:
         raise InputError(
@@ -150,7 +184,7 @@ def _retrieve(source: PublicFile, address: str, place: Path) -> None:
             remedy=f"Try again later, or download it by hand to {place}",
         ) from error
     except ValueError as error:
-        # pooch: the digest is another one; nothing has been kept.
+        # The digest is another one, or there is more of it; nothing has been kept.
         raise InputError(
             f"{address} is another file than the one that is expected, whose SHA-256 is "
             f"{source.digest}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,7 +36,9 @@ class Mirror:
                 found = self.path.endswith(".data")
                 self.send_response(200 if found else 404)
                 self.end_headers()
-                self.wfile.write(mirror.content if found else b"")
+                # Who has read enough may close the connection.
+                with suppress(ConnectionError):
+                    self.wfile.write(mirror.content if found else b"")
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -95,6 +98,31 @@ def test_another_file_is_refused_and_not_kept(mirror: Mirror) -> None:
     mirror.content = TEXT.encode()
     assert fetch("adult", address=mirror.address).files[0].read_text() == TEXT
     assert mirror.asked == 2
+
+
+def test_no_more_is_read_than_the_file_holds(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A server that sends on and on is cut off, whatever the digest would be; nothing is kept."""
+    small = replace(fetching.PUBLIC["adult"], size=len(TEXT))
+    monkeypatch.setattr(fetching, "PUBLIC", {"adult": small})
+    assert PUBLIC["adult"].size == 3_974_305
+    read = 0
+    write = fetching._Limited.write
+
+    def count(limited: Any, content: bytes) -> None:
+        nonlocal read
+        read += len(content)
+        write(limited, content)
+
+    monkeypatch.setattr(fetching._Limited, "write", count)
+    mirror.content = TEXT.encode() + b"x" * 30_000_000
+    with pytest.raises(InputError, match="is another file than the one that is expected"):
+        fetch("adult", address=mirror.address)
+    assert read < 100_000
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+    mirror.content = TEXT.encode()
+    assert fetch("adult", address=mirror.address).files[0].read_text() == TEXT
 
 
 def test_what_cannot_be_had_is_an_error_with_the_place_for_it(mirror: Mirror) -> None:
