@@ -333,7 +333,7 @@ class Solution(Frozen):
         text = f"{loss}; {none} {below}"
         if declared:
             text += f", if {declared} as its author declares"
-        return text if self.gap is None else f"{text}; gap {100 * self.gap:.1f} %"
+        return text if self.gap is None else f"{text}; gap {gap_text(self.gap)}"
 
     def summary(self) -> str:
         """Return a few lines for people."""
@@ -446,3 +446,9 @@ def bound_text(value: float, digits: int = 4) -> str:
         return "0"
     shift = digits - 1 - int(np.floor(np.log10(abs(value))))
     return f"{np.floor(value * 10.0**shift) / 10.0**shift:.{digits}g}"
+
+
+def gap_text(gap: float, *, closed: bool = False) -> str:
+    """Print a gap in percent; one that is open never as 0.0 %, unless it is proven `closed`."""
+    text = f"{100 * gap:.1f} %"
+    return "below 0.1 %" if gap > 0 and text == "0.0 %" and not closed else text

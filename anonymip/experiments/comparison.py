@@ -28,7 +28,7 @@ from anonymip.runtime.announcing.needed_kernels import Left, kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import RunInForce, in_force
 from anonymip.runtime.kernels import announcing_compilation
-from anonymip.solution import Bound, Solution, says_nothing
+from anonymip.solution import Bound, Solution, gap_text, says_nothing
 from anonymip.solving import solve
 
 
@@ -403,7 +403,7 @@ def _texts(row: ComparisonRow) -> list[str]:
         solution.method,
         f"{solution.objective / solution.scale:.5g}",
         "unknown" if bound is None else f"{bound.value / solution.scale:.5g}",
-        "unknown" if row.gap is None else f"{100 * row.gap:.1f} %",
+        "unknown" if row.gap is None else gap_text(row.gap, closed=solution.is_optimal),
         row.against,
         f"{solution.seconds:.2f}",
         f"{sizes.min()}-{sizes.max()}" if len(sizes) else "none",

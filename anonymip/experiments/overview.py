@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from anonymip.experiments.summaries import GROUP, means, with_optima
+from anonymip.solution import gap_text
 from anonymip.status import Stopped
 
 #: What the releases of a recoding promise: losses can be compared, these cannot.
@@ -90,7 +91,9 @@ def _texts(row: dict[str, Any]) -> list[str]:
         row["promise"],
         _mean(row, "loss", 5) if row["solved"] else "none",
         _mean(row, "ratio", 4),
-        "unknown" if pd.isna(row["gap"]) else f"{100 * row['gap']:.1f} %",
+        "unknown"
+        if pd.isna(row["gap"])
+        else gap_text(row["gap"], closed=row["optimal"] == row["solved"]),
         f"{row['optimal']} of {row['runs']}",
         "" if pd.isna(row["seconds"]) else f"{row['seconds']:.3g}",
     ]

@@ -66,6 +66,15 @@ def test_texts() -> None:
     assert len(to_markdown(FRAME).splitlines()) == 2 + 4
 
 
+def test_an_open_gap_is_never_zero() -> None:
+    """A gap that rounds to 0.0 % beside runs without a proof is called small, not closed."""
+    open_gap = FRAME.assign(gap=FRAME["gap"].mask(FRAME["label"] == "cover", 7e-9))
+    texts = {row[2]: row for row in overview_texts(open_gap)}
+    gap, optimal = COLUMNS.index("gap"), COLUMNS.index("optimal")
+    assert (texts["cover"][gap], texts["cover"][optimal]) == ("below 0.1 %", "0 of 2")
+    assert (texts["exact"][gap], texts["exact"][optimal]) == ("0.0 %", "2 of 2")
+
+
 def test_reasons_are_given_once() -> None:
     """Runs that end for one reason share a line."""
     assert reasons(FRAME) == ["table, k = 3, shy: refused: needs a diversity (2 runs)"]

@@ -14,7 +14,7 @@ from anonymip.experiments.pages.charts import optimum_chart, spread_chart, time_
 from anonymip.experiments.pages.rendering import render
 from anonymip.experiments.summaries import pareto_front
 from anonymip.status import Stopped
-from anonymip.tolerances import OPTIMALITY_RELATIVE
+from anonymip.tolerances import OPTIMALITY_RELATIVE, same_loss
 
 _PROBLEM = ["instance", "n", "m", "sample", "k"]
 _TABLE = ["instance", "n", "m", "recoding"]
@@ -118,10 +118,13 @@ def _answers(solved: pd.DataFrame) -> list[str]:
     """Return, for each k and recoding, which method loses least and what is proven about it."""
     lines = []
     for (k, recoding), rows in solved.groupby(["k", "recoding"], sort=False):
-        best = str(rows.groupby("label", sort=False)["shown"].mean().idxmin())
-        mine = rows[rows["label"] == best]
-        loss = float(mine["shown"].mean())
-        text = f"k = {k}, {recoding}: {best} loses least, {loss:.5g}"
+        groups = rows.groupby("label", sort=False)["shown"]
+        # Means compare on the same problems alone.
+        whole = groups.mean()[groups.size() == groups.size().max()]
+        loss = float(whole.min())
+        best = [str(label) for label, mean in whole.items() if same_loss(mean, loss)]
+        mine = rows[rows["label"] == best[0]]
+        text = f"k = {k}, {recoding}: {_who(best, groups.ngroups)}, {loss:.5g}"
         if mine["proven"].all():
             over = float(mine["ratio"].mean()) - 1
             above = f"{100 * over:.2g} % above the proven optimum"
@@ -134,6 +137,14 @@ def _answers(solved: pd.DataFrame) -> list[str]:
             text += "; no bound is known."
         lines.append(text)
     return lines
+
+
+def _who(best: list[str], of: int) -> str:
+    if len(best) == 1:
+        return f"{best[0]} loses least"
+    if len(best) == of:
+        return f"all {of} methods lose the same"
+    return f"{', '.join(best[:-1])} and {best[-1]} lose least"
 
 
 def _table(names: Any, rows: pd.DataFrame) -> _Table:

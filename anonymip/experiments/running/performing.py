@@ -25,7 +25,7 @@ from anonymip.errors import (
 from anonymip.experiments.measures import measures_of
 from anonymip.experiments.running.columns import COLUMNS, surroundings
 from anonymip.experiments.running.processor_time import ProcessorTime
-from anonymip.experiments.running.runs import BOUND, Run
+from anonymip.experiments.running.runs import BOUND, Run, digest
 from anonymip.experiments.running.sources import TableSource
 from anonymip.instances import Microdata
 from anonymip.instances.library.catalogue import table_digest
@@ -208,6 +208,9 @@ def tidy_row(solution: Solution, instance: str) -> Row:
         **surroundings(),
         "table_sha256": table_digest(problem.microdata),
     }
+    # Runs are measured by the optimum of their own problem; the recoding's text has its rules.
+    asked = ("table_sha256", "k", "objective_name", "diversity", "limits")
+    found["problem"] = digest(recoding=repr(problem.recoding), **{one: found[one] for one in asked})
     return {name: found.get(name) for name in COLUMNS}
 
 

@@ -78,7 +78,7 @@ class Run:
         asked = self.experiment
         table = replace(self.table, name=None, samples=None)
         samples = self.table.samples
-        return _digest(
+        return digest(
             table=asked_only(table),
             sample=None if samples is None else [samples.size, samples.seed, self.sample],
             k=self.k,
@@ -94,7 +94,7 @@ class Run:
     def key(self) -> str:
         """The digest of what determines what the run finds: equal keys, equal losses."""
         settings = self.experiment
-        return _digest(
+        return digest(
             version=__version__,
             problem=self.problem_key,
             method=BOUND if self.choice is None else self.choice.method,
@@ -112,7 +112,8 @@ def asked_only(table: TableSource) -> dict[str, Any]:
     return {name: value for name, value in vars(table).items() if value not in (None, ())}
 
 
-def _digest(**parts: Any) -> str:
+def digest(**parts: Any) -> str:
+    """Return what tells these parts from others, in 32 letters."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
