@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
-from anonymip.experiments.pictures import Picture, loss_against_time
-from anonymip.experiments.pictures.picture import add_legend
-from anonymip.experiments.summaries import pareto_front
+from anonymip.experiments.pictures import draw_front
+from anonymip.experiments.style import (
+    BOUND,
+    QUIET,
+    Named,
+    Names,
+    Picture,
+    drawing,
+    headline,
+    logarithmic,
+)
+from anonymip.experiments.summaries import drawn_front, pareto_front
 from anonymip.solution import bound_text
 from benchmarks.heuristics import processor_seconds, row_of, warm_up
 
@@ -91,22 +101,88 @@ def _shown(measured: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("gcp", ascending=False, kind="stable")
 
 
-def picture(measured: pd.DataFrame) -> Picture:
-    """Return the picture of README: loss against time, and the bound that no release is below."""
+def picture(measured: pd.DataFrame, peers: pd.DataFrame | None = None) -> Picture:
+    """Return the picture of README: loss against time, and the bound that no release is below.
+
+    Parameters
+    ----------
+    measured
+        The rows of this benchmark.
+    peers
+        Other tools on the same table, as ``docs/results/peers.csv`` has them; None where nobody
+        measured them.
+    """
     rows = _shown(measured)
-    axis = {"gcp": "loss (gcp)", "processor_seconds": "processor seconds"}
     thorough = rows["variant"] == THOROUGH
-    rows = rows.assign(label=rows["method"].mask(thorough, rows["method"] + ", thorough"))
-    rows = rows.rename(columns=axis)
-    loss, time = axis.values()
-    front = pareto_front(rows, by=["k"], loss=loss, time=time)
-    drawn = loss_against_time(front, loss=loss, time=time, title="UCI Adult, k = 5")
-    (axes,) = drawn.axes
+    told = rows["method"] + rows["gap"].map(", thorough\ngap {:.1%}".format).str.replace("%", " %")
+    rows = rows.assign(label=rows["method"].mask(thorough, told))
+    front = pareto_front(rows, by=["k"], loss="gcp", time="processor_seconds")
+    points, joined = drawn_front(front, time="processor_seconds")
+    others = _others(peers)
     below = float((rows["bound"] / (rows["n"] * rows["m"])).max())
-    axes.axhspan(0, below, color="grey", alpha=0.25, label="no release can be here")
-    axes.set_ylim(bottom=0)
-    add_legend(axes)
-    return drawn
+    size = f"{rows['n'].iloc[0]:,} records, {rows['m'].iloc[0]} attributes"
+    with drawing():
+        figure = Picture(figsize=(8.0, 4.9), layout="constrained")
+        axes = figure.add_subplot()
+        named = draw_front(axes, points, joined, loss="gcp", time="processor_seconds")
+        for other in others.to_dict("records"):
+            # Hollow where a tool leaves out records, which our losses do not.
+            whole = other["rows_lost"] == 0
+            fill = "full" if whole else "none"
+            x, y = other["seconds"], other["loss"]
+            axes.plot(x, y, "o", color=QUIET, fillstyle=fill, markersize=6)
+            text = str(other["name"]) if whole else f"{other['name']} (loses records)"
+            named.append(Named(x, y, text, QUIET, size=8.5))
+        if len(others) and others["loss"].max() > _MOST_APART * points["gcp"].max():
+            logarithmic(axes, "y")
+            # Room for the words below the bound.
+            axes.set_ylim(bottom=below / 2.2)
+        else:
+            axes.set_ylim(bottom=0)
+        (low, high), (left, right) = axes.get_ylim(), axes.get_xlim()
+        # Room for the name of the slowest.
+        ends = (left, 2.5 * right)
+        axes.axhspan(low, below, facecolor=BOUND, alpha=0.13, linewidth=0, zorder=0)
+        axes.plot(ends, [below, below], color=BOUND, linewidth=2)
+        axes.set(xlim=ends, ylim=(low, high))
+        middle = (low * below) ** 0.5 if axes.get_yscale() == "log" else (low + below) / 2
+        axes.text(
+            0.5,
+            middle,
+            f"no release by equivalence classes can be here:\nproven that all lose at least "
+            f"{bound_text(below)}",
+            transform=axes.get_yaxis_transform(),
+            ha="center",
+            va="center",
+            fontsize=11,
+            color=BOUND,
+        )
+        axes.set_xlabel("processor seconds")
+        axes.set_ylabel("information loss (mean penalty of a cell)")
+        headline(figure, f"What UCI Adult ({size}) loses so that k = 5 records look alike")
+        names = Names(figure)
+        named = [replace(one, size=one.size + 1) for one in named]
+        names.at_points(axes, named, above=below)
+        names.settle()
+    return figure
+
+
+#: Times that the largest loss of other tools may be ours before the axis becomes logarithmic.
+_MOST_APART = 3.0
+
+
+def _others(peers: pd.DataFrame | None) -> pd.DataFrame:
+    """Return name, loss, seconds and lost records of each other tool that released Adult, k = 5."""
+    columns = ["name", "loss", "seconds", "rows_lost"]
+    if peers is None:
+        return pd.DataFrame(columns=columns)
+    here = (peers["table"] == "adult") & (peers["k"] == 5)
+    rows = peers[here & (peers["tool"].str.lower() != "anonymip")]
+    rows = rows.dropna(subset=["loss", "seconds"])
+    rows = rows[rows["seconds"] > 0].fillna({"method": "", "rows_lost": 0})
+    several = rows["tool"].duplicated(keep=False) & (rows["method"] != "")
+    name = rows["tool"].mask(several, rows["tool"] + " " + rows["method"])
+    return rows.assign(name=name)[columns]
 
 
 def markdown(measured: pd.DataFrame) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
+from anonymip.experiments.style import png
 from anonymip.files import replacing
 from benchmarks import adult, engine_table, formulations, leaderboard, microaggregation
 
@@ -87,32 +88,42 @@ class Drawing:
     file
         Path from the repository's top.
     draw
-        Returns the picture of the measurements.
+        Returns the picture of the measurements, and of those beside them.
+    beside
+        Path of a file with measurements that are drawn beside, if there is one.
     """
 
     benchmark: str
     file: str
-    draw: Callable[[pd.DataFrame], Figure]
+    draw: Callable[[pd.DataFrame, pd.DataFrame | None], Figure]
+    beside: str
 
     @property
     def path(self) -> Path:
         """The file."""
         return REPOSITORY / self.file
 
+    @property
+    def others(self) -> pd.DataFrame | None:
+        """What is drawn beside; None if its file is not there."""
+        file = REPOSITORY / self.beside
+        return pd.read_csv(file) if file.is_file() else None
+
+    def digest(self, measured: pd.DataFrame) -> str:
+        """Return what tells the measurements that it is of from others."""
+        text = measured.to_csv(index=False)
+        text += "" if self.others is None else self.others.to_csv(index=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def write(self, measured: pd.DataFrame) -> None:
         """Draw it, and write into it of which measurements it is."""
         with replacing(self.path, public=True) as (temporary,):
-            self.draw(measured).savefig(
-                temporary, format="png", dpi=80, metadata={"Description": digest_of(measured)}
-            )
+            temporary.write_bytes(png(self.draw(measured, self.others), self.digest(measured)))
 
 
-DRAWINGS = (Drawing("adult", "docs/results/adult.png", adult.picture),)
-
-
-def digest_of(measured: pd.DataFrame) -> str:
-    """Return what tells measurements from others."""
-    return hashlib.sha256(measured.to_csv(index=False).encode()).hexdigest()
+#: Other tools on the same tables; see ``python -m benchmarks peers``.
+PEERS = "docs/results/peers.csv"
+DRAWINGS = (Drawing("adult", "docs/results/adult.png", adult.picture, PEERS),)
 
 
 def result_file(benchmark: str) -> Path:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -17,8 +18,9 @@ from anonymip import __version__
 from anonymip.instances.library.catalogue import library
 from anonymip.methods import METHODS
 from anonymip.recodings.registry import find_recoding
-from benchmarks import answers, exact_engine, heuristics, pages
+from benchmarks import adult, answers, exact_engine, heuristics, pages
 from benchmarks.engine_table import GOALS, Goal, page, verdict_on
+from tests.experiments.test_style import shown_names
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -48,12 +50,53 @@ def test_pictures_are_of_what_was_measured(drawn: pages.Drawing, tmp_path: Path)
     """The picture says of which rows it is; README shows it, and it is drawn of them anew."""
     measured = pages.stored(drawn.benchmark)
     with Image.open(drawn.path) as picture:
-        assert picture.info["Description"] == pages.digest_of(measured)
+        assert picture.info["Description"] == drawn.digest(measured)
     assert f"]({drawn.file})" in (pages.REPOSITORY / "README.md").read_text(encoding="utf-8")
     again = replace(drawn, file=str(tmp_path / "again.png"))
     again.write(measured.assign(machine="another"))
     with Image.open(again.path) as picture:
-        assert picture.info["Description"] != pages.digest_of(measured)
+        assert picture.info["Description"] != drawn.digest(measured)
+
+
+def test_other_tools_are_on_the_picture() -> None:
+    """Those with a release of Adult for k = 5 are points; a failed one or another k is none."""
+    columns = [
+        "table",
+        "k",
+        "tool",
+        "method",
+        "loss",
+        "seconds",
+        "memory_mb",
+        "rows_lost",
+        "status",
+    ]
+    peers = pd.DataFrame(
+        [
+            ("adult", 5, "one", "mondrian", 0.05, 2.0, 90.0, 0, "ok"),
+            ("adult", 5, "two", "a", 0.2, 3.0, 90.0, 0, "ok"),
+            ("adult", 5, "two", "b", 0.3, 30.0, 90.0, 12, "ok"),
+            ("adult", 5, "three", "", None, None, None, None, "failed"),
+            ("adult", 10, "four", "", 0.1, 1.0, 90.0, 0, "ok"),
+            ("houses", 5, "five", "", 0.1, 1.0, 90.0, 0, "ok"),
+        ],
+        columns=columns,
+    )
+    figure = adult.picture(pages.stored("adult"), peers)
+    named = {text for text, _ in shown_names(figure)}
+    assert {"one", "two a", "two b (loses records)", "mondrian"} <= named
+    assert not {"three", "four", "five"} & named
+    (axes,) = figure.axes
+    drawn = {
+        (float(np.asarray(line.get_xdata())[0]), float(np.asarray(line.get_ydata())[0]))
+        for line in axes.lines
+    }
+    assert {(2.0, 0.05), (3.0, 0.2), (30.0, 0.3)} <= drawn
+    # The longest line is the bound, and no name stands below it.
+    below = min(y for _, y in drawn)
+    floor = axes.transData.transform((1.0, below))[1]
+    points = {"one", "two a", "two b (loses records)", *(line.get_label() for line in axes.lines)}
+    assert all(box[1] > floor - 2 for text, box in shown_names(figure) if text in points)
 
 
 def test_a_page_without_markers_is_an_error() -> None:

@@ -46,11 +46,13 @@ OF_MODULES = {"copy", "replace", "rename", "link", "symlink", "move", "umask", "
 OTHERS = {
     "cli/app.py:run": "nothing: the null device",
     "exact/split_carry/checkpoint.py:Checkpoint.write": "into a file that is staged",
-    "experiments/pages/rendering.py:inline": "into memory",
-    "experiments/pictures/picture.py:Picture._repr_png_": "into memory",
+    "experiments/pages/rendering.py:_drawn": "into memory",
     "experiments/reproductions/performing.py:Reproduced.write": "into a file that is staged",
+    "experiments/reproductions/performing.py:redraw": "into files that are staged",
     "experiments/running/results.py:RunStore.put": "into a file that is staged",
     "experiments/running/results.py:RunStore.results": "into a file that is staged",
+    "experiments/style.py:png": "into memory",
+    "experiments/style.py:save": "into a file that is staged",
     "experiments/thermometer.py:save_figure": "into a file that is staged",
     "instances/library/fetching.py:_retrieve": "public data",
     "instances/library/fetching.py:_retrieve.limited": "public data",
@@ -276,7 +278,7 @@ def from_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reproduction(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat a table whose rows are no runs of an experiment, into a folder that is not there."""
+    """Repeat a table whose rows are no runs, into a folder that is not there, and draw it anew."""
     row = tidy_row(solve(Problem(load_instance("health-records"), 3), "initial"), "health-records")
     sizes = {"experiment": "windows", "label": "S = 3", "size": 4, "count": 9, "cpu_seconds": 0.0}
     rows = pd.DataFrame([{**row, **sizes, "k": k} for k in (3, 4)])
@@ -284,6 +286,7 @@ def reproduction(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = replace(found, extra=lambda quick: rows, statements=())
     monkeypatch.setattr(reproductions, "find_reproduction", lambda name: asked)
     command("reproduce", "liang-table8", "--quick", "-o", "new/folder")(folder, monkeypatch)
+    command("reproduce", "liang-table8", "--redraw", "-o", "new/folder")(folder, monkeypatch)
 
 
 def library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,7 +431,10 @@ RUNS = (
     Run(
         "reproduce",
         reproduction,
-        ("experiments/reproductions/performing.py:Reproduced.write",),
+        (
+            "experiments/reproductions/performing.py:Reproduced.write",
+            "experiments/reproductions/performing.py:redraw",
+        ),
         public=("new/folder/liang-table8-quick.*",),
     ),
     Run(

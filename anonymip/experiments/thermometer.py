@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 
@@ -10,12 +12,49 @@ from matplotlib.figure import Figure
 
 from anonymip.errors import InputError
 from anonymip.experiments.comparison import Comparison, ComparisonRow
-from anonymip.experiments.pictures.picture import MARKERS, Picture, add_legend
+from anonymip.experiments.style import (
+    BOUND,
+    OPEN,
+    OPTIMUM,
+    Look,
+    Named,
+    Names,
+    Picture,
+    drawing,
+    headline,
+    looks_of,
+    save,
+)
 from anonymip.files import Outputs, writing
 
 _FORMATS = (".png", ".svg", ".pdf")
-#: Letters in a line of the legend.
+#: Letters in a line beside the plot.
 _LINE = 28
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is shown of one k.
+
+    Parameters
+    ----------
+    k
+        Its k.
+    losses
+        Of the methods, by name.
+    floor
+        The proven optimum, or else the best bound; None if neither is known.
+    is_optimum
+        Which of the two it is.
+    floor_name
+        What the floor is called.
+    """
+
+    k: int
+    losses: Mapping[str, float]
+    floor: float | None
+    is_optimum: bool
+    floor_name: str
 
 
 def thermometer(comparison: Comparison) -> Picture:
@@ -24,83 +63,93 @@ def thermometer(comparison: Comparison) -> Picture:
     The optimum lies in the shaded band; where it is proven, the band closes to a line.
     """
     ks = sorted({row.solution.problem.k for row in comparison.rows})
-    methods = list(dict.fromkeys(row.solution.method for row in comparison.rows))
-    figure = Picture(figsize=(1.6 + 1.6 * len(ks) + 1.8, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    for place, k in enumerate(ks):
-        _draw_column(
-            axes, place, [row for row in comparison.rows if row.solution.problem.k == k], methods
-        )
-    axes.set_xticks(range(len(ks)), [f"k = {k}" for k in ks])
-    axes.set_xlim(-0.6, len(ks) - 0.4)
+    columns = [_column([row for row in comparison.rows if row.solution.problem.k == k]) for k in ks]
     first = comparison.rows[0].solution
     unit = "global certainty penalty" if first.scale != 1 else first.problem.objective.name
-    axes.set_ylabel(f"loss ({unit})")
     name = first.problem.recoding.name
-    axes.set_title(f"{comparison.instance}: where the optimum of recoding {name} lies")
-    # Losses start at 0, unless the objective has negative ones.
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _is_negative(comparison) else 0)
-    axes.grid(axis="y", alpha=0.3)
-    add_legend(axes)
+    with drawing():
+        figure = Picture(figsize=(max(6.4, 3.4 + 1.5 * len(ks)), 4.4), layout="constrained")
+        axes = figure.add_subplot()
+        names = Names(figure)
+        names.at_ends(axes, draw_columns(axes, columns, looks_of(_labels(columns))))
+        axes.set_ylabel(f"loss ({unit})")
+        unknown = [f"k = {column.k}" for column in columns if column.floor is None]
+        headline(
+            figure,
+            f"{comparison.instance}: where the optimum of recoding {name} lies",
+            f"no lower bound is known ({', '.join(unknown)})" if unknown else "",
+        )
+        names.settle()
     return figure
 
 
-def _is_negative(comparison: Comparison) -> bool:
-    values = [row.solution.objective for row in comparison.rows]
-    values += [row.reference for row in comparison.rows if row.reference is not None]
-    return min(values) < 0
+def _column(rows: list[ComparisonRow]) -> Column:
+    first = rows[0]
+    scale, is_optimum = first.solution.scale, first.against == "optimum"
+    return Column(
+        first.solution.problem.k,
+        {row.solution.method: row.solution.objective / row.solution.scale for row in rows},
+        None if first.reference is None else first.reference / scale,
+        is_optimum,
+        "proven optimum" if is_optimum else _bound_name(first),
+    )
 
 
-def _draw_column(axes: Axes, place: int, rows: list[ComparisonRow], methods: list[str]) -> None:
-    best = min(row.solution.objective / row.solution.scale for row in rows)
-    reference = rows[0].reference
-    if reference is not None:
-        floor = reference / rows[0].solution.scale
-        if rows[0].against == "optimum":
-            axes.hlines(
-                floor,
-                place - 0.4,
-                place + 0.4,
-                colors="tab:green",
-                linewidth=2.5,
-                label="proven optimum",
-            )
-        else:
-            axes.fill_between(
-                [place - 0.4, place + 0.4],
-                floor,
-                best,
-                color="tab:orange",
-                alpha=0.2,
-                label="the optimum lies here",
-            )
-            axes.hlines(
-                floor,
-                place - 0.4,
-                place + 0.4,
-                colors="tab:blue",
-                linewidth=2.5,
-                label=_bound_label(rows[0]),
-            )
-    else:
-        axes.plot([], [], " ", label="no lower bound is known")
-    for row in rows:
-        at = methods.index(row.solution.method)
-        shift = 0.0 if len(methods) == 1 else 0.6 * (at / (len(methods) - 1) - 0.5)
-        axes.plot(
-            place + shift,
-            row.solution.objective / row.solution.scale,
-            MARKERS[at % len(MARKERS)],
-            color=f"C{at % 10}",
-            label=row.solution.method,
-        )
-
-
-def _bound_label(row: ComparisonRow) -> str:
+def _bound_name(row: ComparisonRow) -> str:
     """Return the words for a bound: what it stands on goes below, in short lines."""
     bound = row.solution.bound
     below = wrap(bound.method, _LINE) if bound is not None else []
     return "\n".join(["proven bound:", *below])
+
+
+def _labels(columns: Sequence[Column]) -> list[str]:
+    return list(dict.fromkeys(label for column in columns for label in column.losses))
+
+
+def draw_columns(axes: Axes, columns: Sequence[Column], looks: Mapping[str, Look]) -> list[Named]:
+    """Draw losses above and floors below, a column a k, and return what is to be named at its end.
+
+    Parameters
+    ----------
+    axes
+        Where.
+    columns
+        By k.
+    looks
+        Of the methods.
+    """
+    labels = _labels(columns)
+    named: dict[str, Named] = {}
+    for place, column in enumerate(columns):
+        named |= _draw_floor(axes, place, column)
+        for label, loss in column.losses.items():
+            shift = (
+                0.0 if len(labels) == 1 else 0.6 * (labels.index(label) / (len(labels) - 1) - 0.5)
+            )
+            axes.plot(place + shift, loss, **looks[label].dots, markersize=7, label=label, zorder=3)
+            look = looks[label]
+            named[label] = Named(place + shift, loss, label, look.colour, mark=look.mark)
+    axes.set_xticks(range(len(columns)), [f"k = {column.k}" for column in columns])
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.tick_params(axis="x", length=0)
+    # Losses start at 0, unless the objective has negative ones.
+    shown = [loss for column in columns for loss in (*column.losses.values(), column.floor or 0.0)]
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if min(shown, default=0) < 0 else 0)
+    axes.grid(axis="y")
+    return list(named.values())
+
+
+def _draw_floor(axes: Axes, place: int, column: Column) -> dict[str, Named]:
+    if column.floor is None:
+        return {}
+    ends, floor, named = (place - 0.4, place + 0.4), column.floor, {}
+    if not column.is_optimum and column.losses:
+        best, text = min(column.losses.values()), "the optimum lies here"
+        axes.fill_between(ends, floor, best, color=OPEN, alpha=0.3, linewidth=0, label=text)
+        named[text] = Named(ends[1], (floor + best) / 2, text, OPEN, mark="s")
+    colour, name = OPTIMUM if column.is_optimum else BOUND, column.floor_name
+    axes.hlines(floor, *ends, colors=colour, linewidth=3, label=name)
+    return {**named, name: Named(ends[1], floor, name, colour, mark="_")}
 
 
 def refuse_format(path: str | Path) -> None:
@@ -136,4 +185,4 @@ def save_figure(figure: Figure, path: str | Path, outputs: Outputs | None = None
     """
     refuse_format(path)
     with writing(outputs) as files:
-        figure.savefig(files.stage(Path(path), public=True), dpi=150)
+        save(figure, files.stage(Path(path), public=True), Path(path).suffix)

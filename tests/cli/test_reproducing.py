@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anonymip.experiments.reproductions import performing
 from anonymip.experiments.reproductions.catalogue import reproductions
+
+STORED = Path(__file__).parents[2] / "docs" / "results" / "reproductions"
 
 
 def test_the_list_names_papers_data_and_results(shell: Any) -> None:
@@ -48,3 +51,22 @@ def test_findings_are_printed_and_written(shell: Any, monkeypatch: pytest.Monkey
     assert "out/liang-fig2-quick.csv" in outcome.out
     (record,) = json.loads((shell.folder / "found.json").read_text())
     assert record["statements"][0]["holds"] is True
+
+
+def test_pictures_are_drawn_again_without_runs(shell: Any) -> None:
+    """--redraw needs the stored rows alone, and says which rows are not there."""
+    shell.folder.joinpath("kept").mkdir()
+    rows = shell.folder / "kept" / "liang-tables1-7.csv"
+    rows.write_bytes((STORED / rows.name).read_bytes())
+    outcome = shell(
+        "reproduce", "liang-tables1-7", "--redraw", "-o", "kept", "--json", "drawn.json"
+    )
+    assert outcome.code == 0
+    picture = rows.with_suffix(".png")
+    assert picture.read_bytes()[1:4] == b"PNG"
+    assert sorted(path.name for path in rows.parent.iterdir()) == [rows.name, picture.name]
+    (record,) = json.loads((shell.folder / "drawn.json").read_text())
+    assert record == {"name": "liang-tables1-7", "picture": f"kept/{picture.name}"}
+    missing = shell("reproduce", "liang-fig2", "--redraw", "-o", "kept")
+    assert missing.code == 2
+    assert "has no rows of liang-fig2" in missing.err

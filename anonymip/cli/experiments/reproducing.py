@@ -26,6 +26,9 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small sizes: all methods, in two minutes.")
     ] = False,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Draw pictures anew from the rows in the folder.")
+    ] = False,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder of rows, pictures, texts and runs.")
     ] = Path("reproductions"),
@@ -46,6 +49,9 @@ def reproduce(
     if not names:
         raise InputError("nothing is named", remedy="Name what to reproduce; --list shows all")
     wanted = [find_reproduction(name) for name in names]
+    if redraw:
+        _redraw(wanted, output, json)
+        return
     # Once each: who names one twice has its files written twice.
     files = dict.fromkeys(file for asked in wanted for file in files_of(asked, output, quick))
     refuse_targets([], json, *files)
@@ -55,6 +61,17 @@ def reproduce(
             done = perform(asked, output, quick=quick, jobs=jobs, progress=progress)
         _print_findings(done, output, json)
         records.append(done.record())
+    write_json(records, json)
+
+
+def _redraw(asked: list[Reproduction], folder: Path, json: str | None) -> None:
+    from anonymip.experiments.reproductions.performing import redraw
+
+    records = []
+    for one in asked:
+        for picture in redraw(one, folder):
+            say(human(json), f"drawn: {picture}")
+            records.append({"name": one.name, "picture": str(picture)})
     write_json(records, json)
 
 

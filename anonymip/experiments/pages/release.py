@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from anonymip.experiments.measures import attribute_losses
-from anonymip.experiments.pages.rendering import PALETTE, drawing, inline, render
+from anonymip.experiments.pages.rendering import Sheet, inline, render
+from anonymip.experiments.style import PAINT
 from anonymip.publishing import Release, homogeneous_classes, what_is_gone
 from anonymip.recodings import PatternGuided
 from anonymip.solution import Solution
@@ -57,10 +58,17 @@ def _size_chart(solution: Solution) -> Markup | None:
     sizes, counts = np.unique(solution.sizes, return_counts=True)
     if len(sizes) == 0:
         return None
-    with drawing():
-        figure = Figure(figsize=(6.4, 2.4), layout="constrained")
-        axes = figure.add_subplot()
-        axes.bar(sizes, counts, color=PALETTE[0])
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.figure.add_subplot()
+        axes.bar(sizes, counts, color=PAINT["blue"])
+        # One size alone is a bar among the numbers about it, not the whole picture.
+        middle, half = (sizes[0] + sizes[-1]) / 2, max(4.5, 0.51 * np.ptp(sizes) + 1)
+        axes.set_xlim(max(0.0, middle - half), middle + half)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("records in a class")
         axes.set_ylabel("classes")
-    return inline(figure, "Number of classes of each size")
+        axes.grid(axis="y")
+
+    return inline(draw, "Number of classes of each size", height=3.4)

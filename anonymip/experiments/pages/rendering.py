@@ -4,73 +4,104 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-import matplotlib as mpl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-#: Drawn in place of what is to have the colour of the page's text, light or dark.
-_INK = "#010203"
-#: Colours that stand out from white and from black.
-PALETTE = (
-    *("#3b7dd8", "#d1691f", "#2f9e5b", "#c2417c", "#8a6fd1"),
-    *("#a38a12", "#1f9aa8", "#c4514a", "#7d8f2a", "#8c8c8c"),
-)
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "anonymip",
-    "font.size": 10,
-    "font.family": "sans-serif",
-    **dict.fromkeys(
-        (
-            *("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor"),
-            *("xtick.color", "ytick.color", "grid.color"),
-        ),
-        _INK,
-    ),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "legend.frameon": False,
-    "grid.alpha": 0.2,
-}
+from anonymip.experiments.style import COLOURS, INK, Named, Names, drawing, legend_below
+
+#: Inches of a picture on a wide screen and on a narrow one, and how high it is if nobody says.
+_WIDE, _NARROW, _HIGH = 11.6, 4.3, 4.4
 
 
-def drawing() -> Any:
-    """Return a block within which figures are drawn in the style of the pages."""
-    return mpl.rc_context(_STYLE)
-
-
-def inline(figure: Figure, description: str) -> Markup:
-    """Return a figure as an element of a page, in the page's own colours.
+@dataclass(frozen=True)
+class Sheet:
+    """What a picture of a page is drawn on: once for wide screens, once for narrow ones.
 
     Parameters
     ----------
     figure
-        Drawn within :func:`drawing`.
+        Its figure.
+    is_narrow
+        Whether there is room for no more than the plot, with all names below it.
+    names
+        Those beside what they name.
+    """
+
+    figure: Figure
+    is_narrow: bool
+    names: Names
+
+    def name_ends(self, axes: Axes, named: Sequence[Named]) -> None:
+        """Name lines at the right of the plot, on narrow screens below it."""
+        if not self._below(axes):
+            self.names.at_ends(axes, named)
+
+    def name_points(self, axes: Axes, named: Sequence[Named]) -> None:
+        """Name points beside them, on narrow screens below the plot."""
+        if not self._below(axes):
+            self.names.at_points(axes, named)
+
+    def _below(self, axes: Axes) -> bool:
+        if self.is_narrow:
+            handles, labels = axes.get_legend_handles_labels()
+            legend_below(self.figure, dict(zip(labels, handles, strict=True)))
+        return self.is_narrow
+
+
+def inline(draw: Callable[[Sheet], None], description: str, *, height: float = _HIGH) -> Markup:
+    """Return a picture as elements of a page, in the page's own colours.
+
+    Parameters
+    ----------
+    draw
+        Draws it: a page shows the drawing that fits its window.
     description
         What it shows, for those who cannot see it.
+    height
+        Of the plot, in inches.
     """
-    buffer = io.StringIO()
-    with drawing():
+    return Markup("").join(
+        _drawn(draw, description, height, is_narrow=narrow) for narrow in (False, True)
+    )
+
+
+def _drawn(
+    draw: Callable[[Sheet], None], description: str, height: float, *, is_narrow: bool
+) -> Markup:
+    kind = "narrow" if is_narrow else "wide"
+    # Marks have their names from the salt: those of a drawing that is not shown draw nothing.
+    with drawing(**{"svg.hashsalt": f"{kind}: {description}"}):
+        size = (_NARROW, max(3.2, 0.8 * height)) if is_narrow else (_WIDE, height)
+        figure = Figure(figsize=size, layout="constrained")
+        sheet = Sheet(figure, is_narrow, Names(figure))
+        draw(sheet)
+        sheet.names.settle()
+        buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     drawn = buffer.getvalue()
-    drawn = drawn[drawn.index("<svg") :].replace(_INK, "currentColor")
+    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
+    for name, (light, _) in COLOURS.items():
+        drawn = drawn.replace(light, f"var(--{name})")
     # A page tells its width; what names the picture's own would keep it from shrinking.
     drawn = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", drawn, count=1)
     drawn = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", drawn, count=1)
-    label = Markup(' role="img" aria-label="{}"').format(description)
+    # Names of groups are the same in all drawings, and nothing asks for them.
+    asked = set(re.findall(r"#([\w.-]+)", drawn))
+    drawn = re.sub(r' id="([\w.-]+)"', lambda found: found[0] * (found[1] in asked), drawn)
+    label = Markup(' class="{}" role="img" aria-label="{}"').format(kind, description)
     # The drawing is matplotlib's: it escapes every text that it is given.
     return Markup(drawn.replace("<svg", f"<svg{label}", 1))
 
 
 def render(template: str, **shown: object) -> str:
     """Return the page of a template; every text that is shown is escaped."""
-    return _environment().get_template(template).render(shown)
+    return _environment().get_template(template).render(shown, colours=COLOURS)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from markupsafe import Markup
 from anonymip.experiments.overview import COLUMNS, overview, overview_texts, reasons
 from anonymip.experiments.pages.charts import optimum_chart, spread_chart, time_chart
 from anonymip.experiments.pages.rendering import render
+from anonymip.experiments.style import Look, looks_of
 from anonymip.experiments.summaries import pareto_front
 from anonymip.status import Stopped
 from anonymip.tolerances import OPTIMALITY_RELATIVE, same_loss
@@ -55,6 +57,7 @@ def runs_page(frame: pd.DataFrame, title: str) -> str:
     runs = _measured(frame)
     solved = runs.dropna(subset=["shown"])
     tables = list(solved.groupby(_TABLE, sort=False, dropna=False))
+    looks = looks_of(frame["label"])
     # Of one table its name is in the question.
     one = int(len(frame.drop_duplicates(_TABLE[:3])) == 1)
     return render(
@@ -62,10 +65,10 @@ def runs_page(frame: pd.DataFrame, title: str) -> str:
         title=title,
         question=_question(frame),
         answers=_answers(solved),
-        tables=[_table(names, rows) for names, rows in tables[:_MOST_PICTURES]],
+        tables=[_table(names, rows, looks) for names, rows in tables[:_MOST_PICTURES]],
         left_out=max(0, len(tables) - _MOST_PICTURES),
-        times=_times(solved),
-        spread=spread_chart(solved) if len(set(solved["sample"])) > 1 else None,
+        times=_times(solved, looks),
+        spread=spread_chart(solved, looks) if len(set(solved["sample"])) > 1 else None,
         measured_by="proven optimum" if solved["proven"].all() else "best bound or least loss",
         columns=[_Column(name, name in _KEYS) for name in COLUMNS[one:]],
         rows=[row[one:] for row in _rows(frame)],
@@ -147,7 +150,7 @@ def _who(best: list[str], of: int) -> str:
     return f"{', '.join(best[:-1])} and {best[-1]} lose least"
 
 
-def _table(names: Any, rows: pd.DataFrame) -> _Table:
+def _table(names: Any, rows: pd.DataFrame, looks: Mapping[str, Look]) -> _Table:
     instance, n, m, recoding = names
     size = "" if pd.isna(n) else f" ({int(n):,} x {int(m)})"
     groups = rows.groupby(["k", "label"], sort=False)
@@ -157,15 +160,15 @@ def _table(names: Any, rows: pd.DataFrame) -> _Table:
         .groupby("k")
         .agg(floor=("floor", lambda values: values.mean(skipna=False)), proven=("proven", "all"))
     )
-    picture = optimum_chart(means.merge(floors.reset_index(), on="k"))
+    picture = optimum_chart(means.merge(floors.reset_index(), on="k"), looks)
     return _Table(f"{instance}{size}, {recoding}", picture)
 
 
-def _times(solved: pd.DataFrame) -> Markup | None:
+def _times(solved: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
     over = solved["shown"] / solved["least"].where(solved["least"] != 0)
     measured = solved.assign(ratio=over.fillna(1.0), all="")
     front = pareto_front(measured, by=["all"], loss="ratio", time="seconds")
-    return time_chart(front)
+    return time_chart(front, looks)
 
 
 def _rows(frame: pd.DataFrame) -> list[list[_Cell]]:

@@ -9,13 +9,49 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import Interrupted
+from anonymip.errors import InputError, Interrupted
 from anonymip.experiments.reproductions.drawing import draw, series_of
 from anonymip.experiments.reproductions.specification import Reproduction
-from anonymip.experiments.reproductions.writing import findings_of, page_of, rounded, tidy_rows
+from anonymip.experiments.reproductions.writing import (
+    findings_of,
+    page_of,
+    read_rows,
+    rounded,
+    tidy_rows,
+)
 from anonymip.experiments.running.runner import run_experiment
+from anonymip.experiments.style import save
 from anonymip.files import refuse_outputs, writing
 from anonymip.runtime.budget import Progress
+
+
+def redraw(asked: Reproduction, folder: Path) -> list[Path]:
+    """Draw the pictures of a reproduction again from the rows that are stored, full and quick.
+
+    Parameters
+    ----------
+    asked
+        What was reproduced.
+    folder
+        Where its rows are, and its pictures come to be.
+
+    Raises
+    ------
+    InputError
+        If no rows are there.
+    """
+    stored = [folder / f"{stem_of(asked, quick)}.csv" for quick in (False, True)]
+    stored = [file for file in stored if file.is_file()]
+    if not stored:
+        raise InputError(
+            f"{folder} has no rows of {asked.name}",
+            remedy="Name the folder by --output, or reproduce it first",
+        )
+    with writing() as outputs:
+        for file in stored:
+            picture = outputs.stage(file.with_suffix(".png"), public=True)
+            save(draw(asked, read_rows(file)), picture, ".png")
+    return [file.with_suffix(".png") for file in stored]
 
 
 @dataclass(frozen=True)
@@ -51,7 +87,7 @@ class Reproduced:
         files = files_of(self.asked, folder, self.quick)
         with writing() as outputs:
             outputs.write_text(tidy_rows(self.rows).to_csv(index=False), files[0], public=True)
-            draw(self.asked, self.rows).savefig(outputs.stage(files[1], public=True))
+            save(draw(self.asked, self.rows), outputs.stage(files[1], public=True), ".png")
             page = page_of(self.asked, self.rows, quick=self.quick)
             outputs.write_text(page, files[2], public=True)
         return files

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 from PIL import Image
 
 from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource, run_experiment
@@ -41,8 +42,30 @@ for (const head of document.querySelectorAll("#methods th")) {
     if (keys.length && !(way === "ascending" ? rising : falling)) seen.push("not " + way);
   }
 }
-document.documentElement.dataset.width = document.documentElement.scrollWidth;
-document.documentElement.dataset.seen = seen.join("; ") || "nothing wrong";
+const root = document.documentElement;
+const charts = [...document.querySelectorAll("svg")].filter(chart => chart.clientWidth);
+const tables = [...document.querySelectorAll("table")];
+const least = Math.min(...charts.map(chart => chart.getBoundingClientRect().width));
+const letters = charts.flatMap(chart => [...chart.querySelectorAll("text")])
+  .map(text => text.getBoundingClientRect().height);
+Object.assign(root.dataset, {
+  width: root.scrollWidth,
+  chart: Math.round(least),
+  charts: charts.length,
+  outside: tables.filter(table => table.getBoundingClientRect().right > root.clientWidth).length,
+  letters: Math.round(Math.min(...letters)),
+  seen: seen.join("; ") || "nothing wrong",
+});
+</script>"""
+#: A window of any width, since those of Chromium are no narrower than 500.
+WINDOW = """<!doctype html><meta name="color-scheme" content="light dark">
+<body style="margin: 0">
+<iframe style="border: 0; width: {width}px; height: 2400px" srcdoc="{page}"></iframe>
+<script>
+addEventListener("load", () => {{
+  const shown = document.querySelector("iframe").contentDocument.documentElement;
+  Object.assign(document.documentElement.dataset, shown.dataset);
+}});
 </script>"""
 
 
@@ -86,9 +109,10 @@ def pages() -> dict[str, str]:
 def test_pages_are_drawn(
     pages: dict[str, str], name: str, width: int, theme: str, tmp_path: Path
 ) -> None:
-    """Each has ink on paper of its theme, fits its window, and its script does what it says."""
+    """Each has ink on paper of its theme, takes its window, and its script does what it says."""
     page = tmp_path / f"{name}.html"
-    page.write_text(pages[name].replace("</body>", f"{CLICKS}</body>"), encoding="utf-8")
+    inside = pages[name].replace("</body>", f"{CLICKS}</body>")
+    page.write_text(WINDOW.format(width=width, page=escape(inside)), encoding="utf-8")
     kept = Path(os.environ.get("ANONYMIP_SCREENSHOTS") or tmp_path)
     picture = kept / f"{name}-{width}-{theme}.png"
     dark = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] * (theme == "dark")
@@ -100,8 +124,11 @@ def test_pages_are_drawn(
     lightest, darkest = grey.getextrema()[::-1]
     assert int(lightest) - int(darkest) > 120
     found = browse(page, tmp_path, width, "--dump-dom").stdout
-    assert 'data-seen="nothing wrong"' in found
-    shown = re.search(r'data-width="(\d+)"', found)
-    # Chromium's windows are no narrower than 500.
-    assert shown is not None
-    assert int(shown[1]) <= max(width, 500)
+    seen = dict(re.findall(r'data-(\w+)="([^"]*)"', found.partition(">")[2].partition(">")[0]))
+    assert seen["seen"] == "nothing wrong"
+    assert int(seen["width"]) <= width
+    # Pictures take the window, each is shown once, and no part of a table hides behind the edge.
+    assert int(seen["chart"]) > 0.9 * width
+    assert int(seen["charts"]) == pages[name].count("<svg") / 2
+    assert int(seen["outside"]) == 0
+    assert int(seen["letters"]) >= 8

@@ -101,7 +101,7 @@ def test_the_page_is_complete_in_itself() -> None:
     """The page is well-formed, has a picture inside, and loads nothing."""
     page = html_report(release(), "people.csv")
     found = Elements(page)
-    assert found.opened.count("svg") == 1
+    assert found.opened.count("svg") == 2
     assert not {"script", "link", "img", "iframe"} & set(found.opened)
     for tag in ("html", "body", "table", "ul", "svg", "h1"):
         assert found.opened.count(tag) == found.closed.count(tag) > 0

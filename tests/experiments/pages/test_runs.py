@@ -65,7 +65,8 @@ def test_the_page_loads_nothing_and_is_well_formed(frame: pd.DataFrame) -> None:
     page = runs_page(frame.assign(label=NASTY), NASTY)
     found = Elements(page)
     # Two tables of recodings, times, spread.
-    assert found.opened.count("svg") == 4 - 1  # one method alone has no picture of times
+    # Each picture is drawn for wide screens and for narrow ones.
+    assert found.opened.count("svg") == 2 * 3  # one method alone has no picture of times
     assert found.opened.count("script") == 1
     assert not {"link", "img", "iframe"} & set(found.opened)
     assert "url(" not in page.replace("url(#", "")

@@ -12,7 +12,8 @@ import pytest
 from anonymip.errors import InputError
 from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
 from anonymip.experiments.reproductions.catalogue import find_reproduction, reproductions
-from anonymip.experiments.reproductions.performing import reproduce
+from anonymip.experiments.reproductions.drawing import draw
+from anonymip.experiments.reproductions.performing import redraw, reproduce
 from anonymip.experiments.reproductions.series import (
     above_zero,
     all_proven,
@@ -34,6 +35,7 @@ from anonymip.experiments.reproductions.specification import (
 )
 from anonymip.experiments.reproductions.writing import findings_of, findings_text, read_rows
 from anonymip.instances import INSTANCES
+from tests.experiments.test_style import shown_names
 
 REPOSITORY = Path(__file__).parents[3]
 RESULTS = REPOSITORY / "docs" / "results" / "reproductions"
@@ -188,6 +190,30 @@ def test_stored_results_say_what_their_rows_say(asked: Reproduction) -> None:
     assert "Machine: " in text
     assert "Versions: " in text
     assert (RESULTS / f"{asked.name}.png").stat().st_size < 400_000
+
+
+@pytest.mark.parametrize("name", ["doka-fig7a", "liang-fig3", "aggarwal-ratios", "liang-fig5"])
+def test_stored_results_are_drawn_again(name: str, tmp_path: Path) -> None:
+    """Rows alone give the picture; no name in it is cut off or covers another."""
+    (tmp_path / f"{name}.csv").write_bytes((RESULTS / f"{name}.csv").read_bytes())
+    assert redraw(ALL[name], tmp_path) == [tmp_path / f"{name}.png"]
+    assert (tmp_path / f"{name}.png").read_bytes()[1:4] == b"PNG"
+    asked = ALL[name]
+    figure = draw(asked, read_rows(RESULTS / f"{name}.csv"))
+    named = [text for text, _ in shown_names(figure)]
+    labels = {
+        str(x)
+        for one in asked.panels
+        for x in one.series(read_rows(RESULTS / f"{name}.csv"))["label"]
+    }
+    assert labels <= set(named)
+    assert asked.title in " ".join(named[0].split())
+
+
+def test_pictures_without_rows_are_refused(tmp_path: Path) -> None:
+    """Where no rows lie there is nothing to draw."""
+    with pytest.raises(InputError, match="has no rows of doka-fig7a"):
+        redraw(ALL["doka-fig7a"], tmp_path)
 
 
 def test_full_results_of_all_reproductions_are_stored() -> None:

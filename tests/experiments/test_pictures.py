@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.patches import FancyArrowPatch, Rectangle
+from PIL import Image
 
 from anonymip import (
     Attribute,
@@ -34,8 +36,10 @@ from anonymip.experiments.pictures import (
     solve_with_history,
     solves_over_time,
 )
+from anonymip.experiments.style import LOOKS
 from anonymip.experiments.thermometer import thermometer
 from anonymip.runtime.budget import Progress
+from tests.experiments.test_style import shown_names
 
 PEOPLE = Microdata(
     pd.DataFrame(
@@ -73,7 +77,10 @@ def test_notebooks_show_pictures_by_themselves() -> None:
     """Pictures, the thermometer too, hand a notebook a PNG without pyplot."""
     table = compare(Problem(load_instance("health-records"), k=3), [3], ["initial"])
     for picture in (thermometer(table), boxes(classes([0, 0, 1, 1]), "age", "income")):
-        assert picture._repr_png_().startswith(b"\x89PNG")
+        data, size = picture._repr_png_()
+        assert data.startswith(b"\x89PNG")
+        # As large as before on the page, with twice the dots.
+        assert Image.open(io.BytesIO(data)).width > 1.9 * size["width"]
 
 
 def test_each_class_has_a_box_around_its_records() -> None:
@@ -98,7 +105,7 @@ def test_each_record_of_a_cover_has_a_box() -> None:
     # Income 20 to 60 and age 40 to 44 hold no third record; 20 to 44 and 10 to 60 hold all.
     assert encloses(found[2], [2, 3])
     assert encloses(found[3], [0, 1, 2, 3])
-    assert f"{solution.gcp:.4g}" in axes.get_title()
+    assert f"{solution.gcp:.4g}" in axes.get_title(loc="left")
 
 
 def test_equal_boxes_are_nested() -> None:
@@ -190,7 +197,7 @@ def test_histories_are_drawn_in_the_unit_of_texts() -> None:
     problem = Problem(load_instance("health-records"), k=3)
     history = solve_with_history(problem, "equivalence-mip")
     (axes,) = solves_over_time({"HiGHS": history}).axes
-    incumbent, bound, proven = axes.lines
+    incumbent, bound, proven = (line for line in axes.lines if ": " in str(line.get_label()))
     for line in (incumbent, bound, proven):
         last = float(np.asarray(line.get_ydata())[-1])
         assert last == pytest.approx(history.solution.gcp, abs=1e-12)
@@ -213,5 +220,30 @@ def test_only_methods_that_none_beats_are_joined() -> None:
     assert np.asarray(axes.lines[0].get_xdata()).tolist() == [0.1, 5.0]
     assert np.asarray(axes.lines[0].get_ydata()).tolist() == [2.0, 1.0]
     assert [line.get_label() for line in axes.lines[1:]] == ["slow", "beaten", "fast"]
+    assert {text.get_text() for text in axes.texts} == {"slow", "beaten", "fast"}
     with pytest.raises(InputError, match="above 0"):
         loss_against_time(front.assign(seconds=0.0))
+
+
+def test_numbers_of_records_lie_beside_each_other() -> None:
+    """Names of points that stand near each other cover no other name."""
+    near = Microdata(
+        pd.DataFrame({"age": [20, 21, 21, 22, 22, 40], "income": [10, 10, 11, 10, 11, 90]}),
+        [Attribute("age"), Attribute("income")],
+    )
+    solution = Solution.of(Problem(near, k=2), Classes(np.array([0, 0, 0, 1, 1, 1])), method="test")
+    picture = boxes(solution, "age", "income")
+    shown_names(picture)
+    assert {text.get_text() for text in picture.axes[0].texts} == set("012345")
+
+
+def test_methods_look_alike_in_all_pictures() -> None:
+    """A method has the colour and the mark of its table in each picture that shows it."""
+    look = LOOKS["initial"]
+    table = compare(Problem(load_instance("health-records"), k=3), [3], ["k-member", "initial"])
+    front = pd.DataFrame(
+        {"label": ["initial"], "loss": [1.0], "seconds": [5.0], "on_front": [True]}
+    )
+    for picture in (thermometer(table), loss_against_time(front)):
+        (line,) = (one for one in picture.axes[0].lines if one.get_label() == "initial")
+        assert (line.get_color(), line.get_marker()) == (look.colour, look.mark)
