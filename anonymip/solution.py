@@ -353,6 +353,30 @@ class Solution(Frozen):
             lines.append(f"bound by {self.bound.method} (proof: {self.bound.proof})")
         return "\n".join([*lines, *self.trace])
 
+    @property
+    def log(self) -> str:
+        """What was asked, what the method did, in its order, and how it ended, in lines of text.
+
+        What the solver printed stands in a file, where :func:`anonymip.solve` is given one.
+        """
+        problem, microdata = self.problem, self.problem.microdata
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        recoding, objective = problem.recoding.name, problem.objective.name
+        lines = [
+            f"asked: {problem.n} records, {', '.join(microdata.names)}",
+            f"k = {problem.k}, recoding {recoding}, objective {objective}",
+            f"method: {self.method}" + (f" ({options})" if options else ""),
+            *([] if self.seed is None else [f"seed: {self.seed}"]),
+            *([] if self.solver is None else [f"solver: {self.solver}"]),
+            *self.trace,
+            f"ended: {self.status} after {self.seconds:.2f} s",
+            self.sentence(),
+        ]
+        if self.bound is not None:
+            bound = self.bound
+            lines.append(f"bound: {bound.method} (proof: {bound.proof}), {bound.seconds:.2f} s")
+        return "\n".join(lines)
+
     def _sets_line(self) -> list[str]:
         if isinstance(self.assignment, Cover):
             low, high = self.sizes.min(), self.sizes.max()

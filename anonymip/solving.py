@@ -10,7 +10,7 @@ from typing import Any
 
 from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
-from anonymip.errors import AnonymipError, InputError, InputWarning, argument, unknown_name
+from anonymip.errors import AnonymipError, InputError, InputWarning, argument
 from anonymip.exact.column_generation.warm_columns import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
@@ -29,7 +29,7 @@ from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import announcing_compilation
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions, solver_names
+from anonymip.solvers import SolverOptions, refuse_unknown_solver
 from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
 
@@ -137,8 +137,7 @@ def solve(
     taken = {name: value for name, value in settings.items() if name in spec.takes}
     _refuse_checkpoint(spec, checkpoint, resume)
     SolverOptions(relative_gap=gap, threads=threads, seed=seed, log=log)
-    if solver not in solver_names():
-        raise unknown_name("solver", solver, solver_names())
+    refuse_unknown_solver(solver)
     run = RunInForce(budget, problem)
     limited = bound and spec.role != "exact" and budget.deadline is not None
 
@@ -244,6 +243,10 @@ def _run(spec: MethodSpec, problem: Problem, **settings: Any) -> Solution:
             remedy="Report it to those who made the method",
             value=str(error),
         ) from error
+    if isinstance(solution, Solution) and not is_built_in(spec) and solution.method != spec.name:
+        # Whoever asked for it by its name finds it by this name; adopt knows none.
+        by = f"the method {spec.name} returned a solution of {solution.method}"
+        return replace(solution, method=spec.name, trace=(*solution.trace, by))
     return solution
 
 

@@ -346,3 +346,34 @@ def test_plain_arithmetic_proves_up_to_rounding_only() -> None:
     near = Bound(LOSS * (1 - OPTIMALITY_RELATIVE / 2), "prover", "argument")
     assert not solution().with_bound(near).is_optimal
     assert solution().with_bound(Bound(LOSS * (1 - 1e-10), "prover", "argument")).is_optimal
+
+
+def test_the_log_tells_what_was_done_in_its_order() -> None:
+    """What was asked, the options and seed, the method's remarks, the end and the bound."""
+    found = solution(
+        LOSS - 0.01,
+        options={"order": "hilbert"},
+        seed=3,
+        seconds=1.25,
+        trace=("first remark", "second remark"),
+        solver="HiGHS 1.15.1",
+    )
+    assert found.log.splitlines() == [
+        "asked: 7 records, Age, Sex, Zipcode",
+        "k = 3, recoding classes, objective gcp",
+        "method: heuristic (order=hilbert)",
+        "seed: 3",
+        "solver: HiGHS 1.15.1",
+        "first remark",
+        "second remark",
+        f"ended: {found.status} after 1.25 s",
+        found.sentence(),
+        "bound: prover (proof: solver), 0.00 s",
+    ]
+
+
+def test_the_log_of_a_run_without_remarks_is_short() -> None:
+    """What is not known has no line."""
+    lines = solution().log.splitlines()
+    assert lines[2:] == ["method: heuristic", f"ended: {solution().status} after 0.00 s", lines[-1]]
+    assert "no lower bound is known" in lines[-1]

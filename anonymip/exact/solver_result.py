@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anonymip.assignments import Assignment
-from anonymip.errors import NoSolution
+from anonymip.errors import NoSolution, SolverError
 from anonymip.exact.trust import (
     RefutedClaim,
     Trust,
@@ -15,7 +15,7 @@ from anonymip.exact.trust import (
     refuse_refuted,
     under_assumptions,
 )
-from anonymip.models import read
+from anonymip.models import FORMULATIONS, read
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, SolverResult
@@ -83,6 +83,12 @@ def read_result(
     NoSolution
         If there is neither a result nor a start, or no release obeys the rules.
     """
+    foreign = model.formulation not in FORMULATIONS
+    if result.stopped is Stopped.INFEASIBLE and foreign:
+        raise SolverError(
+            f"{result.solver} calls the model of the formulation {model.formulation} infeasible",
+            remedy="Use another formulation, or report it to those who made this one",
+        )
     if result.stopped is Stopped.INFEASIBLE:
         refusal = trust.no_release(result.solver) if incumbent is None else None
         known = incumbent if refusal is None else compared()
@@ -106,13 +112,18 @@ def read_result(
             remedy="Give it more time, or a warm start",
         )
     bound, own_options = None, bool(settings.solver_options)
-    claimed = None if own_options else claimed_bound(result, settings.relative_gap)
+    unsure = own_options or foreign
+    claimed = None if unsure else claimed_bound(result, settings.relative_gap)
     if claimed is not None:
         releases = [release for release in (found, compared()) if release is not None]
         best = min(releases, key=lambda release: release.objective)
         refuse_refuted(result.solver, claimed, best.objective, trust.slack, best)
     if result.bound is not None and own_options:
         remarks.append("the solver ran with options of its own: its bound is not relied on")
+    elif result.bound is not None and foreign:
+        remarks.append(
+            f"the formulation {model.formulation} comes from outside: its bound is not relied on"
+        )
     elif result.bound is not None:
         value, reasons = trust.bound(result.bound, best.objective)
         remarks += reasons

@@ -96,7 +96,7 @@ def examine(objective: Objective | MembersObjective, microdata: Microdata) -> Ob
         superadditive_why,
         None if math.isnan(price) else price,
         {spec.name: spec.obstacle(_as_solved(problem, spec)) for spec in METHODS.values()},
-        {name: _refusal(problem, name) for name in formulations_of("classes")},
+        {name: _refusal(problem, name) for name in formulations_of("classes", installed=True)},
         None if bound is None else bound.method,
     )
 

@@ -2,6 +2,7 @@
 
 from anonymip.models.formulations import (
     FORMULATIONS,
+    Formulation,
     build,
     choices_of,
     formulations_of,
@@ -13,6 +14,7 @@ from anonymip.models.formulations import (
 
 __all__ = [
     "FORMULATIONS",
+    "Formulation",
     "build",
     "choices_of",
     "formulations_of",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from anonymip.assignments import Assignment
 from anonymip.errors import InputError, unknown_name
+from anonymip.extensions import Extensions
 from anonymip.problem import Problem
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Formulation:
-    """Where the functions of a formulation are found, as ``module:function``.
+    """A formulation: what it models, and its functions, as ``module:function`` or themselves.
 
     Parameters
     ----------
@@ -27,7 +29,8 @@ class Formulation:
     recoding
         Name of the recoding it models.
     size, build, set_start, read
-        Its functions; the first refuses what the formulation does not model.
+        Its functions, or where they are found; the first refuses what the formulation does not
+        model.
     fitting
         Makes of a problem what its size is asked of, and refuses others; None: the problem itself.
     also
@@ -36,12 +39,12 @@ class Formulation:
 
     name: str
     recoding: str
-    size: str
-    build: str
-    set_start: str
-    read: str
+    size: str | Callable[..., int]
+    build: str | Callable[..., ConcreteModel]
+    set_start: str | Callable[..., None]
+    read: str | Callable[..., Assignment]
     also: tuple[str, ...] = ()
-    fitting: str | None = None
+    fitting: str | Callable[..., Any] | None = None
 
     def models(self, recoding: str) -> bool:
         """Return whether it models the problems of a recoding."""
@@ -117,20 +120,52 @@ FORMULATIONS = MappingProxyType(
 )
 
 
-def _function(target: str) -> Any:
+def _function(target: str | Callable[..., Any]) -> Any:
+    if not isinstance(target, str):
+        return target
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
+def _read(name: str, load: Callable[[], object]) -> Formulation:
+    """Return the formulation that an entry point registers."""
+    found = load()
+    if not isinstance(found, Formulation):
+        raise InputError(
+            f"it registers an object of type {type(found).__name__}",
+            remedy="Register a Formulation of anonymip.models",
+        )
+    if found.name != name:
+        raise InputError(
+            f"the formulation calls itself {found.name!r}", remedy="Register it by this name"
+        )
+    return found
+
+
+_OUTSIDE = Extensions(
+    "anonymip.formulations", "formulation", _read, lambda: frozenset(FORMULATIONS)
+)
+
+
 def _find(formulation: str) -> Formulation:
-    if formulation not in FORMULATIONS:
-        raise unknown_name("formulation", formulation, FORMULATIONS)
-    return FORMULATIONS[formulation]
+    found = FORMULATIONS.get(formulation) or _OUTSIDE.find(formulation)
+    if found is None:
+        raise unknown_name("formulation", formulation, (*FORMULATIONS, *_OUTSIDE.all()))
+    return found
 
 
-def formulations_of(recoding: str) -> tuple[str, ...]:
-    """Return the names of the formulations of a recoding."""
-    return tuple(name for name, one in FORMULATIONS.items() if one.models(recoding))
+def formulations_of(recoding: str, *, installed: bool = False) -> tuple[str, ...]:
+    """Return the names of the formulations of a recoding.
+
+    Parameters
+    ----------
+    recoding
+        Its name.
+    installed
+        Whether to import the packages that register some as well.
+    """
+    known = {**FORMULATIONS, **(_OUTSIDE.all() if installed else {})}
+    return tuple(name for name, one in known.items() if one.models(recoding))
 
 
 def plain_formulation(recoding: str) -> str:
@@ -221,7 +256,7 @@ def set_start(model: ConcreteModel, assignment: Assignment) -> None:
     InvalidAssignment
         If the assignment breaks a rule of the recoding.
     """
-    _function(FORMULATIONS[model.formulation].set_start)(model, assignment)
+    _function(_find(model.formulation).set_start)(model, assignment)
 
 
 def read(model: ConcreteModel) -> Assignment:
@@ -232,7 +267,7 @@ def read(model: ConcreteModel) -> Assignment:
     InputError
         If variables have no values.
     """
-    assignment: Assignment = _function(FORMULATIONS[model.formulation].read)(model)
+    assignment: Assignment = _function(_find(model.formulation).read)(model)
     return assignment
 
 

@@ -10,6 +10,7 @@ from anonymip.solvers.modelling.standard_form import Named, StandardForm
 from anonymip.solvers.registry import (
     availability,
     get_solver,
+    refuse_unknown_solver,
     solve_form,
     solve_model,
     solver_names,
@@ -26,6 +27,7 @@ __all__ = [
     "broken_by_values",
     "compile_standard_form",
     "get_solver",
+    "refuse_unknown_solver",
     "solve_form",
     "solve_model",
     "solver_names",

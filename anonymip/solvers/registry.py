@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from anonymip.errors import (
     SolverUnavailable,
     unknown_name,
 )
+from anonymip.extensions import Extensions
 from anonymip.files import start_growing
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, prepare, run_isolated
@@ -56,9 +57,42 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
 _HUGE_OFFSET = 1e6
 
 
+# What every adapter has: the public members of the protocol.
+_MEMBERS = ("name", "capabilities", "supports_indicators", "own_process", "availability", "solve")
+
+
+def _read(name: str, load: Callable[[], object]) -> Solver:
+    """Return the adapter that an entry point registers: of a class that it makes, or itself."""
+    found = load()
+    made = found() if isinstance(found, type) else found
+    missing = [member for member in _MEMBERS if not hasattr(made, member)]
+    if missing:
+        raise InputError(
+            f"it registers an object of type {type(made).__name__}, which has no "
+            f"{', '.join(missing)}",
+            remedy="Register an object or a class that follows the Solver protocol",
+        )
+    return cast(Solver, made)
+
+
+_OUTSIDE = Extensions("anonymip.solvers", "solver", _read, lambda: frozenset(ADAPTERS))
+
+
 def solver_names() -> tuple[str, ...]:
-    """Return the names of all solvers that have an adapter, installed or not."""
-    return tuple(ADAPTERS)
+    """Return the names of all solvers that have an adapter, importing packages that bring some."""
+    return (*ADAPTERS, *_OUTSIDE.all())
+
+
+def refuse_unknown_solver(name: str) -> None:
+    """Refuse a solver that has no adapter, whether it is installed or not.
+
+    Raises
+    ------
+    InputError
+        If no adapter has this name, or the package that registers it cannot be used.
+    """
+    if name not in ADAPTERS and _OUTSIDE.find(name) is None:
+        raise unknown_name("solver", name, solver_names())
 
 
 def availability(name: str) -> Availability:
@@ -92,8 +126,10 @@ def get_solver(name: str) -> Solver:
 
 
 def _adapter(name: str) -> Solver:
-    if name not in ADAPTERS:
-        raise unknown_name("solver", name, solver_names())
+    refuse_unknown_solver(name)
+    outside = None if name in ADAPTERS else _OUTSIDE.find(name)
+    if outside is not None:
+        return outside
     module, _, attribute = ADAPTERS[name].partition(":")
     return cast(Solver, getattr(import_module(module), attribute)())
 
@@ -284,7 +320,7 @@ def _solve_form(
 
 def _refuse_what_does_not_fit(form: StandardForm, adapter: Solver) -> None:
     if form.has_indicators and not adapter.supports_indicators:
-        able = [name for name in ADAPTERS if _adapter(name).supports_indicators]
+        able = [name for name in solver_names() if _adapter(name).supports_indicators]
         raise InputError(
             f"{adapter.name} knows no constraints that hold only where a binary variable is 1",
             remedy=f"Use a solver that does ({', '.join(able)}), or one of the formulations "

@@ -1,4 +1,4 @@
-"""An installed package: its methods, objective and recoding are known to every command."""
+"""An installed package: what it registers is known to every command."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ from anonymip import (
 )
 from anonymip.cli.app import run as run_command
 from anonymip.methods import registry as methods
+from anonymip.models import formulations
 from anonymip.objectives.losses import loading as objectives
 from anonymip.recodings import registry as recodings
 from anonymip.recodings.registry import find_recoding
+from anonymip.solvers import registry as solvers
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -43,7 +45,7 @@ def installed(place: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(place))
         importlib.invalidate_caches()
-        for room in (methods, objectives, recodings):
+        for room in (methods, objectives, recodings, formulations, solvers):
             outside = room._OUTSIDE
             patch.setattr(outside, "_found", {})
             patch.setitem(vars(outside), "_entries", None)
@@ -127,6 +129,8 @@ def test_a_built_in_method_imports_no_package(python: Run) -> None:
         "from anonymip.methods import find_method\n"
         "from anonymip.recodings.registry import find_recoding\n"
         "find_method('mondrian'), anonymip.load_objective('gcp'), find_recoding('classes')\n"
+        "problem = anonymip.Problem(anonymip.load_instance('health-records'), 3)\n"
+        "anonymip.build(problem, 'bigm'), anonymip.solve(problem, 'equivalence-mip')\n"
         "assert loaded() == [], loaded()\n"
         "find_method('fixed-size-cut')\n"
         "assert loaded() == ['anonymip_example', 'anonymip_example.specs'], loaded()\n"
@@ -213,6 +217,65 @@ def test_a_bound_on_a_recoding_from_outside(run: Run) -> None:
     assert 0 < found["bound"] <= plain["bound"]
 
 
+def test_a_formulation_takes_part(run: Run) -> None:
+    """A model from outside is built, solved and listed; what it forbids is no proof of anything.
+
+    The first and the last record are kept together, which the best release does not do.
+    """
+    asked = ("solve", "health-records", "-k", "2", "--method", "equivalence-mip", "--json", "-")
+    own = ("--option", "equivalence-mip.formulation=together")
+    (best,) = records(run(*asked))
+    (found,) = records(run(*asked, *own, "--option", "equivalence-mip.warm_start=none"))
+    assert found["options"]["formulation"] == "together"
+    assert found["groups"][0] == found["groups"][-1]
+    assert found["objective"] > best["objective"]
+    assert found["status"] != "optimal"
+    assert found["bound"] <= best["objective"]
+    listed = run("objective", "gcp", "health-records")
+    assert "together" in listed.stdout
+
+
+def test_an_infeasible_model_from_outside_proves_nothing(run: Run) -> None:
+    """That a package's model has no solution does not mean that there is no release."""
+    ended = run(
+        *("solve", "health-records", "-k", "3", "--method", "equivalence-mip", "--json", "-"),
+        *("--option", "equivalence-mip.formulation=impossible"),
+    )
+    (found,) = records(ended)
+    assert found["objective"] > 0
+    assert found["status"] != "infeasible"
+
+
+def test_a_solver_takes_part(run: Run) -> None:
+    """A solver from outside solves by its name, and is listed with the others."""
+    listed = run("solvers")
+    assert listed.returncode == 0
+    assert any(line.split()[0] == "borrowed" for line in listed.stdout.splitlines())
+    (found,) = records(
+        run(
+            *("solve", "health-records", "-k", "3", "--method", "equivalence-mip"),
+            *("--option", "equivalence-mip.formulation=bigm", "--solver", "borrowed"),
+            *("--json", "-"),
+        )
+    )
+    assert found["solver"] == "Borrowed 1.0"
+    assert found["status"] == "optimal"
+    unknown = run("solve", "health-records", "-k", "3", "--solver", "borowed")
+    assert unknown.returncode == 2
+    assert "Did you mean 'borrowed'?" in unknown.stderr
+
+
+def test_what_a_method_adopts_bears_its_name(run: Run) -> None:
+    """A solution is found again by the name that it was asked for by."""
+    (found,) = records(
+        run("solve", "health-records", "-k", "3", "--method", "adopting", "--json", "-")
+    )
+    assert found["method"] == "adopting"
+    assert found["groups"][0] == found["groups"][-1]
+    listed = run("compare", "health-records", "-k", "3", "--methods", "adopting", "--json", "-")
+    assert [record["method"] for record in records(listed)] == ["adopting"]
+
+
 SPEC = "from anonymip.methods import MethodSpec\nmagic = MethodSpec"
 REGISTER = "from anonymip import register_method\n\n@register_method"
 #: Modules that register no usable method, and the reason given.
@@ -274,7 +337,9 @@ def test_built_in_names_win(run: Run, tmp_path: Path) -> None:
         "greedy-package",
         "[anonymip.methods]\nmondrian = grabbing:it\n"
         "[anonymip.objectives]\ngcp = grabbing:it\n"
-        "[anonymip.recodings]\nclasses = grabbing:it\n",
+        "[anonymip.recodings]\nclasses = grabbing:it\n"
+        "[anonymip.formulations]\nbigm = grabbing:it\n"
+        "[anonymip.solvers]\nhighs = grabbing:it\n",
         grabbing="raise RuntimeError('imported')\n",
     )
     listed = run("methods", place=place)
@@ -284,7 +349,7 @@ def test_built_in_names_win(run: Run, tmp_path: Path) -> None:
     assert "imported" not in listed.stderr
     solved = run(
         *("solve", "health-records", "-k", "3", "--method", "mondrian"),
-        *("--objective", "gcp", "--recoding", "classes"),
+        *("--objective", "gcp", "--recoding", "classes", "--solver", "highs"),
         place=place,
     )
     assert solved.returncode == 0
@@ -334,6 +399,14 @@ BROKEN_OTHERS = {
         "from anonymip import EquivalenceClasses as it\n",
         "calls itself 'classes'",
     ),
+    "formulation_number": ("formulations", "it = 7\n", "type int. Register a Formulation"),
+    "formulation_renamed": (
+        "formulations",
+        "from anonymip.models import FORMULATIONS\nit = FORMULATIONS['bigm']\n",
+        "calls itself 'bigm'",
+    ),
+    "solver_number": ("solvers", "it = 7\n", "type int, which has no name, capabilities"),
+    "solver_missing": ("solvers", "import no_such_module\n", "ModuleNotFoundError"),
     "recoding_needy": (
         "recodings",
         "class it:\n    def __init__(self, k): ...\n",
@@ -342,17 +415,23 @@ BROKEN_OTHERS = {
 }
 
 
-def test_broken_objectives_and_recodings(tmp_path: Path) -> None:
-    """What is no objective or no recoding is refused by name, package and reason."""
+FINDERS: dict[str, Callable[[str], Any]] = {
+    "objectives": load_objective,
+    "recodings": find_recoding,
+    "formulations": formulations.choices_of,
+    "solvers": solvers.get_solver,
+}
+
+
+def test_broken_others(tmp_path: Path) -> None:
+    """What is none of what its group registers is refused by name, package and reason."""
     place = tmp_path / "site"
     for name, (group, content, _) in BROKEN_OTHERS.items():
         entry = f"[anonymip.{group}]\n{name} = module_{name}:it\n"
         install(place, f"package-of-{name}", entry, **{f"module_{name}": content})
     with installed(place):
         for name, (group, _, reason) in BROKEN_OTHERS.items():
-            error, result = look_up(
-                load_objective if group == "objectives" else find_recoding, name
-            )
+            error, result = look_up(FINDERS[group], name)
             said = f"{group[:-1]} '{name}' of the package package-of-{name} is left out: "
             assert error.startswith(said)
             assert reason in error

@@ -18,7 +18,7 @@ from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.classes.k_member import k_member
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
-from anonymip.models import build, choices_of, model_size, read
+from anonymip.models import FORMULATIONS, build, choices_of, model_size, read
 from anonymip.models.parts.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -156,6 +156,9 @@ def equivalence_mip(
     own = None if columns is None else columns.bound
     solution = solution if own is None else solution.with_bound(own)
     ended = solution.status.stopped in (Stopped.OPTIMAL, Stopped.GAP)
+    # Who brings a formulation wants to see what it finds.
+    if formulation not in FORMULATIONS:
+        return solution
     if gap or not ended or run.budget.stop_reason() is not None or problem.n > _COMPARED:
         return solution
     return _compared(solution, run.budget, seed)
@@ -225,7 +228,7 @@ def _pick(problem: Problem, columns: PricedSets) -> tuple[str, str]:
     return "bigm", many
 
 
-def adopt(problem: Problem, model: ConcreteModel) -> Solution:
+def adopt(problem: Problem, model: ConcreteModel, *, method: str = "adopted") -> Solution:
     """Return the checked solution of a model that the caller built on, solved with anything.
 
     The bound is unknown: constraints that the caller added may have raised the optimum.
@@ -236,6 +239,8 @@ def adopt(problem: Problem, model: ConcreteModel) -> Solution:
         The problem that the model was built from.
     model
         Built by :func:`anonymip.build`, changed and solved by the caller.
+    method
+        What the solution calls what found it.
 
     Raises
     ------
@@ -256,4 +261,4 @@ def adopt(problem: Problem, model: ConcreteModel) -> Solution:
             f"the values that the model holds are no solution of it: {broken}",
             remedy="Solve it, and load the solution",
         )
-    return Solution.of(problem, assignment, method="adopted")
+    return Solution.of(problem, assignment, method=method)

@@ -23,7 +23,7 @@ from anonymip.exact.model_run import ModelRun
 from anonymip.exact.priced_sets import PricedSets, priced_sets
 from anonymip.exact.trust import TrustOfLosses, under_assumptions
 from anonymip.exact.warm_starts import begin_freeform
-from anonymip.models import build, model_size
+from anonymip.models import build, formulations_of, model_size
 from anonymip.models.freeform.set_cover import cover_degree
 from anonymip.models.parts.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
@@ -140,7 +140,9 @@ def freeform_mip(
         effort=effort,
     )
     if formulation not in _FORMULATIONS:
-        raise unknown_name("formulation", formulation, _FORMULATIONS)
+        known = formulations_of(problem.recoding.name, installed=True)
+        if formulation not in known:
+            raise unknown_name("formulation", formulation, dict.fromkeys((*_FORMULATIONS, *known)))
     if formulation in ("auto", "set-cover") and needs_every_size(problem):
         refusal = too_many_sets(problem)
         if refusal is None:
@@ -194,6 +196,7 @@ def freeform_mip(
         kept = run.kept_without_effort(sets=len(columns.sets))
         choices = {"sets": columns.sets}
     else:
+        choices = asked
         kept = run.kept_without_effort(size)
     if kept is not None:
         own = None if columns is None else columns.bound

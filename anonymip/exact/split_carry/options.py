@@ -108,6 +108,8 @@ class ChainOptions:
             ("subsolver", (EXACT, "auto", *formulations_of("classes"))),
         ):
             value = getattr(self, name)
+            if name == "subsolver" and value not in known:
+                known = (EXACT, "auto", *formulations_of("classes", installed=True))
             if value not in known:
                 raise InputError(
                     f"option {name} of split-carry is {value!r}", remedy=f"Use {', '.join(known)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anonymip.effort import check_effort
-from anonymip.errors import InputError, unknown_name
+from anonymip.errors import InputError
 from anonymip.experiments.running.recoding_options import make_recoding
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.experiments.running.spec_keys import check_document
@@ -18,7 +18,7 @@ from anonymip.methods import find_method
 from anonymip.objectives import MembersObjective, Objective, load_objective
 from anonymip.problem import Problem
 from anonymip.recodings import Apart, Cap, Diversity, Limit
-from anonymip.solvers import SolverOptions, solver_names
+from anonymip.solvers import SolverOptions, refuse_unknown_solver
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,7 @@ class Experiment:
         check_effort(self.effort)
         _refuse_limit(self.time_limit)
         SolverOptions(relative_gap=self.gap, threads=self.threads, seed=self.seed)
-        if self.solver not in solver_names():
-            raise unknown_name("solver", self.solver, solver_names())
+        refuse_unknown_solver(self.solver)
 
     def _check_methods(self) -> None:
         rows = [(one.title, one.solved_recoding) for one in self.methods]

@@ -1,1 +1,1 @@
-"""An example of what a package can add to AnonyMIP: methods, an objective, a recoding."""
+"""An example of what a package can add to AnonyMIP: all that entry points register."""
