@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, Interrupted
+from anonymip.errors import InputError, Interrupted, argument
 from anonymip.experiments.reproductions.drawing import draw, series_of
 from anonymip.experiments.reproductions.specification import Reproduction
 from anonymip.experiments.reproductions.writing import (
@@ -45,7 +45,7 @@ def redraw(asked: Reproduction, folder: Path) -> list[Path]:
     if not stored:
         raise InputError(
             f"{folder} has no rows of {asked.name}",
-            remedy="Name the folder by --output, or reproduce it first",
+            remedy=f"Name the folder by {argument('folder', option='--output')}, or reproduce it first",
         )
     with writing() as outputs:
         for file in stored:
