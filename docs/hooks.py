@@ -64,6 +64,9 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Let links into the repository lead to the site, and fill in the help of the commands."""
     source, place = source_of(page.file), page.file.src_uri
+    if place.startswith("results/reproductions/"):
+        figure = f"![What the rows show]({page.file.name}.png)"
+        markdown = markdown.replace("\n\n", f"\n\n{figure}\n\n", 1)
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, help_of_commands())
     for link, target in outside_links(markdown, source):
