@@ -43,9 +43,10 @@ def redraw(asked: Reproduction, folder: Path) -> list[Path]:
     stored = [folder / f"{stem_of(asked, quick)}.csv" for quick in (False, True)]
     stored = [file for file in stored if file.is_file()]
     if not stored:
+        place = argument("folder", option="--output")
         raise InputError(
             f"{folder} has no rows of {asked.name}",
-            remedy=f"Name the folder by {argument('folder', option='--output')}, or reproduce it first",
+            remedy=f"Name the folder by {place}, or reproduce it first",
         )
     with writing() as outputs:
         for file in stored:
