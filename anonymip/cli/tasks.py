@@ -22,6 +22,7 @@ from anonymip.cli.console import (
 )
 from anonymip.cli.options import spread
 from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
+from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
 
 #: Methods that run in a moment where all kernels have to be compiled first.
@@ -214,7 +215,10 @@ def demo(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("out"),
 ) -> None:
     """Do the main job on built-in tables, in under a minute."""
-    refuse_targets([], *(folder / name for name in _DEMO_FILES))
+    try:
+        refuse_targets([], *(folder / name for name in _DEMO_FILES))
+    except InputError as error:
+        raise InputError(error.message, remedy="Name another folder with --out") from None
     with writing() as outputs:
         _demo_release(folder, outputs)
         _demo_comparison(folder, outputs)
