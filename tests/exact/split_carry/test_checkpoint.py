@@ -111,15 +111,16 @@ def test_only_the_owner_reads_it(path: Path, written: bytes) -> None:
 
 def test_a_file_in_its_place_is_not_overwritten(path: Path, written: bytes) -> None:
     """Who forgets to resume loses nothing."""
-    with pytest.raises(InputError, match=r"is there already.*--resume"):
+    with pytest.raises(InputError, match=r"is there already.*[Rr]esume"):
         Checkpoint(path, OURS)
     assert path.read_bytes() == written
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """Before any work is done."""
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="existing folder"):
-        Checkpoint(tmp_path / "absent" / "run", OURS)
+        Checkpoint(tmp_path / "file" / "run", OURS)
     with pytest.raises(InputError, match="is a folder"):
         Checkpoint(tmp_path, OURS, resume=True)
 
