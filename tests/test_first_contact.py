@@ -29,6 +29,8 @@ TITLED = re.compile(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', re.MULTILINE | re.D
 #: What no two runs have in common: seconds, and progress on the way.
 SECONDS = re.compile(r"\b\d+\.\d+ s\b")
 PROGRESS = re.compile(r"^(compiling|warming up)\b.*\n", re.MULTILINE)
+#: What a make that runs the tests would hand to the make under test.
+OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "PACKAGE", "VENV")
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +54,14 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def in_shell(command: str, folder: Path, *, activated: bool = False) -> tuple[int, str]:
     """Run a command as a reader would; return its exit code and what it printed."""
-    path = os.environ["PATH"]
+    inherited = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    path = inherited["PATH"]
     if activated:
         path = f"{folder}/.venv/bin{os.pathsep}{path}"
     done = subprocess.run(
         ["sh", "-c", command],
         cwd=folder,
-        env={**os.environ, "PATH": path, "COLUMNS": "200"},
+        env={**inherited, "PATH": path, "PYTHON": sys.executable, "COLUMNS": "200"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
