@@ -170,12 +170,14 @@ def test_the_original_is_a_file(tmp_path: Path) -> None:
     assert not (tmp_path / "again.csv").exists()
 
 
-@pytest.mark.parametrize("name", ["nowhere/release.csv", "."])
+@pytest.mark.parametrize("name", ["file/release.csv", "."])
 def test_places_that_cannot_be_written_to(tmp_path: Path, name: str) -> None:
-    """A missing folder and a folder for a file are bad input."""
+    """A file for a folder and a folder for a file are bad input; a missing folder is made."""
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="folder"):
         release().write(tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+    assert all(path.is_file() for path in release().write(tmp_path / "new" / "release.csv"))
 
 
 @settings(max_examples=40)
