@@ -9,12 +9,11 @@ from typing import Any
 import pandas as pd
 
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
+from anonymip.experiments.names import Named, Names
 from anonymip.experiments.pictures import draw_front
 from anonymip.experiments.style import (
     BOUND,
     QUIET,
-    Named,
-    Names,
     Picture,
     drawing,
     headline,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.errors import InputError
+from anonymip.experiments.names import Named, Names
 from anonymip.experiments.style import (
     BOUND,
     INK,
@@ -23,8 +24,6 @@ from anonymip.experiments.style import (
     QUIET,
     SINGLE,
     Look,
-    Named,
-    Names,
     Picture,
     drawing,
     headline,

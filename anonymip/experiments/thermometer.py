@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 
 from anonymip.errors import InputError
 from anonymip.experiments.comparison import Comparison, ComparisonRow
+from anonymip.experiments.names import Named, Names
 from anonymip.experiments.style import (
     BOUND,
     OPEN,
     OPTIMUM,
     Look,
-    Named,
-    Names,
     Picture,
     drawing,
     headline,

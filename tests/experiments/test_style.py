@@ -14,16 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
+from anonymip.experiments.names import Named, Names, beside, heights
 from anonymip.experiments.style import (
     COLOURS,
     LOOKS,
-    Named,
-    Names,
     Picture,
-    beside,
     drawing,
     headline,
-    heights,
     legend_below,
     looks_of,
 )

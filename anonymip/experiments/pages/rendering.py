@@ -13,7 +13,13 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from anonymip.experiments.style import COLOURS, INK, Named, Names, drawing, legend_below
+from anonymip.experiments.names import Named, Names
+from anonymip.experiments.style import (
+    COLOURS,
+    INK,
+    drawing,
+    legend_below,
+)
 
 #: Inches of a picture on a wide screen and on a narrow one, and how high it is if nobody says.
 _WIDE, _NARROW, _HIGH = 11.6, 4.3, 4.4

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from anonymip.experiments.names import Named, Names
 from anonymip.experiments.reproductions.series import table_of
 from anonymip.experiments.reproductions.specification import Panel, Reproduction, Undecided
 from anonymip.experiments.style import (
@@ -16,8 +17,6 @@ from anonymip.experiments.style import (
     ONE_OF_MANY,
     SINGLE,
     Look,
-    Named,
-    Names,
     Picture,
     drawing,
     headline,
