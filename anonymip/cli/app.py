@@ -30,7 +30,6 @@ app = typer.Typer(
     name="anonymip",
     help="k-anonymization as optimization: every release says how far from optimal it is.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anonymip.cli import completion
 from anonymip.cli.console import say_run
 from anonymip.cli.rules import Rules
 from anonymip.cli.stars import StarRules
@@ -25,13 +26,21 @@ if TYPE_CHECKING:
     from anonymip.recodings import Recoding
 
 Instance = Annotated[
-    str, typer.Argument(metavar="INSTANCE", help="A named instance, or a CSV or Parquet file.")
+    str,
+    typer.Argument(
+        metavar="INSTANCE",
+        help="A named instance, or a CSV or Parquet file.",
+        autocompletion=completion.instance,
+    ),
 ]
 K = Annotated[
     int | None,
     typer.Option("-k", help="Records that must look alike; default: of library:NAME the entry's."),
 ]
-MethodName = Annotated[str, typer.Option("--method", help="See 'anonymip methods'.")]
+MethodName = Annotated[
+    str,
+    typer.Option("--method", help="See 'anonymip methods'.", autocompletion=completion.method),
+]
 MethodOptions = Annotated[
     list[str] | None, typer.Option("--option", help="METHOD.NAME=VALUE, an option of one method.")
 ]
@@ -81,7 +90,9 @@ class RecodingOptions:
     recoding: Annotated[
         str | None,
         typer.Option(
-            "--recoding", help="Which releases are allowed; default: the method's, else classes."
+            "--recoding",
+            help="Which releases are allowed; default: the method's, else classes.",
+            autocompletion=completion.recoding,
         ),
     ] = None
     suppression: Annotated[
@@ -138,6 +149,7 @@ class ProblemOptions:
         str | None,
         typer.Option(
             "--objective",
+            autocompletion=completion.objective,
             help="What is lost: gcp, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, or "
             "FILE.py:NAME (runs the file), or one of an installed package; default: gcp, of "
             "library:NAME the entry's.",
@@ -160,6 +172,7 @@ class SolverOptions:
         str | None,
         typer.Option(
             "--effort",
+            autocompletion=completion.effort,
             help="How much work, whatever the clock: quick, normal or thorough; default: normal, "
             "and with a time limit thorough.",
         ),
@@ -172,7 +185,10 @@ class SolverOptions:
         ),
     ] = None
     gap: Annotated[float, typer.Option("--gap", help="Relative gap to stop at.")] = 0.0
-    solver: Annotated[str, typer.Option("--solver", help="highs or cbc.")] = "highs"
+    solver: Annotated[
+        str,
+        typer.Option("--solver", help="See 'anonymip solvers'.", autocompletion=completion.solver),
+    ] = "highs"
     threads: Annotated[int, typer.Option("--threads", help="Threads of the solver.")] = 1
     seed: Annotated[int, typer.Option("--seed", help="Of random choices and of the solver.")] = 0
 

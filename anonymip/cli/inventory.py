@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli import completion
 from anonymip.cli.console import (
     err,
     human,
@@ -119,7 +120,11 @@ def leaderboard(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", help="A method; repeatable. Default: all heuristics."),
+        typer.Option(
+            "--method",
+            help="A method; repeatable. Default: all heuristics.",
+            autocompletion=completion.method,
+        ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Run the exact methods too.")] = False,
     known: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli import completion
 from anonymip.cli.console import human, out, print_table, say, showing_progress, write_json
 from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
@@ -27,7 +28,10 @@ def export(
         Path, typer.Option("-o", "--output", help="The model: an .lp, .mps or .nl file.")
     ],
     method: Annotated[
-        str, typer.Option("--method", help="The method whose model is meant.")
+        str,
+        typer.Option(
+            "--method", help="The method whose model is meant.", autocompletion=completion.method
+        ),
     ] = "equivalence-mip",
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,

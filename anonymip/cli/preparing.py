@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli import completion
 from anonymip.cli.console import human, say, showing_progress, write_json
 
 
@@ -15,6 +16,7 @@ def warm_up(
         list[str] | None,
         typer.Argument(
             metavar="[METHOD]...",
+            autocompletion=completion.method,
             help="Methods, bound, dual-ascent; default: what the usual commands need.",
         ),
     ] = None,

@@ -369,8 +369,14 @@ CASES = (
     ),
     Case(
         "a picture of several recodings",
-        ("--plot", "Leave it out"),
+        ("--plot", "Use --report FILE.html"),
         (*AGE_SEX, *K, "--methods", "initial,hungarian", "--plot", "gap.png"),
+        commands=("compare",),
+    ),
+    Case(
+        "a picture of samples",
+        ("--plot", "Use --report FILE.html"),
+        (*AGE_SEX, *K, "--samples", "2", "--sample-size", "4", "--plot", "gap.png"),
         commands=("compare",),
     ),
     Case(

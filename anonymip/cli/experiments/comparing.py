@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli import completion
 from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
 from anonymip.cli.experiments.experiment import print_results
 from anonymip.cli.options import spread
@@ -58,7 +59,12 @@ def compare(
     ] = None,
     *,
     methods: Annotated[
-        str, typer.Option("--methods", help="Names with commas; default: all heuristics.")
+        str,
+        typer.Option(
+            "--methods",
+            help="Names with commas; default: all heuristics.",
+            autocompletion=completion.methods,
+        ),
     ] = "",
     exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
     samples: SampleOptions,
@@ -91,7 +97,8 @@ def compare(
         if plot is not None:
             raise InputError(
                 "--plot shows one table and one recoding",
-                remedy="Leave it out, or leave out --samples and methods of other recodings",
+                remedy="Use --report FILE.html, which shows them all, or leave out --samples and "
+                "methods of other recodings",
             )
         wanted = _experiment_of(
             instance,

@@ -1,0 +1,99 @@
+"""Tests of what a shell completes: the names there are, at once, and those of packages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anonymip import INSTANCES
+from anonymip.cli import completion
+from anonymip.effort import EFFORTS
+from anonymip.methods.built_in import BUILT_IN
+from anonymip.objectives import OBJECTIVES
+from anonymip.recodings.registry import RECODINGS
+from anonymip.solvers.registry import ADAPTERS
+from tests.test_project import HEAVY, REPOSITORY
+
+PLUGIN = REPOSITORY / "tests" / "plugin"
+#: Prints what a shell would be given, and the libraries that were loaded for it.
+CODE = """\
+import sys
+from anonymip.cli.app import run
+sys.argv[0] = "anonymip"
+try:
+    run()
+finally:
+    print("loaded", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+
+
+def completed(words: str, *places: Path) -> tuple[list[str], set[str]]:
+    """Return what bash is offered for the last word, and the modules that were loaded."""
+    environment = {
+        **os.environ,
+        "_ANONYMIP_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"anonymip {words}",
+        "COMP_CWORD": str(len(words.split(" "))),
+        "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, *places))),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    _, _, loaded = ended.stderr.partition("loaded ")
+    return ended.stdout.split(), set(loaded.split())
+
+
+@pytest.mark.parametrize(
+    ("names", "known"),
+    [
+        (completion.METHODS, BUILT_IN),
+        (completion.RECODINGS, RECODINGS),
+        (completion.OBJECTIVES, OBJECTIVES),
+        (completion.SOLVERS, ADAPTERS),
+        (completion.EFFORTS, EFFORTS),
+        (completion.INSTANCES, INSTANCES),
+    ],
+)
+def test_the_names_are_those_of_the_registries(names: tuple[str, ...], known: object) -> None:
+    """What is completed is what there is."""
+    assert sorted(names) == sorted(known)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("solve health-records --method mond", ["mondrian"]),
+        ("anonymize people.csv --recoding free", ["freeform"]),
+        ("bound x --solver hi", ["highs"]),
+        ("solve x --objective leaf", ["leaf-loss"]),
+        ("solve x --effort q", ["quick"]),
+        ("solve tarr", ["tarragona"]),
+        ("warm-up mond", ["mondrian"]),
+        ("compare x --methods mondrian,hilb", ["mondrian,hilbert", "mondrian,hilbert-diversity"]),
+        ("leader", ["leaderboard"]),
+    ],
+)
+def test_names_are_completed_and_nothing_heavy_is_loaded(words: str, offered: list[str]) -> None:
+    """A shell is offered the names that begin so; NumPy and what is built on it stay away."""
+    found, loaded = completed(words)
+    assert found == offered
+    assert "typer" in loaded
+    assert not loaded & ((HEAVY - {"rich", "typer"}) | {"numpy"})
+
+
+def test_files_are_left_to_the_shell() -> None:
+    """Where no instance begins so, nothing is offered, and the shell completes files."""
+    assert completed("solve ./people.cs")[0] == []
+
+
+def test_names_of_packages_are_completed_without_importing_them() -> None:
+    """What an installed package registers is offered; the package is not imported."""
+    found, loaded = completed("solve x --method lexi", PLUGIN)
+    assert found == ["lexicographic"]
+    assert "anonymip_example" not in loaded
+    assert completed("solve x --solver bor", PLUGIN)[0] == ["borrowed"]
