@@ -125,11 +125,15 @@ def _asked_of(asked: Asked, names: list[str], rows: list[list[str]]) -> Asked:
 
 
 def _reread_csv(asked: Asked, path: Path) -> Asked:
+    # A cell may be as long as it likes.
+    before = csv.field_size_limit(2**31)
     try:
         text = path.read_bytes().decode("utf-8-sig")
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (ValueError, csv.Error):
         raise Unreadable("no text, or quotes that do not match") from None
+    finally:
+        csv.field_size_limit(before)
     rows = [line for line in lines if line and (len(lines[0]) < 2 or line != [" "])]
     if not rows:
         raise Unreadable("no header")
