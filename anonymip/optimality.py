@@ -8,7 +8,7 @@ import numpy as np
 
 from anonymip.assignments import Description
 from anonymip.errors import UnsupportedObjective
-from anonymip.objectives.kernels.effects import effects_of_cells
+from anonymip.objectives.kernels.effects import effects_of_cells, least_step
 from anonymip.problem import Problem
 from anonymip.tolerances import (
     OPTIMALITY_RELATIVE,
@@ -29,9 +29,10 @@ def proves_optimal(
     """Return whether a bound proves that no release loses less than one that is known.
 
     The gap must be closed relative to the loss, and also relative to what a release can change
-    of it: a large constant must not make different losses look alike. What rounding may hide is
-    counted as if it were there; so where all differences drown in it nothing is proven, unless the
-    release loses no more than the exact table.
+    of it: a large constant must not make different losses look alike. Nor may it be as much as one
+    more value in a cell costs, since values may lie nearer to each other than that. What rounding
+    may hide is counted as if it were there; so where all differences drown in it nothing is proven,
+    unless the release loses no more than the exact table.
 
     Parameters
     ----------
@@ -49,7 +50,9 @@ def proves_optimal(
     if strict and not equals_bound(objective, bound):
         return False
     unseen = objective - bound + hidden_by_rounding(problem, objective)
-    if unseen <= OPTIMALITY_RELATIVE * changeable(problem, objective):
+    if unseen <= OPTIMALITY_RELATIVE * changeable(problem, objective) and _tells_apart(
+        problem, objective, bound
+    ):
         return True
     return (
         description is not None
@@ -57,6 +60,19 @@ def proves_optimal(
         and equals_bound(objective, bound)
         and loses_nothing(problem, description())
     )
+
+
+def _tells_apart(problem: Problem, objective: float, bound: float) -> bool:
+    """Return whether nothing between a bound and a loss is as much as a cell can change it by.
+
+    Values that lie nearer to each other than a proof reaches make releases that lose less, and
+    within all tolerances. Suppression by patterns looks at no such distances.
+    """
+    unseen = objective - bound
+    if unseen <= hidden_by_rounding(problem, objective) or problem.recoding.name == "pattern":
+        return True
+    compiled = problem.compiled
+    return not compiled.has_tables or unseen < least_step(compiled.tables, problem.microdata)
 
 
 def changeable(problem: Problem, objective: float) -> float:

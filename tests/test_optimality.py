@@ -19,6 +19,7 @@ from anonymip import (
     Bound,
     Classes,
     EquivalenceClasses,
+    Freeform,
     Microdata,
     Problem,
     Solution,
@@ -133,6 +134,56 @@ def test_suppression_of_records_that_are_all_alike_is_not_free() -> None:
         assert not found.is_optimal
     shown = Classes(np.zeros(7, np.int64))
     assert Solution.of(problem, shown, method="all shown", bound=told).is_optimal
+
+
+#: The least loss of these with k = 3 is 3 + 2e-9, and 3 + 5e-9 lies within all tolerances.
+NEAR = (0.0, 1e-9, 0.0, -0.0, 1.0, 1e-9, -0.0, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("auto", {}),
+        ("column-generation", {}),
+        ("split-carry", {}),
+        *(("equivalence-mip", {"formulation": f}) for f in ("bigm", "hull", "set-partition")),
+    ],
+)
+def test_losses_nearer_than_tolerances_are_compared(method: str, options: dict[str, str]) -> None:
+    """Few records are compared by exact sums where a proof does not tell their losses apart."""
+    span = Fraction(1)
+    least = optimum(len(NEAR), 3, width(NEAR, span))
+    found = solve(Problem(table(NEAR), 3), method, options=options)
+    assert found.is_optimal
+    assert found.classes is not None
+    groups = [np.flatnonzero(found.classes.labels == c).tolist() for c in range(2)]
+    assert sum(len(rows) * width(NEAR, span)(rows) for rows in groups) == least
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 1e-9, 2e-9, 3e-9, 1.0, 1.0 + 1e-9]), min_size=6, max_size=8),
+    st.sampled_from(["column-generation", "local-search", "equivalence-mip"]),
+)
+@settings(max_examples=60)
+def test_nothing_is_optimal_that_exact_sums_undercut(values: list[float], method: str) -> None:
+    """Whatever is called optimal is so in fractions, up to the rounding of the sum."""
+    problem = Problem(table(values), 3)
+    found = solve(problem, method)
+    span = Fraction(max(values)) - Fraction(min(values))
+    least = optimum(len(values), 3, width(values, span))
+    assert found.bound is not None
+    if found.is_optimal:
+        assert found.objective - least <= 1e-11 * max(found.objective, 1e-300)
+
+
+@pytest.mark.parametrize("method", ["auto", "freeform-mip", "reassign"])
+def test_covers_nearer_than_tolerances_are_not_proven(method: str) -> None:
+    """Where nothing compares them exactly, the gap is told: 3 - 3e-9 is the least loss here."""
+    found = solve(Problem(table(NEAR), 3, Freeform()), method)
+    assert found.objective == pytest.approx(3 - 3e-9, abs=1e-12)
+    assert not found.is_optimal
+    assert found.gap is not None
+    assert 0 < found.gap < 1e-8
 
 
 def test_a_constant_alone_is_optimal() -> None:

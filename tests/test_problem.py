@@ -151,6 +151,18 @@ def test_domains_beyond_double_precision_are_refused(values: list[float]) -> Non
     assert "Change the unit" in (caught.value.remedy or "")
 
 
+@pytest.mark.parametrize("domain", [(0.0, 9e15), (-4.5e15, 4.5e15)])
+def test_values_whose_losses_underflow_are_refused(domain: tuple[float, float]) -> None:
+    """As shares of the domain they are no ordinary doubles: sums of them lose their digits."""
+    frame = pd.DataFrame({"pay": [0.0, 2e-308, 1e-308, 5e-309]})
+    data = Microdata(frame, (Attribute("pay", domain=domain),))
+    with pytest.raises(InputError, match="column 'pay' holds values that lie too near") as caught:
+        Problem(data, 2)
+    assert "declare a narrower domain" in (caught.value.remedy or "")
+    narrow = Microdata(frame * 1e308, (Attribute("pay", domain=(-1.0, 3.0)),))
+    assert Problem(narrow, 2).compiled is not None
+
+
 @pytest.mark.parametrize(
     ("recoding", "reason"),
     [

@@ -15,6 +15,9 @@ from anonymip.tolerances import OPTIMALITY_RELATIVE
 
 #: Half widths between which a domain's width and its inverse are ordinary doubles.
 _NARROWEST, _WIDEST = 1e-300, 1e300
+#: What lies nearer to each other, as a share of the domain, has losses that underflow: they keep
+#: less than the digits of a double, or none.
+_NEAREST = 1e-290
 #: Beyond so many, doubles do not distinguish one whole number from the next.
 _MOST_WHOLE = 2**53
 
@@ -61,7 +64,7 @@ class Domains:
         ------
         InputError
             If the ends of a numeric domain are too far apart or too close to scale by, or hold
-            more whole numbers than can be distinguished.
+            more whole numbers than can be distinguished, or values lie too near to each other.
         """
         given = microdata.attributes
         ends = np.array(
@@ -75,6 +78,15 @@ class Domains:
                 raise InputError(
                     f"the domain of column {name!r} is too wide or too narrow to scale by",
                     remedy="Change the unit of the column, or declare another domain",
+                )
+        for name, levels, (low, high) in zip(
+            microdata.names, microdata.levels, ends.tolist(), strict=True
+        ):
+            if low < high and _least_gap(levels.astype(np.float64)) < _NEAREST * (high - low):
+                raise InputError(
+                    f"column {name!r} holds values that lie too near to each other to be told "
+                    "apart beside its domain",
+                    remedy="Round them, or declare a narrower domain",
                 )
         for attribute, (low, high) in zip(given, ends.tolist(), strict=True):
             if attribute.integer and high - low > _MOST_WHOLE:
@@ -127,6 +139,10 @@ class Domains:
                 f"the objective reads attribute {name!r}, which is no quasi-identifier",
                 remedy=f"Quasi-identifiers are {', '.join(self.names)}",
             ) from None
+
+
+def _least_gap(levels: NDArray[np.float64]) -> float:
+    return float(np.diff(levels).min(initial=np.inf))
 
 
 def _origin(levels: NDArray[np.float64], low: float) -> float:

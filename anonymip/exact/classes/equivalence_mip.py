@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonymip.assignments import Assignment, Classes
+from anonymip.assignments import Assignment
 from anonymip.errors import InputError, NoSolution
-from anonymip.exact.classes.small import solve_small
+from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.model_run import ModelRun
 from anonymip.exact.priced_sets import PricedSets, priced_sets
-from anonymip.exact.trust import TrustOfLosses, under_assumptions
+from anonymip.exact.trust import TrustOfLosses
 from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.initial import initial
@@ -22,15 +21,12 @@ from anonymip.models import FORMULATIONS, build, choices_of, model_size, read
 from anonymip.models.parts.set_columns import MAX_COLUMNS
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
-from anonymip.solution import Bound, Solution
+from anonymip.solution import Solution
 from anonymip.solvers import broken_by_values
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
-
-#: Records up to which losses are compared exactly after the solve, and what that may look at.
-_COMPARED, _COMPARED_NODES = 16, 200_000
 
 _STARTS: dict[str, Callable[..., Solution]] = {
     "initial": initial,
@@ -155,48 +151,10 @@ def equivalence_mip(
     solution = run.solve(lambda: (build(problem, formulation, **choices), trust))
     own = None if columns is None else columns.bound
     solution = solution if own is None else solution.with_bound(own)
-    ended = solution.status.stopped in (Stopped.OPTIMAL, Stopped.GAP)
     # Who brings a formulation wants to see what it finds.
-    if formulation not in FORMULATIONS:
+    if gap or formulation not in FORMULATIONS:
         return solution
-    if gap or not ended or run.budget.stop_reason() is not None or problem.n > _COMPARED:
-        return solution
-    return _compared(solution, run.budget, seed)
-
-
-def _compared(solution: Solution, budget: Budget, seed: int) -> Solution:
-    """Return the best release by exact sums of losses, where a solver's tolerances leave a gap.
-
-    A solver takes losses for equal that differ by less than its tolerances; in a small table they
-    are told apart by a search that has none.
-    """
-    bound, problem = solution.bound, solution.problem
-    if bound is None or solution.is_optimal:
-        return solution
-    try:
-        small = solve_small(problem, budget=budget, max_nodes=_COMPARED_NODES, seed=seed)
-    except NoSolution:
-        return solution
-    best = solution
-    if small.objective < solution.objective:
-        best = Solution.of(
-            problem,
-            Classes(small.labels),
-            method=solution.method,
-            bound=bound,
-            stopped=solution.status.stopped,
-            options=solution.options,
-            seconds=solution.seconds,
-            seed=solution.seed,
-            trace=solution.trace,
-            solver=solution.solver,
-        )
-    if not small.proven or small.bound is None:
-        return best
-    source = under_assumptions(problem, "search of all classes")
-    remark = "losses within the solver's tolerances were compared by a search of all classes"
-    proven = best.with_bound(Bound(small.bound, source, "argument"))
-    return replace(proven, trace=(*best.trace, remark))
+    return compare_exactly(solution, run.budget, seed)
 
 
 def _ran_out(columns: PricedSets) -> Stopped | None:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from anonymip.assignments import Assignment
 from anonymip.effort import check_effort
 from anonymip.errors import NoSolution
+from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.column_generation.conditions import column_rules
 from anonymip.exact.column_generation.proving import Proof
 from anonymip.exact.column_generation.settings import Settings, Work
@@ -20,6 +21,7 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
+from anonymip.tolerances import closes_gap
 
 #: Share of the time that heuristics may take.
 _STARTING = 0.25
@@ -130,12 +132,18 @@ def column_generation(
             f"column generation found no release that obeys the rules ({stopped.value})",
             remedy="Loosen a rule, or give it more time",
         )
-    if stopped is Stopped.GAP and not run.is_closed(gap):
+    within = closes_gap(run.loss, run.lower) and not gap
+    if within and stopped is Stopped.GAP and not run.is_closed(gap):
+        run.trace.append("some releases lose as much up to what the proof resolves")
+        known = cheap_release(problem, budget, seed)
+        if known is not None:
+            run.offer(known.assignment)
+    elif stopped is Stopped.GAP and not run.is_closed(gap):
         stopped = Stopped.NODES
         if not bound_only:
             further = "" if effort == "thorough" else "; thorough may prove more"
             run.trace.append(f"stopped by effort {effort}{further}")
-    return Solution.of(
+    solution = Solution.of(
         problem,
         run.incumbent.assignment,
         method="column-generation",
@@ -147,3 +155,4 @@ def column_generation(
         trace=tuple(run.trace),
         solver=run.solver,
     )
+    return solution if gap or bound_only else compare_exactly(solution, budget, seed)
