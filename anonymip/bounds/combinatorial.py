@@ -16,7 +16,7 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
 from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.problem import Problem
-from anonymip.recodings import EquivalenceClasses, KConcealment, KOne, OneK, PatternGuided
+from anonymip.recodings import KConcealment, KOne, OneK, PatternGuided
 from anonymip.recodings.registry import published_form
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
@@ -162,10 +162,8 @@ def _squared_error_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.f
         terms[done : done + _POINTS_AT_A_TIME] = (lowered**2).sum(axis=1) / (2 * k)
         done = min(done + _POINTS_AT_A_TIME, n)
         budget.report("bound on squared errors", done=done, total=n)
-    recoding = problem.recoding
-    if not isinstance(recoding, EquivalenceClasses) or recoding.suppression:
-        terms = np.fmin(terms, problem.compiled.suppression_price)
-    return terms, done == n
+    # Not a number where records cannot be suppressed: then the terms stay.
+    return np.fmin(terms, problem.compiled.suppression_price), done == n
 
 
 def weaker_notion_bound(

@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip import SSE, Attribute, Microdata, Problem, UnsupportedObjective
+from anonymip import (
+    SSE,
+    Attribute,
+    EquivalenceClasses,
+    Microdata,
+    Problem,
+    UnsupportedObjective,
+)
 from anonymip.bounds.combinatorial import squared_error_bound, squared_error_terms
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Rules, least_cost_of_classes
@@ -135,6 +142,14 @@ def test_tight_for_pairs_of_points() -> None:
     assert bound is not None
     assert bound.value == pytest.approx(1.0, rel=1e-7)
     assert bound.value <= 1.0
+
+
+def test_a_record_costs_no_more_than_its_suppression(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an objective names a price of suppressed records, no term exceeds it."""
+    data = problem_of(np.array([[0.0], [1.0], [10.0], [14.0]]), 2, "none").microdata
+    monkeypatch.setattr(SSE, "suppression_price", 0.5)
+    problem = Problem(data, 2, EquivalenceClasses(suppression=True), SSE("none"))
+    assert squared_error_terms(problem).tolist() == pytest.approx([0.25, 0.25, 0.5, 0.5])
 
 
 def test_cut_short_by_the_budget() -> None:

@@ -146,8 +146,6 @@ def _met(
 
 def _has_share(rows: NDArray[np.int64], l: Fraction, k: int) -> bool:  # noqa: E741
     """Return whether some D >= k of the rows show no value more than D/l times."""
-    if k > int(rows.sum()):
-        return False
     first = int(k // l)
     # With D between two multiples of l no value has more room, so the least such D is tried.
     for each in range(max(first, 1), max(first, int(rows.max())) + 1):
