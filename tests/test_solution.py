@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import (
+    KK,
     AnonymipError,
     Attribute,
     Bound,
     Cap,
     Classes,
+    Cover,
     EquivalenceClasses,
     Freeform,
     Hierarchy,
@@ -34,7 +36,7 @@ from anonymip import (
 )
 from anonymip.solution import bound_text
 from anonymip.tolerances import OPTIMALITY_RELATIVE
-from tests.random_problems import Case, cases
+from tests.random_problems import PRODUCT, Case, cases
 
 PROBLEM = Problem(load_instance("health-records"), 3)
 OPTIMAL_CLASSES = Classes(np.array([0, 0, 0, 1, 1, 1, 1]))
@@ -128,6 +130,20 @@ def test_a_bound_above_the_loss_by_rounding_is_cut_to_it() -> None:
     assert found.bound.value == found.objective
     assert found.gap == 0.0
     assert found.is_optimal
+
+
+def test_a_bound_above_the_loss_can_disprove_a_declaration() -> None:
+    """Where the author of the objective declared something, this is what is false."""
+    declared = Problem(PROBLEM.microdata, 3, objective=PRODUCT.objective)
+    found = Solution.of(declared, OPTIMAL_CLASSES, method="heuristic")
+    too_high = Bound(found.objective * 2, "prover", "argument")
+    with pytest.raises(AnonymipError, match="exceeds the loss") as caught:
+        found.with_bound(too_high)
+    assert "take the declaration back" in (caught.value.remedy or "")
+    assert "the objective is monotone" in (caught.value.remedy or "")
+    with pytest.raises(AnonymipError) as caught:
+        solution().with_bound(too_high)
+    assert "please report it" in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
@@ -244,8 +260,21 @@ def test_summaries_count_suppressed_records() -> None:
     problem = PROBLEM.replace(recoding=EquivalenceClasses(suppression=True))
     some = Solution.of(problem, Classes(np.array([0, 0, 0, -1, 1, 1, 1])), method="test")
     assert "2 classes of 3 records, 1 suppressed" in some.summary()
+    all_shown = Solution.of(problem, OPTIMAL_CLASSES, method="test")
+    assert "2 classes of 3 to 4 records, 0 suppressed" in all_shown.summary()
     none = Solution.of(problem, Classes(np.full(7, -1)), method="test")
     assert "classes" not in none.summary()
+
+
+def test_summaries_say_how_many_records_sets_cover() -> None:
+    """Covers have sets in place of classes: of one size, or of sizes between two."""
+    data = Microdata(pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]}), (Attribute("a"),))
+    problem = Problem(data, 2, KK())
+    pairs = [[0, 1], [0, 1], [2, 3], [2, 3]]
+    even = Solution.of(problem, Cover.of(pairs), method="test")
+    assert "every published record covers 2 records" in even.summary()
+    uneven = Solution.of(problem, Cover.of([[0, 1, 2], *pairs[1:]]), method="test")
+    assert "every published record covers 2 to 3 records" in uneven.summary()
 
 
 def test_losses_are_named_once_each() -> None:

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import Attribute, Freeform, Microdata, Problem, WeightedLoss
-from anonymip.certificates.check import Duals, Table, search, sentence
+from anonymip import Attribute, Freeform, Microdata, Problem, WeightedLoss, objective
+from anonymip.certificates.check import Duals, Rejected, Table, check, search, sentence
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
-from anonymip.certificates.rounding import finer_scale
+from anonymip.certificates.rounding import finer_scale, whole_duals
 from tests.random_problems import Case, cases
 
 
@@ -174,3 +174,173 @@ def test_numbers_lie_as_far_apart_as_in_the_table(ages: list[float], publish: An
 def test_bounds_are_printed_rounded_down(loss: str | None, bound: str, said: str) -> None:
     """What is printed of a bound is never more than what is proven."""
     assert sentence(None if loss is None else Fraction(loss), Fraction(bound)) == said
+
+
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a certificate whose table has the seal that belongs to it."""
+    asked = content["problem"]
+    text = json.dumps([asked["constant"], asked["terms"], asked["records"]])
+    asked["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    return content
+
+
+def small_certificate(recoding: str) -> dict[str, Any]:
+    """Return a proof by hand: 0 and 1 together, 10 and 11, lose 1 each record, and none less.
+
+    Half a unit of dual is 1: of each record 1 in classes; in covers, where two sets hold it, 1/2.
+    """
+    asked = {
+        "recoding": recoding,
+        "k": 2,
+        "constant": 0,
+        "terms": [{"kind": "range", "column": 0, "low": -1, "high": 1}],
+        "records": [[0], [1], [10], [11]],
+        "unit": 1,
+        "scale": 2,
+    }
+    release = [[0, 1], [2, 3]] if recoding == "classes" else [[0, 1], [0, 1], [2, 3], [2, 3]]
+    dual = 2 if recoding == "classes" else 1
+    content = {
+        "format": "anonymip certificate 1",
+        "problem": asked,
+        "bound": "4",
+        "loss": "4",
+        "release": release,
+        "proof": {"duals": [dual] * 4, "count": 0, "cuts": [], "splits": []},
+    }
+    return sealed(content)
+
+
+@pytest.mark.parametrize("recoding", ["classes", "freeform"])
+def test_a_small_proof_by_hand(recoding: str) -> None:
+    """It is accepted with its release and without, and for no bound above 4."""
+    content = small_certificate(recoding)
+    assert check(content) == (4, 4)
+    alone = {**content, "release": None}
+    assert check(alone) == (None, 4)
+    with pytest.raises(Rejected, match="the duals do not reach the bound"):
+        check({**alone, "bound": "9/2"})
+    assert check({**alone, "bound": "7/2"}) == (None, Fraction(7, 2))
+
+
+#: Of which proof by hand, where it is changed, what stands there then, and why it is rejected.
+CHANGES: list[tuple[str, tuple[str | int, ...], Any, str]] = [
+    ("classes", ("format",), "anonymip certificate 0", "the format is unknown"),
+    ("classes", ("problem", "records", 0, 0), 1, "not the one that was certified"),
+    ("classes", ("problem", "sha256"), "0" * 64, "not the one that was certified"),
+    ("classes", ("problem", "k"), 1, "a number is not whole, or too small"),
+    ("classes", ("problem", "k"), 2.0, "a number is not whole, or too small"),
+    ("classes", ("problem", "k"), 3, "fewer than k records"),
+    ("classes", ("problem", "recoding"), "patterns", "the recoding is unknown"),
+    ("classes", ("problem", "unit"), 0, "a number is not whole, or too small"),
+    ("classes", ("problem", "unit"), 4, "the scale is no multiple of the unit"),
+    ("classes", ("loss",), "5", "does not lose what is said"),
+    ("classes", ("loss",), "3", "does not lose what is said"),
+    ("classes", ("bound",), "5", "the release loses less than the bound"),
+    ("classes", ("release",), [[0, 1]], "the release lacks records"),
+    ("classes", ("release",), [[0], [1, 2, 3]], "fewer than k records"),
+    ("classes", ("release",), [[0, 1], [1, 2, 3]], "in too few or too many sets"),
+    ("freeform", ("release", 0), [0, 1, 2], "differ in size"),
+    ("freeform", ("release",), [[0, 1], [2, 3], [0, 1], [2, 3]], "lacks its own record"),
+    ("freeform", ("release",), [[0, 0], [1, 1], [2, 3], [2, 3]], "or holds one twice"),
+    ("freeform", ("release",), [[0, 1], [1, 2], [2, 3], [2, 3]], "too few or too many sets"),
+    ("classes", ("proof", "duals"), [2] * 3, "not one dual for each distinct record"),
+    ("classes", ("proof", "duals", 0), 3, "the duals of a node exceed the cost of a set"),
+    ("classes", ("proof", "duals", 0), 0, "the pool lacks a set"),
+    ("classes", ("proof", "count"), -1, "a number is not whole, or too small"),
+    ("freeform", ("proof", "count"), 1, "only classes are limited in number"),
+    ("classes", ("proof", "cuts"), [[[0], 0, 1]], "a number is not whole, or too small"),
+    ("classes", ("proof", "cuts"), [[[0], 1, -1]], "a number is not whole, or too small"),
+]
+
+
+@pytest.mark.parametrize(("recoding", "place", "value", "reason"), CHANGES)
+def test_each_false_statement_of_a_proof_is_named(
+    recoding: str, place: tuple[str | int, ...], value: Any, reason: str
+) -> None:
+    """One number changed makes the proof by hand a false one, for the reason that is told."""
+    content: Any = small_certificate(recoding)
+    *above, last = place
+    part = content
+    for key in above:
+        part = part[key]
+    part[last] = value
+    with pytest.raises(Rejected, match=reason):
+        check(content)
+
+
+@pytest.mark.parametrize(
+    ("term", "reason"),
+    [
+        ({"kind": "range", "column": 0, "low": "-1/2", "high": 1}, "no multiple of the unit"),
+        ({"kind": "range", "column": 0, "low": 1, "high": 1}, "when a range grows"),
+        ({"kind": "range", "column": 0, "low": -1, "high": -1}, "when a range grows"),
+        ({"kind": "set", "column": 0, "losses": [1, 0, 1, 2]}, "when a set grows"),
+        ({"kind": "set", "column": 0, "losses": [0, 1, 2]}, "a term lacks losses"),
+        (
+            {"kind": "order", "column": 0, "order": [0, 1, 10, 11], "losses": [[0] * 4] * 4},
+            "losses lack",
+        ),
+        (
+            {
+                "kind": "order",
+                "column": 0,
+                "order": [0, 1, 10, 11],
+                "losses": [[0, 1, 1, 1], [0, 1, 2], [0, 1], [0]],
+            },
+            "when a cell grows",
+        ),
+        (
+            {
+                "kind": "order",
+                "column": 0,
+                "order": [0, 1, 10, 11],
+                "losses": [[0, 3, 2, 3], [0, 1, 2], [0, 1], [0]],
+            },
+            "when a cell grows",
+        ),
+    ],
+)
+def test_losses_that_can_fall_are_no_losses(term: dict[str, Any], reason: str) -> None:
+    """The proof needs that a larger set loses no less: a term that breaks it is refused."""
+    content = small_certificate("classes")
+    content["problem"]["terms"] = [term]
+    with pytest.raises(Rejected, match=reason):
+        check(sealed(content))
+
+
+def test_splits_count_the_sets_that_hold_all_their_rows() -> None:
+    """A set that is as large as the split's rows holds them, one that lacks a copy does not."""
+    content = small_certificate("classes")
+    content["problem"]["records"] = [[0], [0], [1], [9]]
+    table = Table(sealed(content)["problem"])
+    node = {"duals": [0, 0, 0], "count": 0, "cuts": [], "splits": [3, 5]}
+    splits = ((Counter([0, 1]), 1, True), (Counter([0, 0]), 0, False))
+    duals = Duals(table, node, splits)
+    assert duals.value == -3 * 1 + 5 * (0 + 1)
+    assert [duals.reduced(members, 8) for members in ((0, 1), (0, 0), (0, 0, 1), (1, 2))] == [
+        8 + 3,
+        8 - 5,
+        8 + 3 - 5,
+        8,
+    ]
+
+
+def test_cuts_are_kept_down_to_the_least_dual() -> None:
+    """Of cuts those are written down that have a dual in whole numbers of the scale."""
+    table = Table(small_certificate("classes")["problem"])
+    cuts = [([0, 1], 2, 1.0), ([0], 2, 0.5), ([1], 2, 0.2), ([2], 2, -0.5)]
+    node = whole_duals(table, [0.5, -0.5, 1.0, 0.0], 0.5, cuts, [0.5, -0.5])
+    assert node["duals"] == [1, -1, 2, 0]
+    assert node["cuts"] == [[[0, 1], 2, 2], [[0], 2, 1]]
+    assert (node["count"], node["splits"]) == (1, [1, 0])
+
+
+def test_slopes_and_constants_are_read_however_small() -> None:
+    """A loss of 1e-16 for a whole range and 3e-17 for a record is no loss of 0."""
+    tiny = objective(lambda record: 3e-17 + 1e-16 * record.spread["age"])
+    data = Microdata(pd.DataFrame({"age": [0.0, 1.0, 2.0]}), (Attribute("age"),))
+    part = exact_problem(Problem(data, 2, objective=tiny))
+    (term,) = part["terms"]
+    read = [float(Fraction(number)) for number in (part["constant"], term["low"], term["high"])]
+    assert read == pytest.approx([3e-17, -5e-17, 5e-17], rel=1e-12, abs=0)

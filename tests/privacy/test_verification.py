@@ -91,6 +91,18 @@ def test_kept_values_bind_the_matching(write_release: Any) -> None:
     assert not written.verify().ok
 
 
+def test_sensitive_and_kept_values_stay_together(write_release: Any) -> None:
+    """Columns that hold the original values each are false if rows pair them otherwise."""
+    original = pd.DataFrame({"x": list("0011"), "s": list("uvuv"), "t": list("pqpq")}, dtype=object)
+    written = write_release(
+        original, {"x": {"kind": "numeric"}}, [0] * 4, sensitive=["s"], keep=["t"], order=range(4)
+    )
+    assert written.verify().ok
+    written.release["t"] = ["p", "q", "q", "p"]
+    (problem,) = written.verify().problems
+    assert problem.startswith("Published row 3: the combination of sensitive and kept values")
+
+
 def test_a_lone_row_of_stars_breaks_k(write_release: Any) -> None:
     """Who finds no class knows that it is hers; half suppressed rows are a class like any other."""
     original = pd.DataFrame({"x": ["0", "1", "9"], "y": list("aab")}, dtype=object)

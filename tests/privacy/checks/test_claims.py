@@ -71,3 +71,19 @@ def test_tiny_losses_are_claimed_as_exactly_as_others(patients: Any) -> None:
     manifest = read_manifest(patients.manifest, patients.release)
     assert len(loss_problems(manifest, 9e-13, 21)) == 3
     assert loss_problems(manifest, 3e-13, 21) == []
+
+
+@pytest.mark.parametrize(("proof", "count"), [("solver", 1), (None, 0)])
+def test_a_loss_that_a_proven_bound_reaches_is_called_optimal(
+    patients: Any, proof: str | None, count: int
+) -> None:
+    """Another status contradicts a proof; without one the numbers alone prove nothing."""
+    patients.manifest.update(
+        objective={"name": "gcp", "value": 3.0},
+        bound={"value": 3.0, "method": "x", "proof": proof},
+        gap=0.0,
+        status="heuristic",
+    )
+    problems = optimality_problems(read_manifest(patients.manifest, patients.release))
+    told = "The bound reaches the objective value but the status is not optimal."
+    assert problems == [told] * count

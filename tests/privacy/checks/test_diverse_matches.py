@@ -157,8 +157,23 @@ def test_several_columns_are_judged_one_by_one(cover_release: Any) -> None:
     assert "'t'" in problem
     written.manifest["diversity"] = {"l": 1, "distinct": 2, "matches": None}
     (problem,) = written.verify().problems
-    assert "in some assignment" in problem
+    assert "original row 2 in some assignment" in problem
     assert "'t'" in problem
+
+
+def test_matches_outside_the_first_part_count(
+    cover_release: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record has two rows with different values, of which the first part holds one."""
+    monkeypatch.setattr(regularity, "_FEWEST_MATCHES", 1)
+    monkeypatch.setattr(regularity, "_FIRST_MATCHES", 0)
+    frame = pd.DataFrame({"x": list("012"), "s": list("uvu")}, dtype=object)
+    sets = [[0, 1], [0, 1, 2], [1, 2]]
+    written = cover_release(
+        frame, SETS, sets, range(3), "k-one", k=1, order=range(3), sensitive=["s"]
+    )
+    written.manifest["diversity"] = {"l": 1, "distinct": 2, "matches": None}
+    assert not any("diversity" in problem for problem in written.verify().problems)
 
 
 def test_a_promise_without_sensitive_columns_fails(cover_release: Any) -> None:

@@ -63,6 +63,22 @@ def test_both_readers_accept_the_same_trees(lines: list[list[str]]) -> None:
     assert len(nodes.below) == len(tree.labels)
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([["a"]], "line 1 has fewer than two levels"),
+        ([["b", "*"], ["a", "X", "Y", "X", "*"]], "line 2 comes back to an earlier level"),
+        ([["a", "X", "*"], ["b", "X", "Y", "*"]], "line 2 contradicts an earlier line"),
+        ([["a", "X"], ["b", "Y"]], "has more than one root"),
+        ([["a", "*"], ["a", "*"]], "names a value twice"),
+    ],
+)
+def test_what_is_no_tree_is_said(lines: list[list[str]], words: str) -> None:
+    """The message says what is wrong, and in which line."""
+    with pytest.raises(InputError, match=words):
+        nodes_of_paths("x", lines)
+
+
 def test_files_are_named_by_the_schema(tmp_path: Path) -> None:
     """A hierarchy file lies where the schema says, relative to it; naming it names the kind."""
     folder = tmp_path / "trees"

@@ -9,12 +9,38 @@ import pandas as pd
 import pytest
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.tables import MalformedTable, TextColumn, aligned, read_table
+from anonymip.privacy.reading.formulas import formula_problems
+from anonymip.privacy.reading.tables import (
+    MalformedTable,
+    TextColumn,
+    TextTable,
+    aligned,
+    read_table,
+)
 
 
 def column(*texts: str, nature: str = "text") -> TextColumn:
     """Return a column without nulls."""
     return TextColumn(np.array(texts, dtype=object), np.zeros(len(texts), bool), nature)
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "problem"),
+    [
+        ("b", ("x", "y", "=1+1"), "2, published row 3: the cell is a formula, which"),
+        ("b", ("x", "'y", "'y"), "2, published row 2: the cell has an apostrophe in front that"),
+        ("=b", ("x", "y", "z"), "2 is a formula, which"),
+        ("b", ("'=1+1", "'" * 2 + "=1", "-3"), None),
+    ],
+)
+def test_formulas_are_named_by_column_and_row(
+    header: str, cells: tuple[str, ...], problem: str | None
+) -> None:
+    """The first row of a column with a formula, or with an apostrophe for nothing."""
+    table = TextTable({"a": column("1", "2", "3"), header: column(*cells)}, 3)
+    told = formula_problems(table)
+    assert len(told) == (problem is not None)
+    assert all(f"column at position {problem}" in sentence for sentence in told)
 
 
 def test_separator_with_blank_skips_blanks_and_keeps_inner_ones(tmp_path: Path) -> None:
