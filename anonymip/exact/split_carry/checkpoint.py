@@ -6,6 +6,7 @@ import glob
 import json
 import struct
 import time
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -52,9 +53,10 @@ _FIRST = 0.25
 _SHARE = 20
 #: Longest time between two files, in seconds, however slow the disk is.
 _LONGEST = 30.0
-#: What reading a damaged file raises; methods of compression that nobody used among them.
+#: What reading a damaged file raises; methods of compression that nobody used among them, headers
+#: that are no Python, and sizes that no memory holds.
 _DAMAGES = (
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, tokenize.TokenError, MemoryError),
     *(ValueError, KeyError, TypeError, NotImplementedError, RuntimeError),
 )
 #: What each part of a fingerprint is called for people.

@@ -184,6 +184,23 @@ def test_files_of_others_are_refused(path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["{'descr': (", "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,)}"],
+)
+def test_arrays_that_cannot_be_are_damage(path: Path, written: bytes, header: str) -> None:
+    """A whole archive, in which the header of an array is no Python, or tells a size beyond all."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    size = len(header).to_bytes(2, "little")
+    parts["extra.npy"] = b"\x93NUMPY\x01\x00" + size + header.encode() + bytes(64)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(InputError, match="is damaged"):
+        Checkpoint(path, OURS, resume=True).read()
+
+
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_no_damage_goes_unnoticed(
     tmp_path_factory: pytest.TempPathFactory, place: int, change: int

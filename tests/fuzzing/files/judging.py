@@ -133,7 +133,12 @@ def _shape(text: str) -> str:
 
 
 def _may_be_unsolvable(case: Case) -> bool:
-    """Return whether there may be no release: what a damaged file asks for is not always known."""
+    """Return whether there may be no release: what a damaged file asks for is not always known.
+
+    Nor is there one where more records would be suppressed than the command asks for.
+    """
+    if case.asked.suppression:
+        return True
     if case.reread is None:
         return case.format in ("parquet", "schema", "hierarchy", "checkpoint")
     try:
