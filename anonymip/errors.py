@@ -198,6 +198,10 @@ class NoSolution(AnonymipError):
     exit_code = 3
 
 
+class MemoryShort(NoSolution):
+    """There is less memory than the work needs, or it ended before anything was found."""
+
+
 class VerificationFailed(AnonymipError):
     """A release does not keep what it promises."""
 

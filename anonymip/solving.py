@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from anonymip.errors import AnonymipError, InputError, InputWarning, argument
 from anonymip.exact.column_generation.warm_columns import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
-from anonymip.methods.at_hand import release_at_hand
+from anonymip.methods.at_hand import release_at_hand, release_without_memory
 from anonymip.methods.best_bound import (
     BOUND,
     best_bound,
     best_bound_in_time,
     runs_of_bound,
 )
+from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.methods.selection import picked_method
 from anonymip.objectives.weights import unread_weights
 from anonymip.problem import Problem
@@ -28,6 +30,7 @@ from anonymip.runtime.announcing.needed_kernels import Left, kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.runtime.kernels import announcing_compilation
+from anonymip.runtime.memory import ran_out
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 from anonymip.status import Stopped
@@ -122,6 +125,7 @@ def solve(
     spec = find_method(method)
     refuse_unfit(spec, problem)
     own = spec.parse_options(options or {})
+    refuse_short_memory(problem, spec, own)
     budget = Budget.of(time_limit, progress) if budget is None else budget
     effort = check_effort(effort, limited=budget.deadline is not None)
     settings: dict[str, Any] = {
@@ -139,6 +143,7 @@ def solve(
     SolverOptions(relative_gap=gap, threads=threads, seed=seed, log=log)
     refuse_unknown_solver(solver)
     run = RunInForce(budget, problem)
+    remarks: list[str] = []
     limited = bound and spec.role != "exact" and budget.deadline is not None
 
     def left() -> Left | None:
@@ -153,11 +158,18 @@ def solve(
         announcing_compilation(left, budget.report),
         in_force(run),
     ):
-        early, complete = _bound_in_advance(problem, effort, budget) if limited else (None, False)
+        early, complete = None, False
+        if limited:
+            with _while_memory_lasts(remarks):
+                early, complete = _bound_in_advance(problem, effort, budget)
         try:
             solution = _run(spec, problem, budget=budget, seed=seed, **taken, **own)
         except CompilationStopped as stopped:
             solution = release_at_hand(problem, run, stopped, method)
+        except (Exception, SystemExit) as error:
+            if not ran_out(error):
+                raise
+            solution = release_without_memory(problem, run, error, method)
         _refuse_foreign(solution, problem, method)
         # A solver's bound may miss a loss of 0 by rounding, which has no relative gap.
         if bound and (not solution.is_optimal or solution.gap is None):
@@ -166,14 +178,28 @@ def solve(
             # Without one in advance a bound is due even if no time is left: it costs little then.
             if early is None or budget.stop_reason() is None:
                 known = early if complete else None
-                late = best_bound_in_time(
-                    problem, [solution], known=known, effort=effort, budget=budget
-                )
-                solution = solution if late is None else solution.with_bound(late)
+                with _while_memory_lasts(remarks):
+                    late = best_bound_in_time(
+                        problem, [solution], known=known, effort=effort, budget=budget
+                    )
+                    solution = solution if late is None else solution.with_bound(late)
+    if remarks:
+        solution = replace(solution, trace=(*solution.trace, *remarks))
     if solution.status.stopped is Stopped.GAP and not gap:
         # Nobody asked for a gap to stop at: the solver's tolerance ended it, or ours.
         return replace(solution, status=replace(solution.status, stopped=Stopped.TOLERANCE))
     return solution
+
+
+@contextmanager
+def _while_memory_lasts(remarks: list[str]) -> Iterator[None]:
+    """Leave the computation of a bound where memory ends, with a remark: a release needs none."""
+    try:
+        yield
+    except Exception as error:
+        if not ran_out(error):
+            raise
+        remarks.append("memory ended while a bound was computed")
 
 
 def _bound_in_advance(problem: Problem, effort: str, budget: Budget) -> tuple[Bound | None, bool]:
@@ -236,7 +262,7 @@ def _run(spec: MethodSpec, problem: Problem, **settings: Any) -> Solution:
     except AnonymipError:
         raise
     except (Exception, SystemExit) as error:
-        if is_built_in(spec):
+        if is_built_in(spec) or ran_out(error):
             raise
         raise AnonymipError(
             f"method {spec.name} ({spec.source}) fails with {type(error).__name__}",

@@ -14,6 +14,7 @@ from benchmarks.formulations import formulations
 from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
 from benchmarks.heuristics import HEURISTICS, row_of, warm_up
 from benchmarks.leaderboard import leaderboard
+from benchmarks.memory import memory
 from benchmarks.microaggregation import microaggregation
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
 from benchmarks.publishing import publishing
@@ -112,6 +113,7 @@ BENCHMARKS = (
     Benchmark("first-run", first_runs, ("adult",)),
     Benchmark("demo", demo_from_a_clone),
     Benchmark("publishing", publishing),
+    Benchmark("memory", memory),
     Benchmark("formulations", formulations),
     Benchmark("hand-over", hand_over),
     Benchmark("freeform", freeform),

@@ -25,8 +25,10 @@ def main() -> None:
     gc.set_threshold(50_000)
     try:
         from anonymip.runtime.budget import MachineClock
+        from anonymip.runtime.memory import save_address_space
 
         clock = MachineClock()
+        save_address_space()
         from anonymip.cli.app import run
 
         code = run(clock=clock)

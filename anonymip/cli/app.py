@@ -22,6 +22,7 @@ from anonymip.cli.console import err, out, say, showing_records, showing_warning
 from anonymip.cli.experiments import comparing, experiment, reproducing
 from anonymip.errors import AnonymipError, InputError, Interrupted, naming_options
 from anonymip.runtime.budget import MachineClock
+from anonymip.runtime.memory import is_scarce, memory_ended, ran_out
 
 # The root of Typer's errors of usage, wherever it keeps its click.
 _UsageProblem: Any = typer.BadParameter.__mro__[2]
@@ -120,18 +121,31 @@ def run(arguments: list[str] | None = None, clock: MachineClock | None = None) -
     except AnonymipError as error:
         say(err, f"error: {error.render(show_values='--show-values' in arguments)}")
         return error.exit_code
-    except OSError as error:
-        # Outputs of ours name their file; without one it is the terminal or pipe behind us.
-        if error.filename is not None or error.errno is None:
-            return _internal(error, arguments)
-        err.print(f"error: the output cannot be written: {os.strerror(error.errno)}", markup=False)
-        return InputError.exit_code
+    except (MemoryError, OSError, RuntimeError, ImportError) as error:
+        return _failed(error, arguments)
     except Exception as error:  # noqa: BLE001
         return _internal(error, arguments)
     # Some versions of Typer raise at Ctrl-C, others only return this code.
     if code == Interrupted.exit_code:
         err.print("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: Exception, arguments: list[str]) -> int:
+    """Report what memory, terminal or pipe have to do with; return the exit code."""
+    # A library that cannot be loaded into what is left says anything.
+    if ran_out(error) or (isinstance(error, (ImportError, OSError)) and is_scarce()):
+        if os.environ.get("ANONYMIP_TRACEBACK"):
+            traceback.print_exception(error)
+        short = memory_ended("while the command worked")
+        err.print(f"error: {short}", markup=False, highlight=False, soft_wrap=True)
+        return short.exit_code
+    # Outputs of ours name their file; without one it is the terminal or pipe behind us.
+    if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+        told = os.strerror(error.errno)
+        err.print(f"error: the output cannot be written: {told}", markup=False)
+        return InputError.exit_code
+    return _internal(error, arguments)
 
 
 def _internal(error: Exception, arguments: list[str]) -> int:

@@ -79,6 +79,8 @@ def anonymize(
 ) -> None:
     """Write a k-anonymous release of a table, verified, with its manifest beside it."""
     from anonymip.experiments.records import solution_record
+    from anonymip.methods import find_method
+    from anonymip.methods.memory_needs import refuse_short_memory
     from anonymip.publishing import (
         as_verified,
         cut_off,
@@ -108,6 +110,8 @@ def anonymize(
     refuse_unpublishable(
         problem, layout=layout, suppressed=suppressed, most_suppressed=most, path=output
     )
+    own = given.options_of(method, given.parse_options(option))
+    refuse_short_memory(problem, find_method(method), own, publishes=True)
     with writing() as outputs:
         with showing_progress() as progress:
             whole.progress = progress
@@ -115,7 +119,7 @@ def anonymize(
                 problem,
                 method,
                 **asdict(settings),
-                options=given.options_of(method, given.parse_options(option)),
+                options=own,
                 budget=before_publishing(problem, whole, clock),
                 **keeping.settings,
             )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from anonymip.assignments import Assignment
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.effort import check_effort
-from anonymip.errors import NoSolution, SolverError, argument
+from anonymip.errors import MemoryShort, NoSolution, SolverError, argument
 from anonymip.exact.failed_solver import (
     FAILED,
     FAILURES,
@@ -25,6 +25,7 @@ from anonymip.models import set_start
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.memory import in_words, memory_at_hand
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 #: Building and handing over a constraint takes at least this long.
 SECONDS_A_CONSTRAINT = 1.5e-5
 
+#: Building and handing over a constraint takes about so much memory: 600 to 1,500 bytes as Pyomo
+#: keeps it, of all formulations at 24 to 60 records, and matrices of it.
+BYTES_A_CONSTRAINT = 2_000
 #: What an effort allows: constraints of a model, and nodes times their square. With HiGHS the root
 #: of 5,000 constraints took 24 s and of 12,500 more than 45, and a node some 1e-9 s times the
 #: square: nodes are all that it counts alike on every machine.
@@ -151,7 +155,20 @@ class ModelRun:
         )
 
     def kept_without_time(self, size: int, bound: Bound | None = None) -> Solution | None:
-        """Return the start if there is no time to build a model of so many constraints."""
+        """Return the start if there is no time or no memory for a model of so many constraints.
+
+        Raises
+        ------
+        MemoryShort
+            If there is no memory for it, and no start.
+        """
+        left, needed = memory_at_hand(), BYTES_A_CONSTRAINT * size
+        if left is not None and needed > left.bytes:
+            short = f"the model needs about {in_words(needed)} of memory, and there are {left}"
+            if self.incumbent is None:
+                raise MemoryShort(short, remedy="Use fewer records, or a heuristic")
+            self.trace.append(f"{short}: the start is kept")
+            return self.kept(self.incumbent, Stopped.NODES, bound)
         remaining = self.budget.remaining()
         if self.incumbent is None or remaining is None or SECONDS_A_CONSTRAINT * size <= remaining:
             return None

@@ -10,6 +10,8 @@ import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.instances import Attribute, Microdata, Schema, TableFormat
+from anonymip.methods import find_method
+from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.objectives import MembersObjective, Objective
 from anonymip.problem import Problem
 from anonymip.publishing.checking import read_back
@@ -120,6 +122,7 @@ def anonymize(
     refuse_unpublishable(
         problem, layout=layout, suppressed=suppressed, most_suppressed=most_suppressed
     )
+    refuse_short_memory(problem, find_method(method), settings.get("options"), publishes=True)
     solution = solve(problem, method, budget=before_publishing(problem, whole, clock), **settings)
     refuse_many_suppressed(solution, most_suppressed)
     release = publish(

@@ -16,9 +16,10 @@ from concurrent.futures import (
 )
 from typing import TypeVar
 
-from anonymip.errors import AnonymipError, InputError
+from anonymip.errors import AnonymipError, InputError, MemoryShort
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import in_force, run_in_force
+from anonymip.runtime.memory import ran_out
 from anonymip.runtime.worker_pool import Killed, can_isolate, run_isolated
 from anonymip.status import Stopped
 
@@ -80,7 +81,7 @@ def run_side_by_side(
     Raises
     ------
     AnonymipError
-        If a worker process dies.
+        If a worker process dies; a :class:`~anonymip.errors.MemoryShort` if memory ended it.
     Exception
         What the first task that fails raises; the others are interrupted.
     """
@@ -108,8 +109,13 @@ def run_side_by_side(
         with in_force(governing):
             return task(own) if content is None else _in_process(task, content, own, unwanted)
 
-    with ThreadPoolExecutor(workers) as threads:
-        futures = [threads.submit(run, number, task) for number, task in enumerate(tasks)]
+    threads = _threads_at_hand(workers)
+    if threads == 0:
+        # One after the other, each with its share, and in this process.
+        workers, in_processes = 1, False
+        return _one_by_one(tasks, run, budget, phase)
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(run, number, task) for number, task in enumerate(tasks)]
         try:
             _attend(futures, budget, budgets, None if by_task else reports, phase)
         finally:
@@ -119,6 +125,40 @@ def run_side_by_side(
             for own in budgets:
                 own.interrupt()
     return [future.result() for future in futures]
+
+
+def _threads_at_hand(wanted: int) -> int:
+    """Return how many threads can be started at a time, of those that are wanted.
+
+    Where the address space is limited the system refuses them, and a pool of threads that gets
+    fewer than it counts on loses tasks.
+    """
+    go = threading.Event()
+    started: list[threading.Thread] = []
+    try:
+        for _ in range(wanted):
+            thread = threading.Thread(target=go.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError) as error:
+        if not ran_out(error):
+            raise
+    finally:
+        go.set()
+        for thread in started:
+            thread.join()
+    return len(started)
+
+
+def _one_by_one(
+    tasks: Sequence[Task[T]], run: Callable[[int, Task[T]], T], budget: Budget, phase: str
+) -> list[T]:
+    """Run the tasks in the caller's thread; none hears of an interrupt while it runs."""
+    found = []
+    for number, task in enumerate(tasks):
+        found.append(run(number, task))
+        budget.report(phase, done=number + 1, total=len(tasks))
+    return found
 
 
 def _attend(
@@ -166,7 +206,10 @@ def _in_process(task: Task[T], content: bytes, budget: Budget, unwanted: threadi
     """
     reason = budget.stop_reason()
     if reason is None:
-        outcome: T | Killed = run_isolated(content, budget.remaining(), budget, _failure)
+        try:
+            outcome: T | Killed = run_isolated(content, budget.remaining(), budget, _failure)
+        except _NotStarted:
+            return task(budget)
         if not isinstance(outcome, Killed):
             return outcome
         reason = outcome.reason
@@ -178,7 +221,20 @@ def _in_process(task: Task[T], content: bytes, budget: Budget, unwanted: threadi
     return task(spent)
 
 
+#: In what is told of a worker that had no memory: the system kills it, or it says so itself.
+_SIGNS = ("SIGKILL", "memory", "MemoryError", "bad_alloc", "can't start new thread")
+
+
+class _NotStarted(AnonymipError):
+    """There is no process for a task, which can be done in this one."""
+
+
 def _failure(what: str) -> AnonymipError:
-    return AnonymipError(
-        f"a worker process {what}", remedy="Use jobs = 1, or a smaller table if memory was short"
-    )
+    if what.startswith("cannot be started"):
+        return _NotStarted(f"a worker process {what}")
+    if any(sign in what for sign in _SIGNS):
+        return MemoryShort(
+            f"memory ended: a worker process {what}",
+            remedy="Use jobs = 1, a smaller table, or a machine with more memory",
+        )
+    return AnonymipError(f"a worker process {what}", remedy="Use jobs = 1, or please report it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import signal
@@ -31,7 +32,7 @@ class WorkerProcess:
     Raises
     ------
     OSError
-        If no process can be started.
+        If no process can be started, or no thread that listens to it.
     """
 
     def __init__(self) -> None:
@@ -52,10 +53,17 @@ class WorkerProcess:
             threading.Thread(target=target, name="anonymip-worker", daemon=True)
             for target in (self._read, self._write)
         ]
-        for thread in self._threads:
-            thread.start()
         self.is_ready = False
         self._unreadable: str | None = None
+        started: list[threading.Thread] = []
+        try:
+            for thread in self._threads:
+                thread.start()
+                started.append(thread)
+        except RuntimeError as error:
+            self._threads = started
+            self.end()
+            raise OSError(errno.EAGAIN, str(error)) from error
 
     def _read(self) -> None:
         try:

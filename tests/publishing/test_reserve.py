@@ -153,7 +153,7 @@ def test_a_bad_limit_is_refused_before_the_table_is_read(
     """The table is not there either, which nobody has looked for yet."""
     given = ["anonymize", str(tmp_path / "absent.csv"), "-k", "3", "--time-limit", "-1"]
     assert run([*given, "-o", str(tmp_path / "release.csv")]) == 2
-    assert "time_limit is -1.0" in capsys.readouterr().err
+    assert "--time-limit is -1.0" in capsys.readouterr().err
 
 
 def test_python_keeps_the_reserve_too(watched: list[float]) -> None:

@@ -26,6 +26,7 @@ from anonymip.exact.column_generation.relaxation.prices import Prices
 from anonymip.exact.column_generation.state import Run, dual_proof
 from anonymip.exact.failed_solver import cheap_release
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.memory import memory_at_hand
 from anonymip.solution import Solution
 from anonymip.solvers import SolverOptions
 
@@ -34,6 +35,9 @@ from anonymip.solvers import SolverOptions
 _SHARES, _WORTH = (0.25, 0.45, 0.7, 1.0), 0.2
 #: Pools of more columns, and searches of more nodes, are worth a long search for a better release.
 _SOON_COLUMNS, _SOON_NODES = 25_000, 400
+#: Bytes that a pool holds of a column and of each of its members: the columns, their incidence by
+#: columns and by types, and copies while they are made.
+_COLUMN, _MEMBER = 250, 60
 #: Columns that the relaxation of a pool begins with, for each row type.
 _FIRST = 4
 
@@ -99,7 +103,8 @@ def deepen(
     SolverError
         If the solver fails, or a release refutes it.
     """
-    first, shares, most = centre.bound, list(_SHARES), min(_SOON_COLUMNS, settings.most)
+    largest = _columns_that_fit(run.rules, settings.most)
+    first, shares, most = centre.bound, list(_SHARES), min(_SOON_COLUMNS, largest)
     gap = run.loss - first
     singles = _singles(run.rules)
 
@@ -124,10 +129,11 @@ def deepen(
             centre.multipliers, cuts, target - centre.value, max_columns=most, budget=budget
         )
         if not found.complete:
-            if most < settings.most:
-                most, gap = settings.most, improved() - first
+            if most < largest:
+                most, gap = largest, improved() - first
                 continue
-            run.trace.append(f"{share:.0%} of the gap has more than {settings.most:,} columns")
+            held = "" if largest == settings.most else ", which is what memory holds"
+            run.trace.append(f"{share:.0%} of the gap has more than {largest:,} columns{held}")
             return
         del shares[0]
         pool = found.columns.and_also(singles)
@@ -149,6 +155,7 @@ def deepen(
         )
         run.trace.append(
             f"{share:.0%} of the gap: {len(found.columns):,} columns, {answer.nodes:,} nodes"
+            + (", as many as memory holds" if answer.was_full else "")
         )
         if answer.chosen is not None:
             times = np.bincount(answer.chosen, minlength=len(pool))[: len(found.columns)]
@@ -163,6 +170,14 @@ def deepen(
         if new and share < 1.0 and not run.is_closed(settings.gap):
             # What cuts the pool cuts all columns, and fewer of them are left for the next target.
             centre = tighten(new) or centre
+
+
+def _columns_that_fit(rules: ColumnRules, most: int) -> int:
+    """Return how many columns a pool may have for half of the memory that there is."""
+    left = memory_at_hand()
+    if left is None:
+        return most
+    return int(min(most, max(1, left.bytes / 2 / (_COLUMN + _MEMBER * rules.largest))))
 
 
 def _binding(centre: Centre, cuts: list[RankOneCut]) -> list[RankOneCut]:

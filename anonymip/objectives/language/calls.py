@@ -26,8 +26,12 @@ def call_record_loss(objective: Any, domains: Domains, cells: CellBatch) -> NDAr
     UnsupportedObjective
         If the function fails or does not return B finite numbers.
     """
-    with np.errstate(all="ignore"):  # what is not finite is refused below
-        losses = _real(objective.name, _call(objective, Record(domains, cells)))
+    record = Record(domains, cells)
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            losses = _real(objective.name, _call(objective, record))
+    finally:
+        record.let_go()
     return _checked(objective.name, losses, len(cells.lowers), "record")
 
 

@@ -100,6 +100,14 @@ class Record:
         self.domain_size = feature(lambda name: int(domains.size[domains.index(name)]))
         self.kind = feature(lambda name: domains.kinds[domains.index(name)])
 
+    def let_go(self) -> None:
+        """Forget everything, when nobody reads it any more.
+
+        The features refer to the record and it to them: cells of a whole table would stay in memory
+        until Python looks for garbage.
+        """
+        vars(self).clear()
+
     def _numeric(self, name: str, feature: str) -> int:
         attribute = self._domains.index(name)
         if self._domains.kinds[attribute] != "numeric":

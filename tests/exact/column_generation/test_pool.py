@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from anonymip.exact.column_generation.pool import search
+from anonymip.exact.column_generation.pool.relaxation import Relaxed, Start
 from anonymip.exact.column_generation.pool.search import SOLVER_COLUMNS, PoolAnswer
 from anonymip.exact.column_generation.pool.solving import solve_pool
 from anonymip.runtime.budget import Budget
+from anonymip.solvers.linear_programs import Basis
 
 
 def columns_of(types: int, sizes: tuple[int, ...], repeat: bool = False) -> NDArray[np.int64]:
@@ -196,3 +199,34 @@ def test_the_same_seed_gives_the_same_answer() -> None:
     assert second.chosen is not None
     assert (first.chosen == second.chosen).all()
     assert (first.bound, first.cuts) == (second.bound, second.cuts)
+
+
+def test_a_search_that_may_hold_little_ends_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not complete and says why; the bound is true, and one without a limit closes it."""
+    rng = np.random.default_rng(4)
+    columns = columns_of(20, (4,))
+    columns = columns[rng.random(len(columns)) < 0.1]
+    costs, coverage = rng.integers(1, 30, len(columns)) / 7 + 1, np.ones(20, np.int64)
+    full = solve(columns, costs, coverage, 1e3, solver=None)
+    assert full.complete
+    assert full.nodes > 3
+    monkeypatch.setattr(search, "MOST_HELD", 1)
+    ended = solve(columns, costs, coverage, 1e3, solver=None)
+    assert ended.was_full
+    assert not ended.complete
+    assert full.value is not None
+    assert ended.bound <= full.value
+
+
+def test_nodes_that_wait_hold_little_and_lose_nothing() -> None:
+    """A bit a column, whatever the relaxation that they come from holds."""
+    active = np.array([0, 3, 8, 4000])
+    basis = Basis(np.ones(3, np.bool_), np.zeros(2, np.bool_))
+    start = Start(np.array([1, 3]), np.array([7]), basis)
+    relaxed = Relaxed(0.0, np.zeros(4), active, np.zeros(4), False, np.zeros(9), np.zeros(100_000))
+    node = search._Node(active, frozenset({7}), relaxed, 0.5, start)
+    waiting = search._Waiting.of(node, 5000)
+    assert waiting.columns.tolist() == active.tolist()
+    assert waiting.start.columns.tolist() == [1, 3]
+    assert waiting.start.rows.tolist() == [7]
+    assert waiting.bytes < 5000 // 8 + 2000

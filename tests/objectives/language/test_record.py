@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,8 @@ import pytest
 
 from anonymip import Attribute, InputError, Microdata
 from anonymip.instances import Domains
-from anonymip.objectives import CellBatch, Record
+from anonymip.objectives import GCP, CellBatch, Record
+from anonymip.objectives.language.calls import call_record_loss
 
 FRAME = pd.DataFrame({"age": [10, 20, 50], "pay": [0.5, 1.5, 2.5], "job": ["a", "b", "c"]})
 DOMAINS = Domains.of(
@@ -77,3 +80,18 @@ def test_unknown_attributes_are_refused() -> None:
         with pytest.raises(InputError, match="'agee', which is no quasi-identifier") as caught:
             feature["agee"]
         assert "age, pay, job" in (caught.value.remedy or "")
+
+
+def test_cells_go_when_their_losses_are_known() -> None:
+    """Not when Python next looks for garbage: a batch can be as large as the table."""
+    cells = RECORD._cells
+    ends = np.array(cells.lowers)  # type: ignore[attr-defined]
+    gone = weakref.ref(ends)
+    gc.disable()
+    try:
+        batch = CellBatch(ends, *(getattr(cells, name) for name in ("uppers", "counts", "stars")))
+        assert len(call_record_loss(GCP(), DOMAINS, batch)) == 3
+        del ends, batch
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -21,6 +21,7 @@ from anonymip.exact.column_generation.pool.integer_program import solve_integer
 from anonymip.exact.column_generation.pool.pool import Pool
 from anonymip.exact.column_generation.pool.relaxation import PoolRelaxation, Relaxed, Start
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.memory import memory_at_hand
 from anonymip.solvers import SolverOptions
 
 #: Up to so many columns are left to a solver; with more, branching on pairs ends sooner.
@@ -40,6 +41,13 @@ _NODE_ROUNDS, _NODE_CUTS, _NODE_STARTS = 4, 40, 80
 
 #: Cuts that are not tight in a relaxation leave it until they are broken by this.
 _BROKEN = 0.02
+
+#: Bytes of a waiting node beside its arrays, and of an entry of the further rows.
+_OBJECTS, _ENTRY = 1_500, 12
+#: Most bytes that a search holds in waiting nodes and further rows; and the share of the memory
+#: that there is, if that is less. A pool of 200 records of ten amounts, k = 5, held 4.1 GB before
+#: there was a limit.
+MOST_HELD, _SHARE_OF_MEMORY = 2**30, 0.4
 
 #: Duals above this make a row worth its place.
 _BINDING = 1e-9
@@ -73,6 +81,8 @@ class PoolAnswer:
         That the search could not exclude at the root.
     nodes
         Of the branching.
+    was_full
+        Whether the search ended since it held as much as it may.
     """
 
     chosen: NDArray[np.int64] | None
@@ -84,6 +94,7 @@ class PoolAnswer:
     duals: NDArray[np.float64]
     columns_left: int
     nodes: int
+    was_full: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +106,43 @@ class _Node:
     relaxed: Relaxed
     bound: float
     start: Start
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    """A node that waits to be branched on, as small as it can be: there may be thousands.
+
+    Its relaxation is solved again, so that nothing of that is kept: reduced costs of all columns
+    and duals of all cuts would be.
+    """
+
+    active: NDArray[np.uint8]
+    rows: frozenset[int]
+    start: Start
+
+    @classmethod
+    def of(cls, node: _Node, columns: int) -> _Waiting:
+        """Return a node of a pool of so many columns."""
+        held = np.zeros(columns, np.bool_)
+        held[node.active] = True
+        start = replace(
+            node.start,
+            columns=node.start.columns.astype(np.int32),
+            rows=node.start.rows.astype(np.int32),
+        )
+        return cls(np.packbits(held), node.rows, start)
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Numbers of the columns that a selection may still hold."""
+        return np.flatnonzero(np.unpackbits(self.active))
+
+    @property
+    def bytes(self) -> int:
+        """What it holds."""
+        start, basis = self.start, self.start.basis
+        arrays = (self.active, start.columns, start.rows, basis.columns, basis.rows)
+        return _OBJECTS + sum(array.nbytes for array in arrays)
 
 
 class PoolSearch:
@@ -133,6 +181,12 @@ class PoolSearch:
         self._reporter: str | None = None
         self._nodes, self._left = 0, len(pool.costs)
         self._asked: tuple[int, Callable[[], float]] | None = None
+        left = memory_at_hand()
+        self._most_held = MOST_HELD if left is None else _SHARE_OF_MEMORY * left.bytes
+        self._most_held = min(MOST_HELD, self._most_held)
+        self._waiting = 0
+        #: Whether it was ended by what it may hold.
+        self.was_full = False
         self._duals = np.zeros(len(pool.coverage))
 
     def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
@@ -169,6 +223,7 @@ class PoolSearch:
             self._duals,
             self._left,
             self._nodes,
+            self.was_full,
         )
 
     def _search(self, start: NDArray[np.int64] | None) -> float | None:
@@ -294,13 +349,17 @@ class PoolSearch:
 
     def _branch(self, root: _Node) -> float | None:
         """Branch, best bound first; return None when through, or the least bound that is open."""
-        queue: list[tuple[float, int, _Node]] = [(root.bound, 0, root)]
-        pushed = 0
+        columns = len(self._pool.costs)
+        queue = [(root.bound, 0, _Waiting.of(root, columns))]
+        pushed, self._waiting = 0, queue[0][2].bytes
         while queue:
             bound, _, node = queue[0]
             if bound >= self._floor:
                 return None
             if self._nodes >= self._most or self._budget.stop_reason() is not None:
+                return bound
+            if self._waiting + _ENTRY * self._relaxation.extra.nnz > self._most_held:
+                self.was_full = True
                 return bound
             self._nodes += 1
             if self._asked is not None and self._nodes == self._asked[0]:
@@ -311,7 +370,7 @@ class PoolSearch:
             self._budget.report("pool", done=self._nodes)
             # The program stands at another node.
             self._relaxation.restart(node.start)
-            again = self._solved(node.active, node.rows, bound)
+            again = self._solved(node.columns, node.rows, bound)
             for round_ in range(_NODE_ROUNDS):
                 if again is None or isinstance(again, float):
                     break
@@ -334,10 +393,12 @@ class PoolSearch:
                         return bound
                     left = None if child is None else self._decided(child)
                     children += [] if left is None else [left]
-            heapq.heappop(queue)
+            self._waiting -= heapq.heappop(queue)[2].bytes
             for child in children:
                 pushed += 1
-                heapq.heappush(queue, (child.bound, pushed, child))
+                waiting = _Waiting.of(child, columns)
+                self._waiting += waiting.bytes
+                heapq.heappush(queue, (child.bound, pushed, waiting))
         return None
 
     def _cut(self, node: _Node, round_: int) -> _Node | float | None:
