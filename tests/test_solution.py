@@ -146,6 +146,14 @@ def test_a_bound_above_the_loss_can_disprove_a_declaration() -> None:
     assert "please report it" in (caught.value.remedy or "")
 
 
+def test_a_bound_above_the_loss_is_as_good_as_it_is_off() -> None:
+    """Where its proof has no tolerance, what is within a solver's is lowered to as much below."""
+    found = solution().with_bound(Bound(LOSS * (1 + OPTIMALITY_RELATIVE / 2), "prover", "argument"))
+    assert not found.is_optimal
+    assert found.bound is not None
+    assert found.bound.value == pytest.approx(LOSS * (1 - OPTIMALITY_RELATIVE / 2), rel=1e-12)
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_an_unknown_bound_is_no_number(value: float) -> None:
     """Infinite and undefined bounds are refused: unknown is None."""

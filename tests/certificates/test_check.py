@@ -217,6 +217,8 @@ def test_a_small_proof_by_hand(recoding: str) -> None:
     content = small_certificate(recoding)
     assert check(content) == (4, 4)
     alone = {**content, "release": None}
+    without_effect = {**content["proof"], "cuts": [[[0, 1], 2, 0]]}
+    assert check({**content, "proof": without_effect}) == (4, 4)
     assert check(alone) == (None, 4)
     with pytest.raises(Rejected, match="the duals do not reach the bound"):
         check({**alone, "bound": "9/2"})
@@ -307,6 +309,24 @@ def test_losses_that_can_fall_are_no_losses(term: dict[str, Any], reason: str) -
     content["problem"]["terms"] = [term]
     with pytest.raises(Rejected, match=reason):
         check(sealed(content))
+
+
+@pytest.mark.parametrize(("most", "unproven"), [(0, "more"), (1, "at_most")])
+def test_both_sides_of_a_split_need_a_proof(most: int, unproven: str) -> None:
+    """No release takes the first class never or twice; that says nothing of taking it once."""
+    content = small_certificate("classes")
+    content.update(release=None, loss=None, bound="5")
+    never, twice = {"duals": [100, 2, 2, 2], "splits": [98]}, {"duals": [0, 0, 2, 2], "splits": [4]}
+    once = {"duals": [2, 2, 2, 2], "splits": [0]}
+    nodes = {"at_most": never, "more": twice, unproven: once}
+    split = {"rows": [0, 1], "most": most}
+    content["proof"].update(
+        pool=[[0, 1], [2, 3]],
+        split=split,
+        **{branch: {"count": 0, "cuts": [], **node} for branch, node in nodes.items()},
+    )
+    with pytest.raises(Rejected, match="a node of the tree does not reach the bound"):
+        check(content)
 
 
 def test_splits_count_the_sets_that_hold_all_their_rows() -> None:

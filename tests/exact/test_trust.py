@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonymip import Attribute, Cap, Freeform, Microdata, Problem, Solution, Stopped
+from anonymip import Attribute, Bottleneck, Cap, Freeform, Microdata, Problem, Solution, Stopped
 from anonymip.assignments import Classes, Cover
 from anonymip.errors import SolverError
 from anonymip.exact.trust import (
@@ -93,6 +93,9 @@ def test_what_cells_of_fine_columns_lose_may_be_unseen() -> None:
     assert bound == pytest.approx(lowered, rel=1e-12)
     assert remarks == [TOO_FINE]
     assert trust(fine).bound(0.4, 0.4)[1] == []
+    # Of the loss of the worst record one record is enough.
+    bound, _ = trust(fine.replace(objective=Bottleneck()), "hull").bound(0.4, 0.4)
+    assert bound == pytest.approx(0.4 - SOLVER_RESOLUTION - 1e-4, rel=1e-12)
 
 
 def test_losses_that_nobody_tabulates_stay_blurred() -> None:

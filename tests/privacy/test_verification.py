@@ -135,6 +135,19 @@ def test_a_record_left_out_costs_everything(write_release: Any) -> None:
         assert any(sentence in problem for problem in written.verify().problems)
 
 
+@pytest.mark.parametrize("row", [0, 1])
+def test_each_row_belongs_to_a_record_though_others_are_left_out(
+    write_release: Any, row: int
+) -> None:
+    """In the order of the original the first row needs a record as much as the last one does."""
+    original = pd.DataFrame({"x": ["0", "0", "9"], "y": list("aab")}, dtype=object)
+    written = write_release(original, {"x": {"kind": "numeric"}, "y": {}}, [0, 0, -1]).leave_out()
+    assert written.verify().ok
+    written.release.loc[row, "x"] = "5"
+    told = f"Published row {row + 1}: no original record behind those of the rows before it fits"
+    assert any(problem.startswith(told) for problem in written.verify().problems)
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_row_of_nobody_is_found_beside_records_left_out(write_release: Any, kept: bool) -> None:
     """Every row needs a record of its own with its values; records left out are no excuse."""
@@ -214,8 +227,9 @@ def test_insisting_on_a_larger_k_fails(patients: Any) -> None:
     """The caller's k counts beside the manifest's."""
     assert patients.verify(k=3).ok
     assert not patients.verify(k=4).ok
-    with pytest.raises(InputError):
-        patients.verify(k=0)
+    for wrong in (0, True):
+        with pytest.raises(InputError):
+            patients.verify(k=wrong)
 
 
 def test_other_objectives_are_not_recomputed(patients: Any) -> None:

@@ -87,3 +87,20 @@ def test_a_loss_that_a_proven_bound_reaches_is_called_optimal(
     problems = optimality_problems(read_manifest(patients.manifest, patients.release))
     told = "The bound reaches the objective value but the status is not optimal."
     assert problems == [told] * count
+
+
+@pytest.mark.parametrize("value", [-3.0, 3.0, 3e-13, 3e9])
+@pytest.mark.parametrize(("excess", "count"), [(1e-5, 1), (1e-7, 0)])
+def test_a_bound_above_the_loss_is_false(
+    patients: Any, value: float, excess: float, count: int
+) -> None:
+    """At every scale, from what solvers leave on."""
+    patients.manifest.update(
+        objective={"name": "loss", "value": value},
+        bound={"value": value + excess * abs(value), "method": "x", "proof": None},
+        gap=0.0,
+        status="heuristic",
+    )
+    problems = optimality_problems(read_manifest(patients.manifest, patients.release))
+    assert len(problems) == count
+    assert all("lies above the objective value" in problem for problem in problems)

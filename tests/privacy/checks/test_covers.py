@@ -106,6 +106,7 @@ def test_honest_releases_pass(cover_release: Any, kept: bool, data: st.DataObjec
         written.manifest["recoding"] = notion
         found = written.verify()
         assert found.problems == ()
+        assert re.search("^Every (original|published) ", "\n".join(found.checks), re.MULTILINE)
         assert found.k_reached == k
 
 

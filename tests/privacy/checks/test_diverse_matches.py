@@ -174,6 +174,10 @@ def test_matches_outside_the_first_part_count(
     )
     written.manifest["diversity"] = {"l": 1, "distinct": 2, "matches": None}
     assert not any("diversity" in problem for problem in written.verify().problems)
+    frame = pd.DataFrame({"x": list("0123"), "s": list("uvuv")}, dtype=object)
+    written = cover_release(frame, SETS, ring(4, 2), range(4), sensitive=["s"], order=range(4))
+    written.manifest["diversity"] = {"l": 2, "distinct": 2, "matches": 2}
+    assert written.verify().problems == ()
 
 
 def test_a_promise_without_sensitive_columns_fails(cover_release: Any) -> None:

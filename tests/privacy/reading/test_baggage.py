@@ -30,6 +30,14 @@ def test_row_labels_are_refused() -> None:
         assert "labels" in found.problems[0]
 
 
+def test_labels_of_the_original_are_refused_in_another_order_alone() -> None:
+    """A release in the order of the original may keep its labels: they tell no more."""
+    named = FRAME.set_axis(["Ann", "Bob", "Cy", "Di"], axis=0)
+    good = released()
+    assert verify(named, good.frame.set_axis(named.index, axis=0), good.manifest).ok
+    assert not verify(named, good.frame.set_axis(named.index[::-1], axis=0), good.manifest).ok
+
+
 @pytest.mark.parametrize("name", ["name", None])
 def test_an_index_in_a_parquet_file_is_refused(tmp_path: Path, name: str | None) -> None:
     """Pandas hides the index of a Parquet file from its columns; the file has it all the same."""
