@@ -34,8 +34,10 @@ PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="ut
 HEAVY = {
     "highspy",
     "matplotlib",
+    "narwhals",
     "numba",
     "pandas",
+    "polars",
     "pulp",
     "pyarrow",
     "pyomo",

@@ -251,7 +251,7 @@ def _demo_release(folder: Path, outputs: Outputs) -> None:
     page = html_report(release, "health-records")
     outputs.write_text(page, folder / "report.html", public=True)
     say(out, f"\n{table}:\n")
-    print_table(out, list(release.frame.columns), release.frame.astype(str).values.tolist())
+    print_table(out, list(release.table.columns), release.table.astype(str).values.tolist())
     say(out, "\n" + release.verify().summary().splitlines()[0])
 
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError, did_you_mean
 from anonymip.instances.attribute import Attribute
 
+#: Whether pandas may miss the double next to the text of a number by one.
+_ROUGH_TEXTS = int(pd.__version__.partition(".")[0]) < 3
 #: From here on whole numbers lose digits: 2^53 may have been written as 2^53 + 1.
 _FIRST_INEXACT = 2.0**53
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -162,8 +164,24 @@ def all_whole(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
     values = series[~missing_rows(series, missing)]
     if _neither_number_nor_text(values).any():
         return False
-    numbers = pd.to_numeric(values, errors="coerce").to_numpy(float)
+    numbers = _to_doubles(values)
     return bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < _FIRST_INEXACT)))
+
+
+def _to_doubles(series: pd.Series) -> NDArray[np.float64]:
+    """Return numbers and texts of numbers as doubles; not a number where a cell is neither."""
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(np.float64, copy=True)
+    if _ROUGH_TEXTS and not _is_real_dtype(series):
+        codes, values = pd.factorize(series.astype(object))
+        read = np.full(len(values) + 1, np.nan)
+        read[:-1] = [_double(value) for value in values]
+        exact = read[codes]
+        numbers = np.where(np.isfinite(exact), exact, numbers)
+    return numbers
+
+
+def _double(value: object) -> float:
+    return float(value) if isinstance(value, str) and is_number_text(value) else np.nan
 
 
 def _is_real_dtype(series: pd.Series) -> bool:
@@ -209,7 +227,7 @@ def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float6
     no_number = f"column {name!r} is numeric but holds a value that is not a finite number"
     remedy = "Declare the column categorical, or mark the value as missing"
     _refuse(series, _neither_number_nor_text(series), no_number, remedy)
-    numbers = pd.to_numeric(series, errors="coerce").to_numpy(np.float64, copy=True)
+    numbers = _to_doubles(series)
     numbers += 0.0  # minus zero and zero are one value
     _refuse(series, ~np.isfinite(numbers), no_number, remedy)
     whole = numbers == np.floor(numbers)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from anonymip.instances.attribute import Attribute
 from anonymip.instances.coding import encode, without_missing
 from anonymip.instances.columns import missing_rows, refuse_foreign_cells, unknown_column
 from anonymip.instances.dates import refuse_dates_as_categories
+from anonymip.instances.frames import FrameKind, as_pandas
 from anonymip.instances.table_format import TableFormat
 from anonymip.runtime.frozen import Frozen
 
@@ -53,7 +54,8 @@ class Microdata(Frozen):
     Parameters
     ----------
     frame
-        The table, n rows.
+        The table, n rows: a data frame of pandas, polars or another library that narwhals reads,
+        or an Arrow table. What is kept is one of pandas.
     attributes
         The m quasi-identifiers, in order.
     sensitive, keep
@@ -72,6 +74,8 @@ class Microdata(Frozen):
         (n, m) int32, rank of each cell in the levels of its attribute.
     original : pandas.DataFrame
         The table as given, before the policy for missing values.
+    kind : FrameKind or None
+        The kind of frame that it came as, and that releases are given back as; None of pandas'.
     values : numpy.ndarray
         (n, m) float64: numbers of numeric attributes and of categories that are numbers, else the
         codes.
@@ -93,6 +97,9 @@ class Microdata(Frozen):
     def __post_init__(self) -> None:
         for name in ("attributes", "sensitive", "keep", "drop"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        given = self.frame
+        object.__setattr__(self, "frame", as_pandas(given))
+        object.__setattr__(self, "kind", FrameKind.of(given))
         _check_columns(self)
         original = self.frame.copy()
         original.columns = original.columns.map(str)
@@ -104,9 +111,10 @@ class Microdata(Frozen):
         object.__setattr__(self, "_arrays", (levels, codes, values))
         _check_undeclared(self)
 
-    _kept_beside_fields = ("original", "_arrays")
+    _kept_beside_fields = ("original", "kind", "_arrays")
     _arrays = ((), np.empty((0, 0), np.int32), np.empty((0, 0)))
     original = pd.DataFrame()
+    kind: ClassVar[FrameKind | None] = None
 
     @property
     def levels(self) -> tuple[NDArray[np.generic], ...]:
@@ -230,9 +238,11 @@ class Microdata(Frozen):
         codes, values = self.codes[rows], self.values[rows]
         for array in (codes, values):
             array.setflags(write=False)
+        kept: Any
         for name, kept in (
             ("frame", frame),
             ("original", frame),
+            ("kind", self.kind),
             ("_arrays", (self.levels, codes, values)),
         ):
             object.__setattr__(part, name, kept)
@@ -279,10 +289,6 @@ def _row_keys(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int6
 
 
 def _check_columns(data: Microdata) -> None:
-    if not isinstance(data.frame, pd.DataFrame):
-        raise InputError(
-            f"frame is a {type(data.frame).__name__}", remedy="Give a pandas DataFrame"
-        )
     present = [str(name) for name in data.frame.columns]
     repeated = sorted({name for name in present if present.count(name) > 1})
     if repeated:

@@ -21,6 +21,7 @@ from anonymip.instances.columns import (
     unknown_column,
 )
 from anonymip.instances.dates import looks_like_dates
+from anonymip.instances.frames import as_pandas
 from anonymip.instances.hierarchies.declared_hierarchy import declared_hierarchy
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
 from anonymip.instances.microdata import Microdata
@@ -132,26 +133,28 @@ class Schema:
         roles = (self.attributes, self.sensitive, self.keep, self.drop, self.replaced)
         return frozenset(name for names in (*roles, self.table.columns) for name in names)
 
-    def apply(self, frame: pd.DataFrame) -> Microdata:
-        """Return the microdata of `frame` under this schema.
+    def apply(self, frame: Any) -> Microdata:
+        """Return the microdata of `frame` under this schema: as :class:`Microdata` takes it.
 
         Raises
         ------
         InputError
             If table and schema contradict each other.
         """
-        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+        table = as_pandas(frame)
+        table = table.set_axis([str(name) for name in table.columns], axis=1)
         attributes = []
-        columns = list(frame.columns)
+        columns = list(table.columns)
         # Of columns with one name the first: Microdata refuses them with a message of its own.
         places = dict(zip(reversed(columns), range(len(columns) - 1, -1, -1), strict=True))
         for name, known in self.attributes.items():
             if name not in places:
                 raise unknown_column(name, "quasi-identifier", columns, self.declared)
-            column = frame.iloc[:, places[name]]
+            column = table.iloc[:, places[name]]
             refuse_foreign_cells(column, name, "quasi-identifier")
             attributes.append(_resolve(name, known, column, self.table.missing))
-        return Microdata(frame, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
+        given = table if isinstance(frame, pd.DataFrame) else frame
+        return Microdata(given, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
 
     def read(self, path: str | Path) -> Microdata:
         """Read a table and return its microdata under this schema."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.privacy.checks.claims import (
@@ -79,8 +78,8 @@ class _Findings:
 
 
 def verify(
-    original: str | Path | pd.DataFrame,
-    release: str | Path | pd.DataFrame,
+    original: str | Path | Any,
+    release: str | Path | Any,
     manifest: Mapping[str, Any] | str | Path | None = None,
     *,
     schema: str | Path | None = None,

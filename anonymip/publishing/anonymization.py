@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from anonymip.errors import InputError
 from anonymip.instances import Attribute, Microdata, Schema, TableFormat
 from anonymip.methods import find_method
@@ -26,7 +24,7 @@ from anonymip.solving import solve
 
 
 def anonymize(
-    frame: pd.DataFrame,
+    frame: Any,
     quasi_identifiers: Sequence[str | Attribute],
     k: int,
     *,
@@ -52,7 +50,8 @@ def anonymize(
     Parameters
     ----------
     frame
-        One row per person.
+        One row per person: a data frame of pandas, polars or another library that narwhals reads,
+        or an Arrow table. The release's frame is of the same kind.
     quasi_identifiers
         Columns that an adversary may know: ``"age"``, ``"zip:categorical"``, or an
         :class:`Attribute`. A name without kind is numeric if all its values are numbers.
@@ -132,20 +131,18 @@ def anonymize(
         escape_formulas=escape_formulas,
         suppressed=suppressed,
     )
-    read_back(solution, release.frame, release.manifest, None)
+    read_back(solution, release.table, release.manifest, None)
     return replace(release, manifest=as_verified(release.manifest), verified=True)
 
 
 def _microdata(
-    frame: pd.DataFrame,
+    frame: Any,
     quasi_identifiers: Sequence[str | Attribute],
     sensitive: Sequence[str],
     keep: Sequence[str],
     drop: Sequence[str],
     missing: str,
 ) -> Microdata:
-    if not isinstance(frame, pd.DataFrame):
-        raise InputError(f"frame is a {type(frame).__name__}", remedy="Give a pandas DataFrame")
     lists = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "keep": keep}
     for argument, names in {**lists, "drop": drop}.items():
         if isinstance(names, str):

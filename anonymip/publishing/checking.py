@@ -24,7 +24,7 @@ def read_back(
     solution: Solution,
     table: Path | pd.DataFrame,
     manifest: Path | dict[str, Any],
-    original: str | Path | pd.DataFrame | None,
+    original: str | Path | Any | None,
 ) -> None:
     """Refuse a release that fails its verification, breaks a limit, or publishes another loss.
 

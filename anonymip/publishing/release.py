@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.errors import InputError, ReleaseWarning, unknown_name
 from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
+from anonymip.instances.frames import as_pandas
 from anonymip.privacy import Verification, verify
 from anonymip.problem import Problem
 from anonymip.publishing.cautions.cautions import formula_cells, nearly_unique_columns
@@ -60,9 +62,9 @@ class Release:
     Parameters
     ----------
     frame
-        The table: quasi-identifiers generalized, sensitive and kept columns untouched. Of a cover
-        the values of the sensitive and kept columns change rows, along an assignment drawn at
-        random.
+        The table, of the kind that the original came as: quasi-identifiers generalized, sensitive
+        and kept columns untouched. Of a cover the values of the sensitive and kept columns change
+        rows, along an assignment drawn at random.
     manifest
         What the release promises, without any value of the original.
     solution
@@ -71,7 +73,7 @@ class Release:
         Whether `frame` has been read back and verified.
     """
 
-    frame: pd.DataFrame
+    frame: Any
     manifest: dict[str, Any]
     solution: Solution
     verified: bool = False
@@ -79,8 +81,13 @@ class Release:
     # it the release is undone, so it stands nowhere else.
     _matching: NDArray[np.integer] | None = field(default=None, repr=False)
 
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The table as a data frame of pandas, whatever the kind of `frame`."""
+        return as_pandas(self.frame)
+
     def write(
-        self, path: str | Path, *, original: str | Path | pd.DataFrame | None = None
+        self, path: str | Path, *, original: str | Path | Any | None = None
     ) -> tuple[Path, Path]:
         """Write table and manifest, read both back, verify them; return their paths.
 
@@ -112,7 +119,7 @@ class Release:
         path: str | Path,
         outputs: Outputs,
         *,
-        original: str | Path | pd.DataFrame | None = None,
+        original: str | Path | Any | None = None,
     ) -> tuple[Path, Path]:
         """Do the same with files that are put in place together with others.
 
@@ -132,7 +139,7 @@ class Release:
         new_manifest = outputs.stage(manifest, public=True)
         new_table = outputs.stage(table, public=True, last=True)
         if table.suffix.lower() in _PARQUET:
-            _write_parquet(self.frame, new_table)
+            _write_parquet(self.table, new_table)
         else:
             self._write_csv(new_table)
         promised = self.manifest if self.verified else as_verified(self.manifest)
@@ -143,14 +150,14 @@ class Release:
 
     def _write_csv(self, path: Path) -> None:
         form = self.manifest["table"]
-        _write_csv(self.frame, path, form["separator"], form["encoding"])
+        _write_csv(self.table, path, form["separator"], form["encoding"])
 
     def verify(self) -> Verification:
         """Read the release back and check it by code that had no part in making it."""
         microdata = self.solution.problem.microdata
         return verify(
             microdata.original,
-            self.frame,
+            self.table,
             self.manifest,
             hierarchies=hierarchy_paths(microdata),
         )
@@ -317,8 +324,9 @@ def publish(
         cautions += formula_cells(frame)
     for caution in cautions:
         warnings.warn(caution, ReleaseWarning, stacklevel=2)
+    kind = microdata.kind
     return Release(
-        frame,
+        frame if kind is None else kind.give_back(frame, tuple(roles)),
         make_manifest(
             solution,
             described,

@@ -26,7 +26,7 @@ def html_report(release: Release, instance: str) -> str:
         penalties=attribute_losses(solution),
         sizes=_size_chart(solution),
         gone=what_is_gone(release),
-        cautions=homogeneous_classes(release.manifest["homogeneous"] or {}, len(release.frame)),
+        cautions=homogeneous_classes(release.manifest["homogeneous"] or {}, len(release.table)),
         checked=release.manifest["checked"],
         assumed=release.manifest["assumed"],
     )

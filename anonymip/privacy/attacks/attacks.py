@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from anonymip.errors import InputError
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.reading.hierarchies import Paths
@@ -16,8 +14,8 @@ from anonymip.privacy.reading.published import read_published
 
 
 def consistency_graph(
-    original: str | Path | pd.DataFrame,
-    release: str | Path | pd.DataFrame,
+    original: str | Path | Any,
+    release: str | Path | Any,
     manifest: Mapping[str, Any] | str | Path | None = None,
     *,
     schema: str | Path | None = None,

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
@@ -117,8 +116,8 @@ class JoinedCandidates:
 
 
 def joined_candidates(
-    original: str | Path | pd.DataFrame,
-    releases: Sequence[str | Path | pd.DataFrame],
+    original: str | Path | Any,
+    releases: Sequence[str | Path | Any],
     manifests: Sequence[Mapping[str, Any] | str | Path | None] | None = None,
     *,
     schema: str | Path | None = None,

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
 from anonymip.privacy.reading.manifests.manifest import Manifest, read_manifest
 from anonymip.privacy.reading.original import Original, encode_original
@@ -42,8 +40,8 @@ class Inputs:
 
 
 def read_inputs(
-    original: str | Path | pd.DataFrame,
-    release: str | Path | pd.DataFrame,
+    original: str | Path | Any,
+    release: str | Path | Any,
     manifest: Mapping[str, Any] | str | Path | None = None,
     *,
     schema: str | Path | None = None,

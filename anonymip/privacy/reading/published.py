@@ -141,7 +141,7 @@ def dense_rows(codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
 
 
 def read_release(
-    release: str | Path | pd.DataFrame,
+    release: str | Path | Any,
     manifest: Mapping[str, Any] | str | Path | None = None,
     *,
     hierarchies: Mapping[str, Paths] | None = None,
@@ -171,7 +171,7 @@ def read_release(
 
 
 def read_published(
-    release: str | Path | pd.DataFrame, manifest: Manifest, hierarchies: Mapping[str, Nodes] | None
+    release: str | Path | Any, manifest: Manifest, hierarchies: Mapping[str, Nodes] | None
 ) -> PublishedTable:
     """Read the table of a release whose manifest and hierarchies are read.
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,7 +73,7 @@ class TextTable:
 
 
 def read_table(
-    source: str | Path | pd.DataFrame,
+    source: str | Path | Any,
     *,
     separator: str = ",",
     encoding: str = "utf-8",
@@ -83,7 +84,8 @@ def read_table(
     Parameters
     ----------
     source
-        Path of a CSV file or of a Parquet file (``.parquet``, ``.pq``), or a data frame.
+        Path of a CSV file or of a Parquet file (``.parquet``, ``.pq``), or a data frame of any
+        library that narwhals reads.
     separator
         One character; with a blank behind it, blanks after each separator are skipped.
     encoding
@@ -98,8 +100,8 @@ def read_table(
     MalformedTable
         If what is read is not a rectangular table with unique column names.
     """
-    if isinstance(source, pd.DataFrame):
-        return _from_frame(source)
+    if not isinstance(source, str | os.PathLike):
+        return _from_frame(source if isinstance(source, pd.DataFrame) else _in_pandas(source))
     path = Path(source)
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}", remedy="Check the path")
@@ -162,6 +164,28 @@ def _read_parquet(path: Path) -> TextTable:
         labels=None,
         has_notes=table.has_notes or bool(notes.get("attributes")),
     )
+
+
+def _in_pandas(frame: Any) -> pd.DataFrame:
+    """Return the frame of another library with its own types, which pandas has by way of Arrow."""
+    import narwhals as nw
+
+    known = nw.from_native(frame, pass_through=True)
+    if not isinstance(known, nw.DataFrame):
+        raise InputError(
+            f"a {type(frame).__name__} is no table",
+            remedy="Give the path of a file, or a data frame",
+        )
+    table: pd.DataFrame = known.to_arrow().to_pandas(types_mapper=_exact_type)
+    return table
+
+
+def _exact_type(kind: Any) -> pd.ArrowDtype | None:
+    """Return Arrow's type of what pandas' own columns have no gaps for: else numbers get points."""
+    import pyarrow as pa
+
+    has_no_gaps = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    return pd.ArrowDtype(kind) if has_no_gaps else None
 
 
 def _from_frame(frame: pd.DataFrame) -> TextTable:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from anonymip.errors import InputError
 from anonymip.privacy.reading.manifests.manifest import read_manifest
 
 
 def is_table_of(
-    release: str | Path | pd.DataFrame, manifest: Mapping[str, Any] | str | Path | None = None
+    release: str | Path | Any, manifest: Mapping[str, Any] | str | Path | None = None
 ) -> bool | None:
     """Return whether a manifest was written for this very file.
 
@@ -39,9 +38,7 @@ def is_table_of(
     return _has_digest(release, read_manifest(manifest, release).sha256)
 
 
-def digest_finding(
-    release: str | Path | pd.DataFrame, digest: str | None
-) -> tuple[str, tuple[str, ...]]:
+def digest_finding(release: str | Path | Any, digest: str | None) -> tuple[str, tuple[str, ...]]:
     """Return what is checked of a digest, and what is wrong with it.
 
     Parameters
@@ -63,9 +60,9 @@ def digest_finding(
     return f"T{this[1:]}.", () if is_table else (problem,)
 
 
-def _has_digest(release: str | Path | pd.DataFrame, digest: str | None) -> bool | None:
+def _has_digest(release: str | Path | Any, digest: str | None) -> bool | None:
     """Return whether a file has this digest; None if there is no digest, or no file."""
-    if digest is None or isinstance(release, pd.DataFrame):
+    if digest is None or not isinstance(release, str | os.PathLike):
         return None
     try:
         with Path(release).open("rb") as stream:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-import pandas as pd
-
 from anonymip.errors import InputError, argument
 from anonymip.privacy.reading.manifests.columns import Column, read_column
 from anonymip.privacy.reading.manifests.fields import (
@@ -126,7 +124,7 @@ class Manifest:
 
 
 def read_manifest(
-    manifest: Mapping[str, Any] | str | Path | None, release: str | Path | pd.DataFrame
+    manifest: Mapping[str, Any] | str | Path | None, release: str | Path | Any
 ) -> Manifest:
     """Read and check the form of a manifest.
 
@@ -143,7 +141,7 @@ def read_manifest(
         If there is no manifest, it is no JSON object, or lacks, repeats or misuses a key.
     """
     if manifest is None:
-        if isinstance(release, pd.DataFrame):
+        if not isinstance(release, str | os.PathLike):
             raise InputError(
                 "a release given as a data frame has no manifest beside it",
                 remedy=f"Pass {argument('manifest', ...)}",
