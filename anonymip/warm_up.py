@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from anonymip.bounds.ladder import ladder_bound
@@ -26,6 +27,8 @@ from anonymip.runtime.kernels import compiled_kernels
 from anonymip.runtime.side_by_side import run_side_by_side
 from anonymip.solving import lower_bound, solve
 
+#: The commands that need the usual runs, where nobody names a method.
+USUAL = "demo, anonymize, solve, compare (exact too) and bound"
 #: What `auto` picks for other recodings than classes.
 _PICKED = ("reassign", "freeform-mip", "pattern-search", "pattern-ilp", "full-domain")
 _RECODINGS: dict[str, Callable[[], Any]] = {
@@ -49,11 +52,18 @@ class WarmUp(NamedTuple):
         Those that were compiled now.
     seconds
         Seconds that it took.
+    total
+        Kernels of the package; those that others call are compiled with them and not counted
+        among the first two.
+    purpose
+        What needs the ones that are ready.
     """
 
     kernels: int
     compiled: int
     seconds: float
+    total: int
+    purpose: str
 
 
 def usual_runs() -> tuple[str, ...]:
@@ -130,6 +140,7 @@ def warm_up(
         If the user stopped it; what is compiled stays.
     """
     names = tuple(runs) or usual_runs()
+    purpose = " and ".join(runs) if runs else USUAL
     for name in names:
         if name not in (BOUND, ASCENT):
             find_method(name)
@@ -141,16 +152,24 @@ def warm_up(
     compiled = 0
     if left is None or left.kernels:
         tasks = [partial(_run_all, part) for part in _parts(names, jobs)]
+        phase = f"compiling for {purpose if runs else 'the usual commands'}"
         with watch.catching_interrupts():
             compiled = sum(
-                run_side_by_side(tasks, watch, jobs=jobs, in_processes=True, phase="compiling")
+                run_side_by_side(tasks, watch, jobs=jobs, in_processes=True, phase=phase)
             )
         if watch.is_interrupted:
             raise Interrupted("interrupted: what was compiled is kept")
     needed = Counter[str]()
     for name in names:
         needed |= Counter(needed_kernels().get(name, {}))
-    return WarmUp(max(compiled, needed.total()), compiled, time.monotonic() - started)
+    ready, seconds = max(compiled, needed.total()), time.monotonic() - started
+    return WarmUp(ready, compiled, seconds, kernels_in_all(), purpose)
+
+
+def kernels_in_all() -> int:
+    """Return how many kernels the package has, by its sources."""
+    sources = Path(__file__).parent.rglob("*.py")
+    return sum(file.read_text(encoding="utf-8").count("\n@kernel\n") for file in sources)
 
 
 def _run_all(names: tuple[str, ...], budget: Budget) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from anonymip import Budget, InputError, warm_up
 from anonymip.errors import Interrupted
 from anonymip.methods import METHODS
 from anonymip.runtime.announcing.needed_kernels import Left
+from tests.test_project import SOURCES
 
 
 @pytest.fixture
@@ -38,7 +41,37 @@ def test_what_is_ready_is_not_run_again(runs: list[str], monkeypatch: pytest.Mon
     done = warm_up.warm_up()
     assert runs == []
     assert done.compiled == 0
-    assert done.kernels >= 10
+    assert 10 <= done.kernels < done.total
+    assert done.purpose == warm_up.USUAL
+
+
+def test_all_kernels_of_the_package_are_counted() -> None:
+    """Each decorated function is one."""
+    decorated = [
+        node
+        for file in SOURCES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        if any(getattr(one, "id", "") == "kernel" for one in node.decorator_list)
+    ]
+    assert warm_up.kernels_in_all() == len(decorated) > 300
+
+
+def test_the_progress_says_what_is_compiled_for(
+    runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named methods by their names, else the usual commands."""
+    phases: list[str] = []
+
+    def side_by_side(tasks: list[Any], budget: Budget, *, phase: str, **_: Any) -> list[int]:
+        phases.append(phase)
+        return [0 for _ in tasks]
+
+    monkeypatch.setattr(warm_up, "run_side_by_side", side_by_side)
+    monkeypatch.setattr(warm_up, "kernels_left", lambda names: None)
+    assert warm_up.warm_up(["mondrian", "bound"]).purpose == "mondrian and bound"
+    warm_up.warm_up()
+    assert phases == ["compiling for mondrian and bound", "compiling for the usual commands"]
 
 
 def test_processes_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,5 +31,6 @@ def warm_up(
         done = compiling.warm_up(runs or (), jobs=jobs, progress=progress)
     place = str(folder())
     write_json([{**done._asdict(), "folder": place}], json)
-    what = "kernel" if done.kernels == 1 else "kernels"
-    say(human(json), f"{done.kernels} {what} ready, {done.seconds:.0f} s; kept in {place}")
+    of = f"for {done.purpose}" if runs else f"what {done.purpose} need where no method is named"
+    ready = f"{done.kernels} of {done.total} kernels ready, with those they call"
+    say(human(json), f"{ready}, {done.seconds:.0f} s: {of}; kept in {place}")

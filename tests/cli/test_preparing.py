@@ -47,12 +47,16 @@ def test_what_commands_compile_is_told_once_and_warm_up_spares_it(tmp_path: Path
     (record,) = json.loads(written.read_text(encoding="utf-8"))
     assert record["compiled"] >= 1
     assert record["folder"] == str(cache)
-    assert f"{record['kernels']} kernels ready" in first.stdout
+    ready = f"{record['kernels']} of {record['total']} kernels ready, with those they call"
+    assert ready in first.stdout
+    assert ": for hilbert; " in first.stdout
+    assert record["total"] > 10 * record["kernels"]
+    assert record["purpose"] == "hilbert"
     assert f"kept in {cache}" in first.stdout
     second = fresh(cache, "warm-up", "hilbert", "--json", "-")
     (again,) = json.loads(second.stdout)
     assert (again["compiled"], again["kernels"]) == (0, record["kernels"])
-    assert "kernels ready" in second.stderr
+    assert ready in second.stderr
 
 
 def test_warm_up_refuses_what_it_does_not_know(shell: Any) -> None:

@@ -49,6 +49,13 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(needed, "kernel_seconds", lambda: {name: 1.5})
 
 
+def test_the_kernels_of_the_table_exist() -> None:
+    """A kernel that was moved or renamed is in the table by its new name."""
+    names = {name for run in needed_kernels().values() for name in run}
+    assert [name for name in sorted(names) if needed._cache_of(name) is None] == []
+    assert set(needed.kernel_seconds()) == names
+
+
 @pytest.mark.usefixtures("table")
 def test_what_is_on_disk_is_not_left() -> None:
     """Signatures are counted; kernels that this version does not have are not."""
