@@ -24,9 +24,9 @@ PACKAGE = Path(anonymip.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 #: Where people type.
 TYPED = sorted((PACKAGE / "cli").rglob("*.py"))
-#: An option as one types it; commands stand in quotes, and may have some.
+#: An option as one types it; other commands may have some.
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]+|-[a-z])(?![\w-])")
-COMMAND = re.compile(r"'anonymip [^']*'|'cbc [^']*'")
+COMMAND = re.compile(r"'anonymip [^']*'|'cbc [^']*'|ulimit -[a-z]")
 #: An argument as one writes it in Python; options of methods are given so in both.
 ARGUMENT = re.compile(r"\b[a-z]+(_[a-z]+)*=(?!=)")
 TYPED_VALUE = re.compile(r"--[a-z-]+ \S+")
