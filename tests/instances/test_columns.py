@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymip import Attribute, Hierarchy, InputError
+from anonymip.instances import columns
 from anonymip.instances.columns import (
     all_whole,
     is_number_text,
@@ -67,9 +68,12 @@ def test_other_texts_are_no_numbers(text: str) -> None:
     | st.floats(min_value=1e16, max_value=1e308)
 )
 def test_the_text_of_a_number_reads_back_exactly(number: float) -> None:
-    """The shortest text of a double is that double again."""
+    """The shortest text of a double is that double again, also as pandas 2 needs it read."""
     assert is_number_text(repr(number))
-    assert numbers([repr(number)]) == [number]
+    for rough in (columns._ROUGH_TEXTS, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(columns, "_ROUGH_TEXTS", rough)
+            assert numbers([repr(number), "-7", repr(number)]) == [number, -7.0, number]
 
 
 @pytest.mark.parametrize(
