@@ -8,7 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonymip import Attribute, Bottleneck, Cap, Freeform, Microdata, Problem, Solution, Stopped
+from anonymip import (
+    Attribute,
+    Bottleneck,
+    Cap,
+    EquivalenceClasses,
+    Freeform,
+    Microdata,
+    Problem,
+    Solution,
+    Stopped,
+    objective,
+)
 from anonymip.assignments import Classes, Cover
 from anonymip.errors import SolverError
 from anonymip.exact.trust import (
@@ -103,6 +114,8 @@ def test_losses_that_nobody_tabulates_stay_blurred() -> None:
     effect = largest_effect(DECLARED)
     # In the class of all a record loses (0.5 + 1) (0.5 + 1).
     assert effect == pytest.approx(2.25)
+    worst = DECLARED.replace(objective=Bottleneck(PRODUCT.objective))
+    assert largest_effect(worst) == pytest.approx(2.25)
     assert trust(DECLARED).bound(3.0, 3.0) == (3.0 - SOLVER_BLUR * effect, [])
     assert trust(DECLARED).bound(2.0, 3.0) == (2.0, [])
 
@@ -124,6 +137,29 @@ def test_steps_that_a_solver_cannot_see_are_too_fine_by_cells_alone() -> None:
     assert not is_too_fine(near, 1.0, by_cells=False)
     # There a bound keeps off the incumbent by what costs of sets may be blurred.
     assert trust(near).bound(1.0, 1.0) == (1.0 - SOLVER_BLUR, [])
+
+
+def test_the_price_of_stars_hides_what_narrow_ranges_cost() -> None:
+    """A range of a thousandth of its domain is fine beside a star, and ordinary without stars."""
+    narrow = Microdata(
+        pd.DataFrame({"a": [0.0, 1.0, 9.0, 10.0]}), (Attribute("a", domain=(0.0, 1e3)),)
+    )
+    assert not is_too_fine(Problem(narrow, 2), 4e-3, by_cells=False)
+    starred = Problem(narrow, 2, EquivalenceClasses(suppression=True))
+    assert is_too_fine(starred, 4e-3, by_cells=False)
+
+
+def test_costs_of_sets_hold_what_exact_cells_cost() -> None:
+    """So tolerances grow with a constant of the loss, unless the model adds up cells."""
+    wide = problem_of(
+        [0.0, 1.0, 9.0, 10.0], objective=objective(lambda record: 100.0 + record.spread["a"])
+    )
+    assert trust(wide).slack == pytest.approx(4 * SOLVER_RESOLUTION * 100.0)
+    assert trust(wide, "hull").slack == pytest.approx(4 * SOLVER_RESOLUTION)
+    assert trust(wide, "hull").bound(400.4 + 1e-4, 400.4) == (None, [TOO_HIGH])
+    bound, remarks = trust(wide).bound(400.4 + 1e-4, 400.4)
+    assert bound == pytest.approx(400.4 + 1e-4 - 100.0 * SOLVER_RESOLUTION, rel=1e-12)
+    assert remarks == [TOO_FINE]
 
 
 def test_an_objective_below_its_own_release_is_refused() -> None:
@@ -158,6 +194,7 @@ def test_a_release_refutes_claims_above_it() -> None:
     with pytest.raises(RefutedClaim, match=r"no release loses less than 0\.5") as caught:
         refuse_refuted("Solver 1", 0.5, 0.4, 0.09, RELEASE)
     assert caught.value.release is RELEASE
+    assert caught.value.remedy == "Use another solver"
 
 
 def test_infeasible_is_a_claim_that_limits_alone_can_make_true() -> None:

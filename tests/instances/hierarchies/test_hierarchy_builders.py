@@ -292,6 +292,8 @@ def test_wrong_entries_name_the_schema_and_the_column(
         {},
         {"bands": [5]},
         {"bands": [], "domain": [0, 9]},
+        {"bands": [0, 5], "domain": [0, 9]},
+        {"bands": [5, -10], "domain": [0, 9]},
         {"bands": [5], "domain": [0, 9000000]},
         {"groups": {"a": "x"}},
         {"groups": {"a": [["x"]]}},
