@@ -51,7 +51,7 @@ def test_models_beyond_an_effort_are_not_solved(name: str, monkeypatch: pytest.M
     assert kept.bound is not None
     with pytest.raises(NoSolution, match="more than effort quick solves") as caught:
         method(problem, effort="quick", warm_start="none", **options)
-    assert "--effort thorough" in (caught.value.remedy or "")
+    assert "effort='thorough'" in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])

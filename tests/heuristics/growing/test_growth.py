@@ -143,5 +143,5 @@ def naive_k_member(
 def test_tree_refuses_objectives_that_are_not_monotone(heuristic: Callable[..., Solution]) -> None:
     """Boxes bound monotone losses only: the refusal names the attribute and the scan."""
     problem = Case((Column((1.0, 2.0, 4.0, 8.0)),), 2, FALLING).problem()
-    with pytest.raises(InputError, match=r"fall in 'a'.*search=scan"):
+    with pytest.raises(InputError, match=r"fall in 'a'.*search='scan'"):
         heuristic(problem, search="tree")
