@@ -221,7 +221,9 @@ class Microdata(Frozen):
         values = np.ascontiguousarray(codes + starts[:-1])
         return values, starts
 
-    def take(self, rows: NDArray[np.integer]) -> Microdata:
+    def take(
+        self, rows: NDArray[np.integer], columns: NDArray[np.integer] | None = None
+    ) -> Microdata:
         """Return a table of some of the records in which a loss is what it is in the whole table.
 
         Levels, codes and observed domains stay those of the whole, so levels may occur in no row.
@@ -230,12 +232,19 @@ class Microdata(Frozen):
         ----------
         rows
             Records, in the order wanted.
+        columns
+            (m,) all quasi-identifiers, in the order wanted; None for that of this table.
         """
         part = object.__new__(Microdata)
         for name in (given.name for given in dataclasses.fields(self)):
             object.__setattr__(part, name, getattr(self, name))
         frame = self.frame.iloc[rows].reset_index(drop=True)
         codes, values = self.codes[rows], self.values[rows]
+        levels, attributes = self.levels, self.attributes
+        if columns is not None:
+            codes, values = (np.ascontiguousarray(part[:, columns]) for part in (codes, values))
+            levels = tuple(levels[a] for a in columns)
+            attributes = tuple(attributes[a] for a in columns)
         for array in (codes, values):
             array.setflags(write=False)
         kept: Any
@@ -243,9 +252,11 @@ class Microdata(Frozen):
             ("frame", frame),
             ("original", frame),
             ("kind", self.kind),
-            ("_arrays", (self.levels, codes, values)),
+            ("attributes", attributes),
+            ("_arrays", (levels, codes, values)),
         ):
             object.__setattr__(part, name, kept)
+        part.__dict__["rows"] = self.rows[rows]
         return part
 
     def row_types(self, columns: Sequence[int] | None = None) -> RowTypes:

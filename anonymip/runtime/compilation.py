@@ -12,7 +12,7 @@ has: for these it has a second more.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -106,6 +106,33 @@ def in_force(run: RunInForce | None) -> Iterator[None]:
         yield
     finally:
         _in_force.reset(token)
+
+
+@contextmanager
+def handing_on(part: object, problem: object, converted: Callable[[Any], Any]) -> Iterator[None]:
+    """Keep at hand what the block finds of another problem, which stands for the run's own.
+
+    Parameters
+    ----------
+    part
+        What the block solves.
+    problem
+        What the run in force solves.
+    converted
+        Makes a release of it out of one of the part.
+    """
+    outer = _in_force.get()
+    if outer is None:
+        yield
+        return
+    inner = RunInForce(outer.budget, part)
+    try:
+        with in_force(inner):
+            yield
+    except CompilationStopped:
+        if inner.at_hand is not None:
+            outer.offer(problem, converted(inner.at_hand))
+        raise
 
 
 def kept_at_hand(problem: object, release: Release) -> Release:

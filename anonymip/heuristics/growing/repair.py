@@ -316,9 +316,10 @@ class _Repair:
                 f"{self._method}: the time ended before all classes kept {self._rules()}",
                 remedy="Give it more time, or allow suppression",
             )
+        row = self._problem.microdata.rows[record]
         return NoSolution(
             f"{self._method} finds no class of at least {self._problem.k} records for record "
-            f"{record} that keeps {self._rules()}, which does not prove that there is none",
+            f"{row} that keeps {self._rules()}, which does not prove that there is none",
             remedy="Use an exact method, loosen the rules, or allow suppression",
         )
 

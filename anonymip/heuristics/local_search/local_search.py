@@ -16,9 +16,11 @@ from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup_work import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool
 from anonymip.heuristics.local_search.starts import BEST, DIVING, make_start, make_starts, may_dive
+from anonymip.orders.arrangement import OrderedByValues
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.compilation import handing_on
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
@@ -85,8 +87,10 @@ def local_search(
 
     Notes
     -----
-    The result is never above the start. Where the largest loss counts, the larger one of the
-    classes that change never rises, so that the losses sorted from the largest down fall with every
+    The search looks at records and attributes in an order that follows from their values, so that a
+    table finds the same loss in whatever order it comes. The result is never above the start. Where
+    the largest loss counts, the larger one of the classes that change never rises, so that the
+    losses sorted from the largest down fall with every
     step. Complexity of a round: O(n k m) for the moves, and a search that is exponential in its
     rows for each window: a class with one and with two of its nearest 6 classes, or 3 in tables of
     more than 1,000 records; these windows take most of the time, and they come when moves alone
@@ -111,6 +115,11 @@ def local_search(
             f"local-search improves classes, the problem asks for {problem.recoding.name}",
             remedy=f"Use {argument('recoding', 'classes')}",
         )
+    if start is not None:
+        # What is refused is named by the records as they were given.
+        Solution.of(problem, start, method="start")
+    by_values = OrderedByValues.of(problem)
+    given, problem = problem, by_values.problem
     settings = _settings(problem, window, patience, _effort(effort, budget))
     named = from_method if start is None else "start"
     options = {
@@ -121,11 +130,16 @@ def local_search(
         "effort": settings.effort,
     }
     run = _Run(problem, options, watch, budget, seed)
-    if start is not None:
-        return run.improve(Solution.of(problem, start, method="start"), settings)
-    if from_method != BEST:
-        return run.improve(make_start(problem, from_method, order, budget, seed), settings)
-    return run.improve_best(make_starts(problem, budget, seed), settings)
+    with handing_on(problem, given, by_values.back):
+        if start is not None:
+            placed = by_values.places(start)
+            found = run.improve(Solution.of(problem, placed, method="start"), settings)
+        elif from_method != BEST:
+            first = make_start(problem, from_method, order, budget, seed)
+            found = run.improve(first, settings)
+        else:
+            found = run.improve_best(make_starts(problem, budget, seed), settings)
+    return by_values.back(found)
 
 
 @dataclass(frozen=True)
