@@ -91,7 +91,7 @@ def test_columns_may_be_named_by_numbers() -> None:
 @pytest.mark.parametrize(
     ("frame", "arguments", "message", "remedy"),
     [
-        ([[1]], {}, "frame is a list", "pandas DataFrame"),
+        ([[1]], {}, "frame is a list", "data frame of pandas"),
         (people().iloc[:0], {}, "the table has no rows", "at least k rows"),
         (people(), {"attributes": ()}, "no quasi-identifiers are named", "attributes=..."),
         (people(), {"attributes": ("age",)}, "attributes holds a str", "Attribute(name"),
