@@ -15,10 +15,12 @@ from matplotlib.figure import Figure
 
 from anonymip.experiments.style import png
 from anonymip.files import replacing
-from benchmarks import adult, engine_table, formulations, leaderboard, microaggregation
+from benchmarks import adult, engine_table, formulations, leaderboard, microaggregation, peers
 
 REPOSITORY = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
+#: Result files that readers of the pages may want to have.
+_ELSEWHERE = {"peers": REPOSITORY / "docs" / "results" / "peers.csv"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ PAGES = (
     Page("leaderboard", "docs/methods.md", leaderboard.markdown, "leaderboard"),
     Page("leaderboard", "docs/results/leaderboard.md", leaderboard.page),
     Page("microaggregation", "docs/gallery.md", microaggregation.markdown, "microaggregation"),
+    Page("peers", "docs/peers.md", peers.markdown, "peers"),
     Page("exact-engine", "docs/results/exact_engine.md", engine_table.page),
 )
 
@@ -128,7 +131,7 @@ DRAWINGS = (Drawing("adult", "docs/results/adult.png", adult.picture, PEERS),)
 
 def result_file(benchmark: str) -> Path:
     """Return where the measurements of a benchmark lie."""
-    return RESULTS / f"{benchmark}.csv"
+    return _ELSEWHERE.get(benchmark, RESULTS / f"{benchmark}.csv")
 
 
 def stored(benchmark: str) -> pd.DataFrame:

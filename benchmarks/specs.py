@@ -17,6 +17,7 @@ from benchmarks.leaderboard import leaderboard
 from benchmarks.memory import memory
 from benchmarks.microaggregation import microaggregation
 from benchmarks.patterns import guarantees, levels, pattern_greedy, pattern_proofs
+from benchmarks.peers import peers
 from benchmarks.publishing import publishing
 from benchmarks.registry import Benchmark
 from benchmarks.shapes import shapes
@@ -131,4 +132,5 @@ BENCHMARKS = (
     Benchmark("pattern-proofs", pattern_proofs, ("nursery", "cmc", "adult-raw")),
     Benchmark("guarantees", guarantees),
     Benchmark("levels", levels, ("adult-hierarchies",)),
+    Benchmark("peers", peers, ("adult-hierarchies",)),
 )
