@@ -1,9 +1,10 @@
 """A fixed list of calls and what they answer, to hold two versions of the package together.
 
 ``python -m benchmarks.answers write FILE`` keeps the answers of this version,
-``python -m benchmarks.answers compare FILE`` lists where this version answers otherwise. An answer
-is everything but seconds and versions: assignment, loss, bound, status, trace, the JSON record,
-and the release drawn with a given seed, its rows and its manifest, each to the last bit.
+``python -m benchmarks.answers compare FILE`` lists where this version answers otherwise. With
+``--only TEXT`` it is asked only calls whose line holds the text, such as a method or an instance.
+An answer is everything but seconds and versions: assignment, loss, bound, status, trace, the JSON
+record, and the release drawn with a given seed, its rows and its manifest, each to the last bit.
 """
 
 from __future__ import annotations
@@ -131,15 +132,16 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def answers() -> dict[str, Any]:
-    """Return the answers of all calls, by what was asked."""
+def answers(only: str = "") -> dict[str, Any]:
+    """Return the answers of all calls, or of those that `only` is part of, by what was asked."""
     found: dict[str, Any] = {}
     for instance, problem, method, options in _cases():
         asked = (
             f"{instance} k={problem.k} {problem.recoding} {problem.objective.name} "
             f"{problem.diversity} {[str(limit) for limit in problem.limits]} {method} {options}"
         )
-        found[asked] = _answer(problem, instance, method, options)
+        if only in asked:
+            found[asked] = _answer(problem, instance, method, options)
     return found
 
 
@@ -173,14 +175,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.answers")
     parser.add_argument("what", choices=("write", "compare"))
     parser.add_argument("file", type=Path)
+    parser.add_argument("--only", default="", help="part of the line that names a call")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    now = json.loads(json.dumps(answers(), default=str))
+    now = json.loads(json.dumps(answers(given.only), default=str))
     if given.what == "write":
         given.file.write_text(json.dumps(now, indent=1), encoding="utf-8")
         print(f"{len(now)} answers are in {given.file}")
         return
-    found = list(differences(json.loads(given.file.read_text(encoding="utf-8")), now))
+    before = json.loads(given.file.read_text(encoding="utf-8"))
+    before = {asked: answer for asked, answer in before.items() if given.only in asked}
+    found = list(differences(before, now))
     print(*(line for _, line in found), f"{len(now)} calls, {len(found)} differences", sep="\n")
     for part, count in Counter(part for part, _ in found).most_common():
         print(f"{count:5} {part}")
