@@ -64,4 +64,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 clean:  ## remove the environment, caches and outputs
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis out build dist
-	find anonymip tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find anonymip tests benchmarks reproductions -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from anonymip import Problem, certify, load_instance, publish, solve
@@ -21,9 +20,6 @@ from anonymip.exact.split_carry.checkpoint import Checkpoint
 from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.experiments import claims
 from anonymip.experiments.leaderboard import problem_of
-from anonymip.experiments.reproductions import catalogue as reproductions
-from anonymip.experiments.reproductions.catalogue import find_reproduction
-from anonymip.experiments.running.performing import tidy_row
 from anonymip.files import Outputs, writing
 from anonymip.instances.library import catalogue, fetching
 from anonymip.solvers import registry
@@ -47,8 +43,6 @@ OTHERS = {
     "cli/app.py:run": "nothing: the null device",
     "exact/split_carry/checkpoint.py:Checkpoint.write": "into a file that is staged",
     "experiments/pages/rendering.py:_drawn": "into memory",
-    "experiments/reproductions/performing.py:Reproduced.write": "into a file that is staged",
-    "experiments/reproductions/performing.py:redraw": "into files that are staged",
     "experiments/running/results.py:RunStore.put": "into a file that is staged",
     "experiments/running/results.py:RunStore.results": "into a file that is staged",
     "experiments/style.py:png": "into memory",
@@ -277,18 +271,6 @@ def from_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     certify(problem).write(folder / "new" / "proof.json")
 
 
-def reproduction(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat a table whose rows are no runs, into a folder that is not there, and draw it anew."""
-    row = tidy_row(solve(Problem(load_instance("health-records"), 3), "initial"), "health-records")
-    sizes = {"experiment": "windows", "label": "S = 3", "size": 4, "count": 9, "cpu_seconds": 0.0}
-    rows = pd.DataFrame([{**row, **sizes, "k": k} for k in (3, 4)])
-    found = find_reproduction("liang-table8")
-    asked = replace(found, extra=lambda quick: rows, statements=())
-    monkeypatch.setattr(reproductions, "find_reproduction", lambda name: asked)
-    command("reproduce", "liang-table8", "--quick", "-o", "new/folder")(folder, monkeypatch)
-    command("reproduce", "liang-table8", "--redraw", "-o", "new/folder")(folder, monkeypatch)
-
-
 def library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a better release into a copy of the library."""
     entry = catalogue.find_entry("health-records-one-k-k3")
@@ -427,15 +409,6 @@ RUNS = (
         ),
         private=("new/proof.json",),
         public=("new/release.parquet", "new/release.parquet.manifest.json", "new/check.py"),
-    ),
-    Run(
-        "reproduce",
-        reproduction,
-        (
-            "experiments/reproductions/performing.py:Reproduced.write",
-            "experiments/reproductions/performing.py:redraw",
-        ),
-        public=("new/folder/liang-table8-quick.*",),
     ),
     Run(
         "library",

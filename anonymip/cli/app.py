@@ -19,7 +19,7 @@ from anonymip._version import __version__
 from anonymip.cli import answers, inventory, losses, modelling, preparing, tasks
 from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
-from anonymip.cli.experiments import comparing, experiment, reproducing
+from anonymip.cli.experiments import comparing, experiment
 from anonymip.errors import AnonymipError, InputError, Interrupted, naming_options
 from anonymip.runtime.budget import MachineClock
 from anonymip.runtime.memory import is_scarce, memory_ended, ran_out
@@ -59,7 +59,6 @@ app.command("anonymize")(tasks.anonymize)
 app.command("solve")(answers.solve)
 app.command("compare")(comparing.compare)
 app.command("experiment")(experiment.experiment)
-app.command("reproduce")(reproducing.reproduce)
 app.command("bound")(answers.bound)
 app.command("certify")(modelling.certify)
 app.command("check-certificate")(modelling.check_certificate)
@@ -81,7 +80,9 @@ def _built() -> Any:
     return typer.main.get_command(app)
 
 
-def run(arguments: list[str] | None = None, clock: MachineClock | None = None) -> int:
+def run(
+    arguments: list[str] | None = None, clock: MachineClock | None = None, command: Any = None
+) -> int:
     """Run one command and return its exit code.
 
     Parameters
@@ -90,6 +91,8 @@ def run(arguments: list[str] | None = None, clock: MachineClock | None = None) -
         Default: those of the process.
     clock
         Since the command began, from where its time limit counts; default: now.
+    command
+        As Typer builds it; default: all of ``anonymip``.
 
     Returns
     -------
@@ -106,7 +109,7 @@ def run(arguments: list[str] | None = None, clock: MachineClock | None = None) -
             showing_warnings(),
             showing_records(),
         ):
-            code = _built()(arguments, standalone_mode=False)
+            code = (command or _built())(arguments, standalone_mode=False)
     except _UsageProblem as error:
         error.show()
         return int(error.exit_code)

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.papers.data import ADULT_TREES, CMC
-from anonymip.experiments.reproductions.series import all_proven, mean_of, of_experiment
-from anonymip.experiments.reproductions.specification import (
+from anonymip.experiments.running.sources import Samples
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from anonymip.experiments.summaries import with_optima
+from reproductions.papers.data import ADULT_TREES, CMC
+from reproductions.series import all_proven, mean_of, of_experiment
+from reproductions.specification import (
     Finding,
     Panel,
     Reproduction,
@@ -16,9 +19,6 @@ from anonymip.experiments.reproductions.specification import (
     Statement,
     Undecided,
 )
-from anonymip.experiments.running.sources import Samples
-from anonymip.experiments.running.specification import Experiment, MethodChoice
-from anonymip.experiments.summaries import with_optima
 
 _OPTIMUM = "optimum"
 _METHODS = (

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from anonymip.experiments.overview import reasons
-from anonymip.experiments.reproductions.drawing import series_of
-from anonymip.experiments.reproductions.series import table_of
-from anonymip.experiments.reproductions.specification import Panel, Reproduction
+from reproductions.drawing import series_of
+from reproductions.series import table_of
+from reproductions.specification import Panel, Reproduction
 
 _WORDS = {True: "yes", False: "no", None: "not decided"}
 #: Columns that results of reproductions keep; the others are the same in all rows, or digests.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anonymip.experiments.reproductions.papers.data import (
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from anonymip.recodings import Diversity
+from reproductions.papers.data import (
     ADULT_SETS,
     CENSUS_OCCUPATION,
     CENSUS_SETS,
 )
-from anonymip.experiments.reproductions.series import (
+from reproductions.series import (
     both,
     grows,
     is_below,
@@ -17,14 +19,12 @@ from anonymip.experiments.reproductions.series import (
     near_printed,
     within,
 )
-from anonymip.experiments.reproductions.specification import (
+from reproductions.specification import (
     Panel,
     Reproduction,
     Source,
     Statement,
 )
-from anonymip.experiments.running.specification import Experiment, MethodChoice
-from anonymip.recodings import Diversity
 
 PAPER = "Wong, Mamoulis & Cheung 2010"
 _METHODS = (

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.papers.data import ADULT_KINDS, CANADA, CMC, NURSERY
-from anonymip.experiments.reproductions.series import (
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from reproductions.papers.data import ADULT_KINDS, CANADA, CMC, NURSERY
+from reproductions.series import (
     all_proven,
     both,
     columns_of,
@@ -18,7 +19,7 @@ from anonymip.experiments.reproductions.series import (
     mean_of,
     within,
 )
-from anonymip.experiments.reproductions.specification import (
+from reproductions.specification import (
     Finding,
     Panel,
     Reproduction,
@@ -26,7 +27,6 @@ from anonymip.experiments.reproductions.specification import (
     Source,
     Statement,
 )
-from anonymip.experiments.running.specification import Experiment, MethodChoice
 
 PAPER = "Bredereck et al. 2013"
 _GREEDY, _MONDRIAN, _ILP = "pattern-greedy", "mondrian", "pattern-ilp"

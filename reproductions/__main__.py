@@ -1,20 +1,20 @@
-"""The command that repeats the tables and figures of the papers."""
+"""``python -m reproductions NAME ... [--quick] [-o FOLDER]``, and ``--list``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli.app import run
 from anonymip.cli.console import human, print_table, say, showing_progress, write_json
 from anonymip.cli.tables import refuse_targets
 from anonymip.errors import InputError
-
-if TYPE_CHECKING:
-    from anonymip.experiments.reproductions.performing import Reproduced
-    from anonymip.experiments.reproductions.specification import Reproduction
+from reproductions import performing
+from reproductions.performing import Reproduced, files_of, find_reproduction, listed
+from reproductions.specification import Reproduction
 
 
 def reproduce(
@@ -31,18 +31,14 @@ def reproduce(
     ] = False,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder of rows, pictures, texts and runs.")
-    ] = Path("reproductions"),
+    ] = Path("out/reproductions"),
     jobs: Annotated[int, typer.Option("--jobs", help="Worker processes at a time.")] = 1,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
     """Repeat tables and figures of the papers, and say which of their statements hold."""
-    from anonymip.experiments.reproductions.catalogue import find_reproduction, reproductions
-    from anonymip.experiments.reproductions.performing import files_of, listed
-    from anonymip.experiments.reproductions.performing import reproduce as perform
-
     if every:
-        known = list(reproductions().values())
+        known = list(performing.reproductions().values())
         write_json([listed(one) for one in known], json)
         _print_list(known, json)
         return
@@ -58,18 +54,16 @@ def reproduce(
     records = []
     for asked in wanted:
         with showing_progress() as progress:
-            done = perform(asked, output, quick=quick, jobs=jobs, progress=progress)
+            done = performing.reproduce(asked, output, quick=quick, jobs=jobs, progress=progress)
         _print_findings(done, output, json)
         records.append(done.record())
     write_json(records, json)
 
 
 def _redraw(asked: list[Reproduction], folder: Path, json: str | None) -> None:
-    from anonymip.experiments.reproductions.performing import redraw
-
     records = []
     for one in asked:
-        for picture in redraw(one, folder):
+        for picture in performing.redraw(one, folder):
             say(human(json), f"drawn: {picture}")
             records.append({"name": one.name, "picture": str(picture)})
     write_json(records, json)
@@ -100,3 +94,14 @@ def _print_findings(done: Reproduced, folder: Path, json: str | None) -> None:
     rows = [[words[one["holds"]], one["says"], one["measured"]] for one in done.findings]
     print_table(console, ["", "statement of the paper", "measured"], rows)
     say(console, f"rows, picture and text: {folder / done.stem}.csv, .png, .md\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command, and return its exit code."""
+    app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+    app.command()(reproduce)
+    return run(arguments, command=typer.main.get_command(app))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

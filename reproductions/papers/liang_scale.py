@@ -6,20 +6,22 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.papers.data import (
+from anonymip.experiments.running.sources import TableSource
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from reproductions.papers.data import (
     CENSUS_10K_NUMERIC,
     CENSUS_35,
     CENSUS_100K,
 )
-from anonymip.experiments.reproductions.papers.liang import PAPER
-from anonymip.experiments.reproductions.papers.liang_benchmarks import (
+from reproductions.papers.liang import PAPER
+from reproductions.papers.liang_benchmarks import (
     GREEDY,
     INITIAL,
     MEMBER,
     MONDRIAN,
     SIMPLE,
 )
-from anonymip.experiments.reproductions.series import (
+from reproductions.series import (
     at_k,
     both,
     columns_of,
@@ -28,15 +30,13 @@ from anonymip.experiments.reproductions.series import (
     mean_of,
     within,
 )
-from anonymip.experiments.reproductions.specification import (
+from reproductions.specification import (
     Finding,
     Panel,
     Reproduction,
     Series,
     Statement,
 )
-from anonymip.experiments.running.sources import TableSource
-from anonymip.experiments.running.specification import Experiment, MethodChoice
 
 
 def _times(

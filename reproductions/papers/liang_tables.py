@@ -13,9 +13,15 @@ import pandas as pd
 from anonymip.assignments import Classes
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import run_chain
-from anonymip.experiments.reproductions.papers.data import CENSUS_100K, EXAMPLES
-from anonymip.experiments.reproductions.papers.liang import PAPER
-from anonymip.experiments.reproductions.specification import (
+from anonymip.experiments.running.performing import tidy_row
+from anonymip.experiments.running.processor_time import ProcessorTime
+from anonymip.instances import load_instance
+from anonymip.objectives import WeightedLoss
+from anonymip.problem import Problem
+from anonymip.solving import solve
+from reproductions.papers.data import CENSUS_100K, EXAMPLES
+from reproductions.papers.liang import PAPER
+from reproductions.specification import (
     Finding,
     Panel,
     Reproduction,
@@ -23,12 +29,6 @@ from anonymip.experiments.reproductions.specification import (
     Statement,
     Undecided,
 )
-from anonymip.experiments.running.performing import tidy_row
-from anonymip.experiments.running.processor_time import ProcessorTime
-from anonymip.instances import load_instance
-from anonymip.objectives import WeightedLoss
-from anonymip.problem import Problem
-from anonymip.solving import solve
 
 #: Classes as printed: Table 1b, Appendix C (Example 1, with 15 and 4 where the text has 5 and a
 #: gap), and Table 7.

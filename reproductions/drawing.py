@@ -10,8 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from anonymip.experiments.names import Named, Names
-from anonymip.experiments.reproductions.series import table_of
-from anonymip.experiments.reproductions.specification import Panel, Reproduction, Undecided
 from anonymip.experiments.style import (
     INK,
     ONE_OF_MANY,
@@ -24,6 +22,8 @@ from anonymip.experiments.style import (
     logarithmic,
     looks_of,
 )
+from reproductions.series import table_of
+from reproductions.specification import Panel, Reproduction, Undecided
 
 #: What a picture says of the values that the paper prints.
 _PRINTED = "dotted lines and hollow marks: as printed in the paper"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
 
 from anonymip.errors import InputError
 from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
-from anonymip.experiments.reproductions.catalogue import find_reproduction, reproductions
-from anonymip.experiments.reproductions.drawing import draw
-from anonymip.experiments.reproductions.performing import redraw, reproduce
-from anonymip.experiments.reproductions.series import (
+from anonymip.instances import INSTANCES
+from reproductions import performing
+from reproductions.__main__ import main
+from reproductions.drawing import draw
+from reproductions.performing import find_reproduction, redraw, reproduce, reproductions
+from reproductions.series import (
     above_zero,
     all_proven,
     grows,
@@ -27,17 +31,16 @@ from anonymip.experiments.reproductions.series import (
     table_of,
     within,
 )
-from anonymip.experiments.reproductions.specification import (
+from reproductions.specification import (
     Finding,
     Reproduction,
     Source,
     Statement,
 )
-from anonymip.experiments.reproductions.writing import findings_of, findings_text, read_rows
-from anonymip.instances import INSTANCES
+from reproductions.writing import findings_of, findings_text, read_rows
 from tests.experiments.test_style import shown_names
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[1]
 RESULTS = REPOSITORY / "docs" / "results" / "reproductions"
 ALL = reproductions()
 
@@ -210,12 +213,6 @@ def test_stored_results_are_drawn_again(name: str, tmp_path: Path) -> None:
     assert asked.title in " ".join(named[0].split())
 
 
-def test_pictures_without_rows_are_refused(tmp_path: Path) -> None:
-    """Where no rows lie there is nothing to draw."""
-    with pytest.raises(InputError, match="has no rows of doka-fig7a"):
-        redraw(ALL["doka-fig7a"], tmp_path)
-
-
 def test_full_results_of_all_reproductions_are_stored() -> None:
     """The folder holds rows, picture and text of every table and figure that is listed."""
     found = {path.name for path in RESULTS.iterdir() if path.is_file()}
@@ -239,9 +236,92 @@ def page_line(asked: Reproduction) -> str:
     return f"| `{asked.name}` | {what} | {asked.minutes:g} | {stored} |"
 
 
-def test_unknown_names_are_refused() -> None:
-    """A name that is not there ends in an error that lists those that are."""
+class Outcome(NamedTuple):
+    """What the command left: exit code, standard output, standard error."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def reproducing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Return what runs ``python -m reproductions`` in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: Outcome(main([*arguments]), *capsys.readouterr())
+
+
+def test_the_list_names_papers_data_and_results(
+    reproducing: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """--list has a line for each, and --json the same as records."""
+    outcome = reproducing("--list", "--json", "list.json")
+    assert outcome.code == 0
+    assert len(outcome.out.splitlines()) == 1 + len(ALL)
+    records = json.loads((tmp_path / "list.json").read_text())
+    assert [record["name"] for record in records] == list(ALL)
+    assert {"paper", "place", "title", "data", "minutes", "stored"} <= set(records[0])
+
+
+def test_a_name_is_needed_and_known(reproducing: Callable[..., Outcome]) -> None:
+    """Without a name, or with one that is not there, the remedy says what can be asked for."""
     assert find_reproduction("liang:fig2") is ALL["liang-fig2"]
-    with pytest.raises(InputError, match="unknown reproduction") as refused:
-        find_reproduction("liang-fig99")
-    assert "liang-fig9" in (refused.value.remedy or "")
+    assert reproducing().code == 2
+    outcome = reproducing("liang-fig99")
+    assert outcome.code == 2
+    assert "unknown reproduction" in outcome.err
+    assert "Did you mean 'liang-fig9'" in outcome.err
+
+
+def test_findings_are_printed_and_written(
+    reproducing: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command prints which statements hold, where the files are, and --json has it all."""
+
+    def perform(asked: Reproduction, folder: Path, **options: Any) -> performing.Reproduced:
+        assert options["quick"]
+        rows = pd.DataFrame({"label": ["optimum"], "status": ["optimal"], "cpu_seconds": [1.0]})
+        assert len(asked.statements) > 1
+        few = replace(asked, statements=asked.statements[:1], panels=())
+        return performing.Reproduced(few, True, rows)
+
+    monkeypatch.setattr(performing, "reproduce", perform)
+    outcome = reproducing("liang:fig2", "--quick", "-o", "out", "--json", "found.json")
+    assert outcome.code == 0
+    assert "1 of 1 optima are proven" in outcome.out
+    assert "out/liang-fig2-quick.csv" in outcome.out
+    (record,) = json.loads((tmp_path / "found.json").read_text())
+    assert record["statements"][0]["holds"] is True
+
+
+def test_pictures_are_drawn_again_without_runs(
+    reproducing: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """--redraw needs the stored rows alone, and says which rows are not there."""
+    rows = tmp_path / "kept" / "liang-tables1-7.csv"
+    rows.parent.mkdir()
+    rows.write_bytes((RESULTS / rows.name).read_bytes())
+    outcome = reproducing("liang-tables1-7", "--redraw", "-o", "kept", "--json", "drawn.json")
+    assert outcome.code == 0
+    picture = rows.with_suffix(".png")
+    assert picture.read_bytes()[1:4] == b"PNG"
+    assert sorted(path.name for path in rows.parent.iterdir()) == [rows.name, picture.name]
+    (record,) = json.loads((tmp_path / "drawn.json").read_text())
+    assert record == {"name": "liang-tables1-7", "picture": f"kept/{picture.name}"}
+    missing = reproducing("liang-fig2", "--redraw", "-o", "kept")
+    assert missing.code == 2
+    assert "has no rows of liang-fig2" in missing.err
+
+
+def test_a_table_whose_rows_are_no_runs_is_reproduced(
+    reproducing: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """The command runs as it stands, into a folder that is not there yet."""
+    outcome = reproducing("liang-tables1-7", "--quick", "-o", "new/folder")
+    assert outcome.code == 0
+    found = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())
+    assert [name for name in found if name != "runs"] == [
+        f"liang-tables1-7-quick{ending}" for ending in (".csv", ".md", ".png")
+    ]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.specification import Finding, Series, Undecided
 from anonymip.experiments.summaries import means, share_gained, slopes, with_optima
+from reproductions.specification import Finding, Series, Undecided
 
 Where = Callable[[pd.DataFrame], "pd.Series[bool]"]
 

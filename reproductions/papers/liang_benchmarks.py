@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.papers.data import (
+from anonymip.experiments.running.sources import TableSource
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from reproductions.papers.data import (
     CENSUS_1K_MIXED,
     CENSUS_10K,
     CENSUS_100K,
     FARS,
 )
-from anonymip.experiments.reproductions.papers.liang import PAPER
-from anonymip.experiments.reproductions.series import (
+from reproductions.papers.liang import PAPER
+from reproductions.series import (
     both,
     columns_of,
     grows,
@@ -23,7 +25,7 @@ from anonymip.experiments.reproductions.series import (
     ratio_to,
     within,
 )
-from anonymip.experiments.reproductions.specification import (
+from reproductions.specification import (
     Finding,
     Panel,
     Reproduction,
@@ -31,8 +33,6 @@ from anonymip.experiments.reproductions.specification import (
     Source,
     Statement,
 )
-from anonymip.experiments.running.sources import TableSource
-from anonymip.experiments.running.specification import Experiment, MethodChoice
 
 GREEDY, MONDRIAN, MEMBER, INITIAL = "greedy-search", "mondrian", "k-member", "initial"
 _COVERS = ("greedy", "sort-greedy", "hungarian")

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from anonymip.experiments.reproductions.papers.data import CENSUS_10K, CENSUS_64K
-from anonymip.experiments.reproductions.papers.doka import (
+from anonymip.experiments.running.sources import TableSource
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from reproductions.papers.data import CENSUS_10K, CENSUS_64K
+from reproductions.papers.doka import (
     CONCEALMENT,
     FLOW,
     JOIN,
@@ -18,7 +20,7 @@ from anonymip.experiments.reproductions.papers.doka import (
     gcp_at,
     time_at,
 )
-from anonymip.experiments.reproductions.series import (
+from reproductions.series import (
     at_k,
     both,
     columns_of,
@@ -27,7 +29,7 @@ from anonymip.experiments.reproductions.series import (
     mean_of,
     within,
 )
-from anonymip.experiments.reproductions.specification import (
+from reproductions.specification import (
     Finding,
     Panel,
     Reproduction,
@@ -36,8 +38,6 @@ from anonymip.experiments.reproductions.specification import (
     Statement,
     Undecided,
 )
-from anonymip.experiments.running.sources import TableSource
-from anonymip.experiments.running.specification import Experiment, MethodChoice
 
 _EARLIER = ("nh", CONCEALMENT)
 #: Most records on which Hungarian runs on the whole table.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from anonymip.experiments.reproductions.papers.data import CENSUS_10K
-from anonymip.experiments.reproductions.series import (
+from anonymip.experiments.running.sources import Samples, TableSource
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from reproductions.papers.data import CENSUS_10K
+from reproductions.series import (
     above_zero,
     all_proven,
     at_k,
@@ -16,14 +18,12 @@ from anonymip.experiments.reproductions.series import (
     share_of,
     within,
 )
-from anonymip.experiments.reproductions.specification import (
+from reproductions.specification import (
     Panel,
     Reproduction,
     Series,
     Statement,
 )
-from anonymip.experiments.running.sources import Samples, TableSource
-from anonymip.experiments.running.specification import Experiment, MethodChoice
 
 PAPER = "Doka et al. 2015"
 OPTIMUM, CONCEALMENT = "optimum", "k-concealment"

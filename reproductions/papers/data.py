@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anonymip.experiments.reproductions.specification import Source
+from reproductions.specification import Source
 
 _CENSUS = "500,000 records of CENSUS (IPUMS USA)"
 

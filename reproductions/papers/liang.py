@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from anonymip.experiments.reproductions.papers.data import CENSUS_1K, CENSUS_100K
-from anonymip.experiments.reproductions.series import (
+from anonymip.experiments.running.sources import Samples, TableSource
+from anonymip.experiments.running.specification import Experiment, MethodChoice
+from reproductions.papers.data import CENSUS_1K, CENSUS_100K
+from reproductions.series import (
     all_proven,
     grows,
     is_below,
@@ -11,9 +13,7 @@ from anonymip.experiments.reproductions.series import (
     no_rise,
     of_experiment,
 )
-from anonymip.experiments.reproductions.specification import Panel, Reproduction, Statement
-from anonymip.experiments.running.sources import Samples, TableSource
-from anonymip.experiments.running.specification import Experiment, MethodChoice
+from reproductions.specification import Panel, Reproduction, Statement
 
 PAPER = "Liang & Samavi 2020"
 _OPTIMUM, _SPLIT, _GREEDY = "optimum", "split-carry", "greedy-search"

@@ -1,28 +1,66 @@
-"""Runs a reproduction, and writes its rows, its picture and its text."""
+"""The reproductions by name; their runs, and the files of rows, picture and text they end in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError, Interrupted, argument
-from anonymip.experiments.reproductions.drawing import draw, series_of
-from anonymip.experiments.reproductions.specification import Reproduction
-from anonymip.experiments.reproductions.writing import (
+from anonymip.errors import InputError, Interrupted, argument, unknown_name
+from anonymip.experiments.running.runner import run_experiment
+from anonymip.experiments.style import save
+from anonymip.files import refuse_outputs, writing
+from anonymip.runtime.budget import Progress
+from reproductions.drawing import draw, series_of
+from reproductions.specification import Reproduction
+from reproductions.writing import (
     findings_of,
     page_of,
     read_rows,
     rounded,
     tidy_rows,
 )
-from anonymip.experiments.running.runner import run_experiment
-from anonymip.experiments.style import save
-from anonymip.files import refuse_outputs, writing
-from anonymip.runtime.budget import Progress
+
+#: The modules of the papers; each has its reproductions in ``REPRODUCTIONS``.
+PAPERS = (
+    "doka",
+    "doka_scale",
+    "liang",
+    "liang_tables",
+    "liang_benchmarks",
+    "liang_scale",
+    "wong",
+    "bredereck",
+    "aggarwal",
+)
+
+
+def reproductions() -> dict[str, Reproduction]:
+    """Return all reproductions by name, paper by paper."""
+    return {
+        one.name: one
+        for paper in PAPERS
+        for one in import_module(f"reproductions.papers.{paper}").REPRODUCTIONS
+    }
+
+
+def find_reproduction(name: str) -> Reproduction:
+    """Return a reproduction by name; ``PAPER:FIGURE`` is ``PAPER-FIGURE``.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    known = reproductions()
+    found = known.get(name.replace(":", "-"))
+    if found is None:
+        raise unknown_name("reproduction", name, known)
+    return found
 
 
 def redraw(asked: Reproduction, folder: Path) -> list[Path]:

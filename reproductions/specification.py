@@ -45,7 +45,7 @@ class Source:
         What stands in where the files of `nearest` are not here: ``census:n,m,seed``.
     file, schema
         Of data that are no named instance: the file in the data folder, and its schema among those
-        of this package.
+        of this folder.
     """
 
     original: str
@@ -171,7 +171,7 @@ class Reproduction:
     Parameters
     ----------
     name
-        Of the paper and the figure, as ``anonymip reproduce`` takes it.
+        Of the paper and the figure, as ``python -m reproductions`` takes it.
     paper, place
         Which paper, and where in it.
     title
