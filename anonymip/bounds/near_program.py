@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from anonymip.bounds.dual_raising import NearSearch
-from anonymip.bounds.near_lists import gather_near, sort_by_loss
 from anonymip.bounds.record_duals import RecordDuals
+from anonymip.bounds.set_search import NearSearch, gather_near, sort_by_loss
 from anonymip.enumeration.cut_duals import cuts_of_rows
 from anonymip.enumeration.rooted_run import RootedRun
 from anonymip.enumeration.rooted_state import RootedRules, Roots
@@ -261,7 +260,7 @@ class NearPricing:
         for first in range(0, t, _ROOTS):
             roots = self._roots(rank, first, min(t, first + _ROOTS), below)
             run.search(cuts_of_rows(t, None), rules, roots, budget)
-            self._search.lists.work[0] += int(run.nodes * _NODE * self._near.shape[1])
+            self._search.work[0] += int(run.nodes * _NODE * self._near.shape[1])
             count, filled = run.found.held.tolist()
             found = run.found.members[:filled].reshape(count, k).copy()
             members.append(found)
@@ -302,17 +301,7 @@ def _near_step(
     for row in range(cursor[0], min(cursor[0] + amount, len(held))):
         # Who fills a set by itself needs no others.
         if search.counts[row] < k:
-            found = gather_near(
-                search.tables,
-                search.rows,
-                search.terms,
-                search.tree,
-                search.state,
-                lists,
-                floors,
-                row,
-                radii[row],
-            )
+            found = gather_near(search, floors, row, radii[row])
             for at in range(found):
                 lists.losses[at] -= worth[lists.types[at]]
             sort_by_loss(lists.types, lists.losses, 0, found)

@@ -8,20 +8,11 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.bounds.set_search import NearSearch, find_nearest, new_near_search
 from anonymip.certificates import DualProof
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
-from anonymip.objectives.kernels.box_tree import BoxTree, build_tree, new_tree
-from anonymip.objectives.kernels.class_loss import (
-    ClassState,
-    KernelRows,
-    kernel_rows,
-    new_state,
-    open_class,
-)
-from anonymip.objectives.kernels.nearest_types import DEEPEST, nearest_types
 from anonymip.objectives.language.class_cells import cells_of_sets
-from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
@@ -188,42 +179,14 @@ def suppresses(problem: Problem) -> bool:
 
 def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[NDArray[np.float64], bool]:
     """Return (n,) terms of an objective with tables, and whether all were computed."""
-    tables, k = problem.compiled.tables, problem.k
-    columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
-    types = problem.microdata.row_types([int(a) for a in columns])
-    rows = kernel_rows(problem.microdata, tables, types.first)
-    state = new_state(tables, 2)
-    counts = types.counts.astype(np.int64)
-    tree = new_tree(tables, len(counts))
-    build_tree(tree, tables, rows, counts)
-    terms, own = np.zeros(len(counts)), np.zeros(len(counts))
-    cursor = np.zeros(1, np.int64)
-    near, losses = np.empty(k, np.int32), np.empty(k + 1)
-    stack, bounds = np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
-    looked, most = np.zeros(1, np.int64), cells / max(1, len(columns))
+    k = problem.k
+    search, types, columns = new_near_search(problem, problem.compiled.tables)
+    terms, own = np.zeros(len(types.first)), np.zeros(len(types.first))
+    cursor, most = np.zeros(1, np.int64), cells / max(1, columns)
 
     def step(amount: int) -> int:
-        done = int(
-            _bound_step(
-                tables,
-                rows,
-                tree,
-                state,
-                counts,
-                k,
-                terms,
-                own,
-                cursor,
-                amount,
-                near,
-                losses,
-                stack,
-                bounds,
-                looked,
-                most,
-            )
-        )
-        return done if looked[0] < most else len(terms)
+        done = int(_bound_step(search, k, terms, own, cursor, amount, most))
+        return done if search.work[0] < most else len(terms)
 
     run_in_steps(step, len(terms), budget, "nearest-neighbour bound", first=100)
     # The kernels add up terms that may cancel but for rounding. Of them only the increase over the
@@ -241,32 +204,20 @@ def _own_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64
 
 @kernel
 def _bound_step(
-    tables: LossTables,
-    rows: KernelRows,
-    tree: BoxTree,
-    state: ClassState,
-    counts: NDArray[np.int64],
+    search: NearSearch,
     k: int,
     terms: NDArray[np.float64],
     own: NDArray[np.float64],
     cursor: NDArray[np.int64],
     amount: int,
-    near: NDArray[np.int32],
-    losses: NDArray[np.float64],
-    stack: NDArray[np.int64],
-    bounds: NDArray[np.float64],
-    looked: NDArray[np.int64],
     most: float,
 ) -> int:
     """Compute the terms of up to `amount` further types, until as much as `most` is looked at."""
     for row in range(cursor[0], min(cursor[0] + amount, len(terms))):
-        if looked[0] >= most:
+        if search.work[0] >= most:
             break
-        open_class(rows, state, row)
-        held = nearest_types(
-            tables, rows, tree, state, counts, k, row, near, losses, stack, bounds, looked
-        )
-        own[row], terms[row] = losses[0], losses[held - 1]
+        held = find_nearest(search, k, row)
+        own[row], terms[row] = search.near_losses[0], search.near_losses[held - 1]
         cursor[0] = row + 1
     return cursor[0]
 

@@ -33,17 +33,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.dual_raising import NearSearch, raise_step
-from anonymip.bounds.near_lists import new_near_lists
 from anonymip.bounds.nearest_neighbour import suppresses
+from anonymip.bounds.set_search import (
+    NearSearch,
+    find_nearest,
+    gather_near,
+    least_slack,
+    new_near_search,
+)
 from anonymip.enumeration.cluster_sets import exact_losses
 from anonymip.enumeration.search_inputs import loss_scale
-from anonymip.objectives.kernels.box_tree import build_tree, new_tree
-from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
-from anonymip.objectives.kernels.growing_sets import term_rows
-from anonymip.objectives.kernels.nearest_types import DEEPEST
+from anonymip.objectives.kernels.growing_sets import (
+    add_row,
+    empty_set,
+    losses_with,
+)
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, SEARCH_ROUNDING
 
@@ -80,43 +87,21 @@ class RecordDuals:
     def __init__(
         self, problem: Problem, terms: NDArray[np.float64], most: float, budget: Budget
     ) -> None:
-        full, k = problem.compiled.tables, problem.k
+        full = problem.compiled.tables
         # What all sets lose alike would only take digits away.
         tables = full._replace(constant=0.0)
-        columns = sorted({*tables.range_columns, *tables.set_columns, *tables.pair_columns})
-        types = problem.microdata.row_types([int(a) for a in columns])
+        self.search, types, columns = new_near_search(problem, tables)
         self._budget, self._constant = budget, full.constant
-        self.problem, self.k, self.types = problem, k, types
-        self._inverse, self.counts = types.inverse, types.counts.astype(np.int64)
+        self.problem, self.k, self.types = problem, problem.k, types
+        self._inverse, self.counts = types.inverse, self.search.counts
         self.duals = terms[types.first] - self._constant
-        self._most = most / max(1, len(columns))
-        t = len(self.counts)
-        rows = kernel_rows(problem.microdata, tables, types.first)
-        read = term_rows(rows)
-        words = int(read.set_words.max(initial=-1)) + 1
-        self.search = NearSearch(
-            tables,
-            rows,
-            read,
-            self.counts,
-            new_tree(tables, t),
-            new_state(tables, 2),
-            new_near_lists(tables, t, k, words),
-            np.empty(k, np.int32),
-            np.empty(k + 1),
-            np.empty(DEEPEST, np.int64),
-            np.empty(DEEPEST),
-            np.zeros(1, np.int64),
-            np.zeros(1),
-            np.full((t, k), -1, np.int32),
-        )
-        build_tree(self.search.tree, tables, rows, self.counts)
+        self._most = most / max(1, columns)
         self.floors = self.duals
 
     @property
     def left(self) -> float:
         """How many losses may still be computed."""
-        return self._most - float(self.search.lists.work[0] + self.search.looked[0])
+        return self._most - float(self.search.work[0])
 
     @property
     def value(self) -> float:
@@ -172,7 +157,7 @@ class RecordDuals:
             Whether all were looked at, and (c, k) types of sets that kept duals from their aims,
             ascending in each set.
         """
-        self.search.binding[:, 0] = -1
+        self.search.binding[:, 0] = -1  # where nothing keeps a dual from its aim
         complete = self._ascend(aims, np.argsort(aims, kind="stable"), (1.0,), each, 1.0)
         members = self.search.binding[self.search.binding[:, 0] >= 0]
         return complete, np.sort(members, axis=1)
@@ -254,3 +239,132 @@ class RecordDuals:
         sizes = abs(self._constant) + np.abs(duals)
         rounding = problem.k * searched + problem.rounding / problem.n + LOSS_RELATIVE * sizes
         return (self._constant + duals - rounding)[self._inverse]
+
+
+#: A search may compute so many times what there is for each row that is left.
+_LENIENCE = 3.0
+
+
+@kernel
+def raise_step(
+    search: NearSearch,
+    k: int,
+    duals: NDArray[np.float64],
+    spare: NDArray[np.float64],
+    order: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    amount: int,
+    caps: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    alone: bool,
+    most_each: int,
+    most: float,
+) -> int:
+    """Raise the duals of up to `amount` further types; return how many are done, all if no more is.
+
+    Parameters
+    ----------
+    spare
+        (t,) zeros, or what each record loses at least.
+    order, cursor
+        The types, and how many are done.
+    caps, shares
+        (t,) most that each dual becomes, and the shares of the way at which it stands in between.
+    alone
+        Whether each dual becomes what its record loses at least in a set of k.
+    most_each, most
+        Losses computed, for a row and in all, at which to end.
+    """
+    work = search.work
+    for at in range(cursor[0], min(cursor[0] + amount, len(order))):
+        if work[0] >= most:
+            return len(order)
+        row = order[at]
+        # What earlier rows have left over is for the later ones, which lie in sparser places.
+        rest = _LENIENCE * (most - work[0]) / (len(order) - at)
+        each = int(min(float(most_each), rest))
+        # Rows of a type that fills a set by itself lose what they lose when published exactly.
+        if search.counts[row] < k:
+            if alone:
+                _raise_to_k_set(search, k, duals, spare, row, each)
+            else:
+                _raise_by_slack(search, k, duals, spare, row, caps[row], shares, each)
+        search.reached[0] = max(search.reached[0], duals[row])
+        cursor[0] = at + 1
+    return cursor[0]
+
+
+@kernel
+def _raise_to_k_set(
+    search: NearSearch,
+    k: int,
+    duals: NDArray[np.float64],
+    zeros: NDArray[np.float64],
+    row: int,
+    most_each: int,
+) -> None:
+    """Raise a dual to what a record loses at least in a set of k."""
+    known = _nearest_set_loss(search, k, row)
+    if known <= duals[row]:
+        return
+    near = gather_near(search, duals, row, known)
+    slack = least_slack(
+        search,
+        zeros,
+        duals,
+        near,
+        k,
+        row,
+        search.counts[row],
+        k * known,
+        search.work[0] + most_each,
+    )
+    duals[row] = max(duals[row], slack / k)
+
+
+@kernel
+def _nearest_set_loss(search: NearSearch, k: int, row: int) -> float:
+    """Return what a record loses in the set of its own and the nearest types."""
+    tables, terms, lists, near = search.tables, search.terms, search.lists, search.near
+    held = find_nearest(search, k, row)
+    empty_set(lists.sets, 0)
+    for at in range(held - 1):
+        add_row(terms, lists.sets, 0, 0, near[at])
+    lists.types[0] = near[held - 1]
+    losses_with(tables, terms, lists.sets, 0, lists.types, 0, 1, lists.losses)
+    return lists.losses[0]
+
+
+@kernel
+def _raise_by_slack(
+    search: NearSearch,
+    k: int,
+    duals: NDArray[np.float64],
+    floors: NDArray[np.float64],
+    row: int,
+    cap: float,
+    shares: NDArray[np.float64],
+    most_each: int,
+) -> None:
+    """Raise a dual, up to a cap, by what all sets leave that hold the row."""
+    start = duals[row]
+    for share in shares:
+        aim = start + share * (cap - start)
+        rise = aim - duals[row]
+        # What was not reached is not tried again with a higher aim.
+        if not rise > 0.0:
+            return
+        radius, begun = max(aim, search.reached[0]), search.work[0]
+        near = gather_near(search, floors, row, radius)
+        for copies in range(1, search.counts[row] + 1):
+            slack = least_slack(
+                search, duals, floors, near, k, row, copies, rise * copies, begun + most_each
+            )
+            if slack / copies < rise:
+                rise = slack / copies
+                search.binding[row] = search.best
+            if rise <= 0.0:
+                return
+        duals[row] += rise
+        if duals[row] < aim:
+            return
