@@ -47,7 +47,7 @@ def rounded(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _added(rows: pd.DataFrame) -> list[str]:
     """Return columns that are a reproduction's own."""
-    from anonymip.experiments.running.columns import COLUMNS
+    from anonymip.experiments.running.runs import COLUMNS
 
     return [name for name in rows.columns if name not in COLUMNS]
 

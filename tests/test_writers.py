@@ -42,7 +42,7 @@ OF_MODULES = {"copy", "replace", "rename", "link", "symlink", "move", "umask", "
 OTHERS = {
     "cli/app.py:run": "nothing: the null device",
     "exact/split_carry/checkpoint.py:Checkpoint.write": "into a file that is staged",
-    "experiments/pages/rendering.py:_drawn": "into memory",
+    "experiments/pages.py:_drawn": "into memory",
     "experiments/running/results.py:RunStore.put": "into a file that is staged",
     "experiments/running/results.py:RunStore.results": "into a file that is staged",
     "experiments/style.py:png": "into memory",

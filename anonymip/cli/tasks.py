@@ -136,7 +136,7 @@ def anonymize(
             release.stage(output, outputs, original=table_file(instance))
         release = replace(release, manifest=as_verified(release.manifest), verified=True)
         if report is not None:
-            from anonymip.experiments.pages.release import html_report
+            from anonymip.experiments.pages import html_report
 
             outputs.write_text(html_report(release, instance), report, public=True)
         write_json([solution_record(solution, instance)], json, outputs)
@@ -230,7 +230,7 @@ def demo(
 
 
 def _demo_release(folder: Path, outputs: Outputs) -> None:
-    from anonymip.experiments.pages.release import html_report
+    from anonymip.experiments.pages import html_report
     from anonymip.instances import load_instance
     from anonymip.problem import Problem
     from anonymip.publishing import publish

@@ -1,13 +1,12 @@
 """Comparisons of methods and experiments, their pictures and reports."""
 
 from anonymip.experiments.comparison import Comparison, ComparisonRow, compare
-from anonymip.experiments.measures import Measures, measures_of
+from anonymip.experiments.measures import Measures, measures_of, usefulness_of
 from anonymip.experiments.records import bound_record, solution_record
 from anonymip.experiments.running.results import Results, read_results
 from anonymip.experiments.running.runner import run_experiment
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.experiments.running.specification import Experiment, MethodChoice
-from anonymip.experiments.usefulness import usefulness_of
 
 __all__ = [
     "Comparison",

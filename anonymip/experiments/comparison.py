@@ -15,11 +15,16 @@ from anonymip.errors import (
     InputError,
     Interrupted,
     NoSolution,
-    SolverUnavailable,
     UnsupportedObjective,
 )
-from anonymip.experiments.records import solution_record
-from anonymip.experiments.running.performing import NOTHING, tidy_row
+from anonymip.experiments.records import markdown_table, solution_record
+from anonymip.experiments.running.performing import (
+    FAILED,
+    NOTHING,
+    REFUSED,
+    attempt,
+    tidy_row,
+)
 from anonymip.experiments.running.results import frame_of, records_of
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.methods.best_bound import best_bound_in_time, runs_of_bound
@@ -128,10 +133,7 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Return the rows as a table in Markdown."""
-        names = list(COLUMNS)
-        lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-        lines += [f"| {' | '.join(texts)} |" for texts in self.texts()]
-        return "\n".join(lines) + "\n"
+        return markdown_table(COLUMNS, self.texts())
 
     def texts(self) -> list[list[str]]:
         """Return the rows as texts for people, in the order of :data:`COLUMNS`."""
@@ -238,7 +240,7 @@ def compare(
         if not spec.solves(problem.recoding.name):
             refuse_unfit(spec, problem)
     # What one method refuses ends its own rows, unless all refuse.
-    refusals: list[InputError] = []
+    refusals: list[Exception] = []
     rows: list[ComparisonRow] = []
     failures: list[tuple[int, str, str]] = []
     effort, limit = settings.get("effort"), settings.pop("time_limit", None)
@@ -260,20 +262,19 @@ def compare(
             for name in names:
                 if whole.is_interrupted:
                     break
-                own = given.get(name)
+                own: Any = {"options": given.get(name), "bound": False, "budget": next(runs)}
                 try:
-                    found.append(
-                        solve(asked, name, options=own, bound=False, budget=next(runs), **settings)
-                    )
+                    outcome = attempt(partial(solve, asked, name, **own, **settings))
                 except Interrupted:
                     break
-                except NoSolution as nothing:
-                    failures.append((asked.k, name, nothing.message))
-                except SolverUnavailable:
-                    raise
-                except InputError as refusal:
-                    refusals.append(refusal)
-                    failures.append((asked.k, name, refusal.message))
+                if isinstance(outcome, Solution):
+                    found.append(outcome)
+                elif outcome.status == FAILED:
+                    raise outcome.error
+                else:
+                    failures.append((asked.k, name, outcome.reason))
+                    if outcome.status == REFUSED:
+                        refusals.append(outcome.error)
             if found:
                 run = next(runs)
                 with in_force(RunInForce(run)):

@@ -10,6 +10,7 @@ from typing import Any
 from anonymip._version import __version__
 from anonymip.errors import InputError, NoSolution, UnsupportedObjective
 from anonymip.experiments.comparison import Comparison, compare
+from anonymip.experiments.records import markdown_table
 from anonymip.instances import load_instance
 from anonymip.instances.library.catalogue import (
     PREFIX,
@@ -180,11 +181,11 @@ class Leaderboard:
             The sentence that says what measured them; None for this version's command.
         """
         source = source or f"AnonyMIP {__version__}: `anonymip leaderboard`."
-        lines = ["# Leaderboard", "", source, ""]
+        parts = ["# Leaderboard\n", f"{source}\n"]
         if self.standings:
-            lines += [_OF_METHODS, "", *_markdown(METHOD_COLUMNS, self.method_texts()), ""]
-        lines += [_OF_ENTRIES, "", *_markdown(ENTRY_COLUMNS, self.entry_texts())]
-        return "\n".join(lines) + "\n"
+            parts += [f"{_OF_METHODS}\n", markdown_table(METHOD_COLUMNS, self.method_texts())]
+        parts += [f"{_OF_ENTRIES}\n", markdown_table(ENTRY_COLUMNS, self.entry_texts())]
+        return "\n".join(parts)
 
 
 def entry_texts(entry: LibraryEntry) -> list[str]:
@@ -208,11 +209,6 @@ def entry_texts(entry: LibraryEntry) -> list[str]:
         "proven" if entry.is_proven else gap,
         "; ".join(by),
     ]
-
-
-def _markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-    return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
 def chosen_entries(names: Sequence[str]) -> list[LibraryEntry]:

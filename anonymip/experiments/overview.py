@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from anonymip.experiments.records import markdown_table
 from anonymip.experiments.summaries import GROUP, means, with_optima
 from anonymip.solution import gap_text
 from anonymip.status import Stopped
@@ -111,9 +112,7 @@ def _mean(row: dict[str, Any], name: str, digits: int) -> str:
 
 def to_markdown(frame: pd.DataFrame) -> str:
     """Return the overview of runs as a table in Markdown."""
-    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
-    lines += [f"| {' | '.join(texts)} |" for texts in overview_texts(frame)]
-    return "\n".join(lines) + "\n"
+    return markdown_table(COLUMNS, overview_texts(frame))
 
 
 def reasons(frame: pd.DataFrame) -> list[str]:

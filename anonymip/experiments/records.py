@@ -1,7 +1,8 @@
-"""Results as flat records: the ``--json`` output of every command that computes."""
+"""Results as flat records, the ``--json`` output of every command that computes, and tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from anonymip.assignments import Cover, Levels, Patterns
@@ -150,3 +151,9 @@ def _mask(problem: Problem) -> dict[str, Any]:
     if not isinstance(problem.recoding, PatternGuided):
         return {}
     return {"mask": describe_mask(problem.recoding)}
+
+
+def markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return texts as a table in Markdown, ended by a new line."""
+    lines = [f"| {' | '.join(cells)} |\n" for cells in (names, *rows)]
+    return "".join([lines[0], f"|{'---|' * len(names)}\n", *lines[1:]])

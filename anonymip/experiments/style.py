@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 from textwrap import fill
 from typing import Any
+from zlib import crc32
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
@@ -21,6 +22,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from PIL import Image, PngImagePlugin
+
+from anonymip.methods import METHODS
 
 #: Dots an inch in files and notebooks.
 RESOLUTION = 190
@@ -112,7 +115,9 @@ class Look:
 
 #: Lines of methods whose releases promise the same are alike: classes whole, covers dashed.
 _CLASSES, _COVERS, _OTHERS = "-", "--", "-."
-#: How each method is drawn. What proves has a star; no two share both colour and mark.
+#: How methods are drawn whose looks were chosen, to be told apart where they are drawn together.
+#: What proves has a star; no two share both colour and mark. Another method's look follows from its
+#: name and recoding, see :func:`look_of`.
 LOOKS: Mapping[str, Look] = {
     "auto": Look("ink", "o", _CLASSES),
     "column-generation": Look("ink", "*", _CLASSES),
@@ -153,7 +158,7 @@ LOOKS: Mapping[str, Look] = {
 _ALSO = {"optimum": "column-generation", "hs": "hilbert", "at": "anatomy"}
 _MARKS = "osD^vP<>Xphd8"
 _LINES = ("-", "--", "-.", ":")
-#: Looks that no method has, for names that no method is behind: neighbours differ in both.
+#: Looks that none of these methods has, for other names: neighbours differ in both.
 _PLAIN = ("blue", "vermillion", "green", "purple", "sky", "gold")
 _FREE = tuple(
     Look(name, mark)
@@ -164,11 +169,20 @@ _FREE = tuple(
 )
 
 
+def look_of(method: str) -> Look:
+    """Return how a method is drawn: as chosen, or else as no other is, by its name."""
+    chosen = LOOKS.get(method)
+    if chosen is not None:
+        return chosen
+    line = {"classes": _CLASSES, "freeform": _COVERS}.get(METHODS[method].recoding, _OTHERS)
+    return replace(_FREE[crc32(method.encode()) % len(_FREE)], line=line)
+
+
 def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     """Return a look for each label, no two alike; a method looks the same in every picture.
 
     A label is a method's name, or begins with it (``split-carry S=3``): variants of one method
-    share its colour. Other labels have looks that no method has.
+    share its colour. Other labels have looks that none of :data:`LOOKS` has.
 
     Parameters
     ----------
@@ -178,7 +192,7 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     found: dict[str, Look] = {}
     for label in dict.fromkeys(map(str, labels)):
         name = _method_in(label)
-        own = LOOKS[name] if name else None
+        own = look_of(name) if name else None
         found[label] = next(look for look in _choices(own) if look not in found.values())
     return found
 
@@ -196,9 +210,9 @@ def _choices(own: Look | None) -> Iterable[Look]:
 def _method_in(label: str) -> str | None:
     """Return the method that a label names at its beginning."""
     told = label.lower()
-    name = next((one for one in (*LOOKS, *_ALSO) if one == told), None)
+    name = next((one for one in (*METHODS, *_ALSO) if one == told), None)
     if name is None:
-        starts = [one for one in LOOKS if told.startswith(one) and told[len(one)] in " ,:;(="]
+        starts = [one for one in METHODS if told.startswith(one) and told[len(one)] in " ,:;(="]
         name = max(starts, key=len, default=None)
     return None if name is None else _ALSO.get(name, name)
 

@@ -13,8 +13,7 @@ import pandas as pd
 from anonymip.assignments import Classes
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import run_chain
-from anonymip.experiments.running.performing import tidy_row
-from anonymip.experiments.running.processor_time import ProcessorTime
+from anonymip.experiments.running.performing import ProcessorTime, tidy_row
 from anonymip.instances import load_instance
 from anonymip.objectives import WeightedLoss
 from anonymip.problem import Problem

@@ -19,7 +19,7 @@ from anonymip.experiments import (
     read_results,
     run_experiment,
 )
-from anonymip.experiments.running.columns import COLUMNS
+from anonymip.experiments.running.runs import COLUMNS
 
 SPEC = """
 name = "small"

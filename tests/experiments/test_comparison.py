@@ -37,7 +37,7 @@ from anonymip import (
     register_method,
 )
 from anonymip.experiments.comparison import COLUMNS
-from anonymip.experiments.running.columns import COLUMNS as TIDY
+from anonymip.experiments.running.runs import COLUMNS as TIDY
 from anonymip.methods import registry
 
 HEURISTICS = [

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
+from anonymip.experiments import style
 from anonymip.experiments.names import Named, Names, beside, heights
 from anonymip.experiments.style import (
     COLOURS,
@@ -102,9 +103,10 @@ def shown_names(figure: Figure) -> list[tuple[str, NDArray[np.float64]]]:
 
 
 def test_every_method_has_a_look_of_its_own() -> None:
-    """All methods are in the table, and no two have both colour and mark in common."""
-    assert set(LOOKS) == set(BUILT_IN)
+    """No two methods of the table have both colour and mark in common; all others have a look."""
+    assert set(LOOKS) <= set(BUILT_IN)
     assert len({(look.name, look.mark) for look in LOOKS.values()}) == len(LOOKS)
+    assert len(set(looks_of(BUILT_IN).values())) == len(BUILT_IN)
     assert {look.name for look in LOOKS.values()} <= set(COLOURS)
 
 
@@ -118,6 +120,17 @@ def test_colours_differ_for_all_eyes(theme: int, eyes: str) -> None:
     used = [paint[name] for name in dict.fromkeys(look.name for look in LOOKS.values())]
     for one, other in combinations(used, 2):
         assert np.linalg.norm(lab(one, eyes) - lab(other, eyes)) > 12, (one, other)
+
+
+def test_a_method_that_is_not_in_the_table_has_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It follows from name and recoding alone, whatever else is in the picture."""
+    before = looks_of(["ring"])["ring"]
+    monkeypatch.setattr(style, "LOOKS", {name: LOOKS[name] for name in LOOKS if name != "ring"})
+    look = looks_of(["mondrian", "ring"])["ring"]
+    assert look == looks_of(["ring"])["ring"] == style.look_of("ring")
+    assert look.line == before.line
+    assert (look.name, look.mark) not in {(one.name, one.mark) for one in LOOKS.values()}
+    assert looks_of(["ring (a variant)"])["ring (a variant)"] == look
 
 
 def test_labels_look_like_their_methods() -> None:

@@ -139,7 +139,7 @@ def compare(
         if markdown is not None:
             outputs.write_text(comparison.to_markdown(), markdown, public=True)
         if report is not None:
-            from anonymip.experiments.pages.runs import runs_page
+            from anonymip.experiments.pages import runs_page
 
             outputs.write_text(runs_page(comparison.to_runs(), instance), report, public=True)
         write_json(comparison.to_records(), json, outputs)
@@ -173,7 +173,7 @@ def _run_experiment(
         if markdown is not None:
             outputs.write_text(to_markdown(results.frame), markdown, public=True)
         if report is not None and len(results.frame):
-            from anonymip.experiments.pages.runs import runs_page
+            from anonymip.experiments.pages import runs_page
 
             page = runs_page(results.frame, asked.tables[0].instance)
             outputs.write_text(page, report, public=True)

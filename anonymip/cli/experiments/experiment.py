@@ -57,7 +57,7 @@ def experiment(
         results = run_experiment(asked, folder, jobs=jobs, progress=progress)
     with writing() as outputs:
         if report is not None and len(results.frame):
-            from anonymip.experiments.pages.runs import runs_page
+            from anonymip.experiments.pages import runs_page
 
             outputs.write_text(runs_page(results.frame, asked.name), report, public=True)
         write_json(records_of(results.frame), json, outputs)

@@ -1,16 +1,17 @@
-"""One run, done: what a worker process computes of it, as a row of the experiment's table."""
+"""One run, done: what comes of it, as a row of the experiment's table, and the time it took."""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,22 +24,21 @@ from anonymip.errors import (
     SolverUnavailable,
 )
 from anonymip.experiments.measures import measures_of
-from anonymip.experiments.running.columns import COLUMNS, surroundings
-from anonymip.experiments.running.processor_time import ProcessorTime
-from anonymip.experiments.running.runs import BOUND, Run, digest
+from anonymip.experiments.running.runs import BOUND, COLUMNS, Run, digest, surroundings
 from anonymip.experiments.running.sources import TableSource
 from anonymip.instances import Microdata
 from anonymip.instances.library.catalogue import table_digest
 from anonymip.methods import find_method
 from anonymip.methods.best_bound import best_bound
 from anonymip.problem import Problem
-from anonymip.runtime.budget import Budget, compilation_seconds
+from anonymip.runtime.budget import Budget, compilation_clock, compilation_seconds
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
 from anonymip.solution import Bound, Solution
 from anonymip.solving import solve
 from anonymip.status import Stopped
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 #: Statuses of runs without a release: the method refuses the problem; it ended without one; it
 #: failed, which another attempt may mend; its process had to be killed.
@@ -67,27 +67,60 @@ def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
     whole = _whole(run.table, run.experiment.folder, run.files)
     data = run.table.sample(whole, run.sample)
     row = blank_row(run, data)
-    try:
+
+    def work() -> Row:
         mask = run.table.mask(run.experiment.folder)
         problem = run.experiment.problem(data, run.k, run.recoding, mask)
         row["objective_name"] = problem.objective.name
         _load_kernels(run, problem, budget)
         with _clocked(row):
             found = (_bound if run.choice is None else _solve)(run, problem, budget)
-        row.update(_found_row(found, bound))
+        return _found_row(found, bound)
+
+    try:
+        found = attempt(work)
     except Interrupted:
         return None
-    except NoSolution as nothing:
-        row.update(status=NOTHING, reason=nothing.message)
-    except SolverUnavailable as missing:
-        row.update(status=FAILED, reason=missing.message)
-    except InputError as refusal:
-        row.update(status=REFUSED, reason=refusal.message)
-    except AnonymipError as error:
-        row.update(status=FAILED, reason=error.message)
-    except Exception as error:  # noqa: BLE001 - a fault of one method ends its own runs only
-        row.update(status=FAILED, reason=_fault(error))
+    row.update(found.cells if isinstance(found, Nothing) else found)
     return None if budget.is_interrupted else row
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """What becomes of a run that finds nothing: its status, why, and what was raised."""
+
+    status: str
+    reason: str
+    error: Exception
+
+    @property
+    def cells(self) -> Row:
+        """Status and reason as columns."""
+        return {"status": self.status, "reason": self.reason}
+
+
+def attempt(work: Callable[[], T]) -> T | Nothing:
+    """Return what a piece of work returns, or why it found nothing.
+
+    Raises
+    ------
+    Interrupted
+        If the user stopped it.
+    """
+    try:
+        return work()
+    except Interrupted:
+        raise
+    except AnonymipError as error:
+        if isinstance(error, NoSolution):
+            status = NOTHING
+        elif isinstance(error, InputError) and not isinstance(error, SolverUnavailable):
+            status = REFUSED
+        else:
+            status = FAILED
+        return Nothing(status, error.message, error)
+    except Exception as error:  # noqa: BLE001 - a fault of one method ends its own runs only
+        return Nothing(FAILED, _fault(error), error)
 
 
 @contextmanager
@@ -251,3 +284,58 @@ def _fault(error: Exception) -> str:
     """Return what happened and where; the error's own text may quote a value of the table."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+
+
+class ProcessorTime:
+    """Counts from when it is made; what compilation takes is left out.
+
+    Solvers run in worker processes that outlive a run. The system says of each process what it
+    took; where it does not, those alone count that have ended.
+    """
+
+    def __init__(self) -> None:
+        self._before = compilation_clock.listener
+        self._compiling = 0.0
+        self._began_compiling = 0.0
+        compilation_clock.listener = self._hear
+        self._start = _seconds()
+
+    def stop(self) -> float:
+        """Return the seconds until now, and count no more."""
+        compilation_clock.listener = self._before
+        return max(0.0, _seconds() - self._start - self._compiling)
+
+    def _hear(self, begins: bool) -> None:
+        if begins:
+            self._began_compiling = _seconds()
+        else:
+            self._compiling += _seconds() - self._began_compiling
+        if self._before is not None:
+            self._before(begins)
+
+
+def _seconds() -> float:
+    """Return what this process took, those that it waited for, and those that it has now."""
+    times = os.times()
+    ended = times.children_user + times.children_system
+    return time.process_time() + ended + sum(map(_of_process, _children(os.getpid())))
+
+
+def _of_process(process: int) -> float:
+    """Return what another process took, with those that it started."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        # The name of the program, in brackets, may hold blanks.
+        ticks = text.rpartition(")")[2].split()[11:15]
+        own = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0.0  # it has ended meanwhile, and what it took is its parent's
+    return own + sum(map(_of_process, _children(process)))
+
+
+def _children(process: int) -> list[int]:
+    try:
+        files = list(Path(f"/proc/{process}/task").glob("*/children"))
+        return [int(one) for file in files for one in file.read_text().split()]
+    except OSError:
+        return []

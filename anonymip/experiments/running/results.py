@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonymip.errors import AnonymipError, InputError
-from anonymip.experiments.running.columns import COLUMNS, JSON_COLUMNS
 from anonymip.experiments.running.performing import FAILED, Row
-from anonymip.experiments.running.runs import BOUND, Run
+from anonymip.experiments.running.runs import BOUND, COLUMNS, JSON_COLUMNS, Run
 from anonymip.experiments.running.specification import Experiment
 from anonymip.files import refuse_outputs, writing
 from anonymip.solution import Bound, relative_gap
@@ -45,7 +44,7 @@ class Results:
     frame
         One row for each run of a method that has ended, in the order of tables, samples, values
         of k, methods and repetitions. The columns are those of
-        :data:`anonymip.experiments.running.columns.COLUMNS`; what is unknown is missing. Bound and
+        :data:`anonymip.experiments.running.runs.COLUMNS`; what is unknown is missing. Bound and
         gap are the best that any run proved for the problem of the row.
     runs
         How many rows there are to be.

@@ -16,8 +16,7 @@ from markupsafe import escape
 from PIL import Image
 
 from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource, run_experiment
-from anonymip.experiments.pages.release import html_report
-from anonymip.experiments.pages.runs import runs_page
+from anonymip.experiments.pages import html_report, runs_page
 from tests.experiments.pages.test_release import release
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

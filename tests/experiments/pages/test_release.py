@@ -22,7 +22,7 @@ from anonymip import (
     publish,
     solve,
 )
-from anonymip.experiments.pages.release import html_report
+from anonymip.experiments.pages import html_report
 from anonymip.publishing import Release
 
 NASTY = "<script>alert('&')</script>"

@@ -10,8 +10,8 @@ import pytest
 from anonymip import Problem, compare, load_instance
 from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource, run_experiment
 from anonymip.experiments.overview import overview_texts
-from anonymip.experiments.pages.runs import runs_page
-from anonymip.experiments.running.columns import COLUMNS
+from anonymip.experiments.pages import runs_page
+from anonymip.experiments.running.runs import COLUMNS
 from tests.experiments.pages.test_release import NASTY, Elements
 
 

@@ -24,7 +24,7 @@ from anonymip.experiments import (
     run_experiment,
 )
 from anonymip.experiments.running import runner
-from anonymip.experiments.running.columns import COLUMNS
+from anonymip.experiments.running.runs import COLUMNS
 from anonymip.methods import registry
 
 #: What two runs of the same experiment may differ in.

@@ -1,0 +1,466 @@
+"""From templates and figures to a page that needs nothing beside it."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from anonymip.experiments.measures import attribute_losses
+from anonymip.experiments.names import Named, Names
+from anonymip.experiments.overview import COLUMNS, overview, overview_texts, reasons
+from anonymip.experiments.pictures import draw_front
+from anonymip.experiments.style import (
+    COLOURS,
+    INK,
+    PAINT,
+    Look,
+    drawing,
+    legend_below,
+    looks_of,
+)
+from anonymip.experiments.summaries import drawn_front, pareto_front
+from anonymip.experiments.thermometer import Column, draw_columns
+from anonymip.publishing import Release, homogeneous_classes, what_is_gone
+from anonymip.recodings import PatternGuided
+from anonymip.solution import Solution
+from anonymip.status import Stopped
+from anonymip.tolerances import OPTIMALITY_RELATIVE, same_loss
+
+#: Inches of a picture on a wide screen and on a narrow one, and how high it is if nobody says.
+_WIDE, _NARROW, _HIGH = 11.6, 4.3, 4.4
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a picture of a page is drawn on: once for wide screens, once for narrow ones.
+
+    Parameters
+    ----------
+    figure
+        Its figure.
+    is_narrow
+        Whether there is room for no more than the plot, with all names below it.
+    names
+        Those beside what they name.
+    """
+
+    figure: Figure
+    is_narrow: bool
+    names: Names
+
+    def name_ends(self, axes: Axes, named: Sequence[Named]) -> None:
+        """Name lines at the right of the plot, on narrow screens below it."""
+        if not self._below(axes):
+            self.names.at_ends(axes, named)
+
+    def name_points(self, axes: Axes, named: Sequence[Named]) -> None:
+        """Name points beside them, on narrow screens below the plot."""
+        if not self._below(axes):
+            self.names.at_points(axes, named)
+
+    def _below(self, axes: Axes) -> bool:
+        if self.is_narrow:
+            handles, labels = axes.get_legend_handles_labels()
+            legend_below(self.figure, dict(zip(labels, handles, strict=True)))
+        return self.is_narrow
+
+
+def inline(draw: Callable[[Sheet], None], description: str, *, height: float = _HIGH) -> Markup:
+    """Return a picture as elements of a page, in the page's own colours.
+
+    Parameters
+    ----------
+    draw
+        Draws it: a page shows the drawing that fits its window.
+    description
+        What it shows, for those who cannot see it.
+    height
+        Of the plot, in inches.
+    """
+    return Markup("").join(
+        _drawn(draw, description, height, is_narrow=narrow) for narrow in (False, True)
+    )
+
+
+def _drawn(
+    draw: Callable[[Sheet], None], description: str, height: float, *, is_narrow: bool
+) -> Markup:
+    kind = "narrow" if is_narrow else "wide"
+    # Marks have their names from the salt: those of a drawing that is not shown draw nothing.
+    with drawing(**{"svg.hashsalt": f"{kind}: {description}"}):
+        size = (_NARROW, max(3.2, 0.8 * height)) if is_narrow else (_WIDE, height)
+        figure = Figure(figsize=size, layout="constrained")
+        sheet = Sheet(figure, is_narrow, Names(figure))
+        draw(sheet)
+        sheet.names.settle()
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+    drawn = buffer.getvalue()
+    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
+    for name, (light, _) in COLOURS.items():
+        drawn = drawn.replace(light, f"var(--{name})")
+    # A page tells its width; what names the picture's own would keep it from shrinking.
+    drawn = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", drawn, count=1)
+    drawn = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", drawn, count=1)
+    # Names of groups are the same in all drawings, and nothing asks for them.
+    asked = set(re.findall(r"#([\w.-]+)", drawn))
+    drawn = re.sub(r' id="([\w.-]+)"', lambda found: found[0] * (found[1] in asked), drawn)
+    label = Markup(' class="{}" role="img" aria-label="{}"').format(kind, description)
+    # The drawing is matplotlib's: it escapes every text that it is given.
+    return Markup(drawn.replace("<svg", f"<svg{label}", 1))
+
+
+def render(template: str, **shown: object) -> str:
+    """Return the page of a template; every text that is shown is escaped."""
+    return _environment().get_template(template).render(shown, colours=COLOURS)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("anonymip.experiments"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def optimum_chart(means: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
+    """Return, for each k, the mean losses of methods above and the mean best bound below.
+
+    Parameters
+    ----------
+    means
+        Of one table and recoding: ``k``, ``label``, ``shown``, ``floor`` (missing if there is no
+        bound) and ``proven``, whether the floor is the optimum.
+    looks
+        Of all labels of the page.
+    """
+    columns = []
+    for k, rows in means.groupby("k"):
+        floor, proven = rows["floor"].iloc[0], bool(rows["proven"].iloc[0])
+        losses = rows.dropna(subset=["shown"]).set_index("label")["shown"]
+        columns.append(
+            Column(
+                int(str(k)),
+                {str(label): float(loss) for label, loss in losses.items()},
+                None if pd.isna(floor) else float(floor),
+                proven,
+                "proven optimum" if proven else "proven bound",
+            )
+        )
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.figure.add_subplot()
+        sheet.name_ends(axes, draw_columns(axes, columns, looks))
+        axes.set_ylabel("loss")
+
+    return inline(draw, "Losses of the methods above, the optimum or the best bound below")
+
+
+def time_chart(front: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
+    """Return the mean loss of each method against its mean time, those that none beats joined.
+
+    Parameters
+    ----------
+    front
+        ``label``, ``ratio``, ``seconds`` and ``on_front``.
+    looks
+        Of all labels of the page.
+    """
+    points, joined = drawn_front(front)
+    if len(points) < 2:
+        return None
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.figure.add_subplot()
+        named = draw_front(axes, points, joined, loss="ratio", time="seconds", looks=looks)
+        sheet.name_points(axes, named)
+        axes.set_xlabel("seconds")
+        axes.set_ylabel("loss over the least found")
+
+    return inline(draw, "Mean loss of each method against its mean time")
+
+
+def spread_chart(runs: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
+    """Return the ratios of all runs of each method, a line of points with its median.
+
+    Parameters
+    ----------
+    runs
+        ``label`` and ``ratio``, one row a run.
+    looks
+        Of all labels of the page.
+    """
+    labels = list(dict.fromkeys(map(str, runs["label"])))
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.figure.add_subplot()
+        for at, label in enumerate(labels):
+            ratios = runs.loc[runs["label"] == label, "ratio"].to_numpy(np.float64)
+            # Points of equal ratios lie beside each other, in the order of the runs.
+            aside = 0.5 * (np.arange(len(ratios)) / max(1, len(ratios) - 1) - 0.5)
+            axes.plot(ratios, at + aside, **looks[label].dots, markersize=4, alpha=0.6)
+            middle = float(np.median(ratios))
+            axes.plot([middle, middle], [at - 0.38, at + 0.38], color=looks[label].colour)
+        axes.set_yticks(range(len(labels)), labels)
+        axes.tick_params(axis="y", length=0)
+        axes.invert_yaxis()
+        axes.set_xlabel("loss over the least known")
+        axes.grid(axis="x")
+
+    return inline(draw, "Ratios of all runs of each method", height=1.0 + 0.4 * len(labels))
+
+
+_PROBLEM = ["instance", "n", "m", "sample", "k"]
+_TABLE = ["instance", "n", "m", "recoding"]
+#: More tables are in the list of methods alone.
+_MOST_PICTURES = 8
+#: Columns of the list that are numbers, and what they are sorted by.
+_KEYS = {"k": "k", "loss": "loss", "to optimum": "ratio", "gap": "gap", "seconds": "seconds"}
+
+
+@dataclass(frozen=True)
+class _Cell:
+    text: str
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    number: bool
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    picture: Markup
+
+
+def runs_page(frame: pd.DataFrame, title: str) -> str:
+    """Return a page about the runs of a comparison or an experiment, complete in itself.
+
+    Parameters
+    ----------
+    frame
+        One row a run, with the columns of an experiment's table.
+    title
+        Of the page.
+    """
+    runs = _measured(frame)
+    solved = runs.dropna(subset=["shown"])
+    tables = list(solved.groupby(_TABLE, sort=False, dropna=False))
+    looks = looks_of(frame["label"])
+    # Of one table its name is in the question.
+    one = int(len(frame.drop_duplicates(_TABLE[:3])) == 1)
+    return render(
+        "runs.html",
+        title=title,
+        question=_question(frame),
+        answers=_answers(solved),
+        tables=[_table(names, rows, looks) for names, rows in tables[:_MOST_PICTURES]],
+        left_out=max(0, len(tables) - _MOST_PICTURES),
+        times=_times(solved, looks),
+        spread=spread_chart(solved, looks) if len(set(solved["sample"])) > 1 else None,
+        measured_by="proven optimum" if solved["proven"].all() else "best bound or least loss",
+        columns=[_Column(name, name in _KEYS) for name in COLUMNS[one:]],
+        rows=[row[one:] for row in _rows(frame)],
+        refusals=reasons(frame),
+        surroundings=_surroundings(frame),
+    )
+
+
+def _measured(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with what is shown of them, and what they are measured by.
+
+    ``shown``: the loss, of GCP the mean penalty of a cell; ``floor``: the optimum of the problem if
+    it is proven, else its best bound, likewise; ``least``: the least loss that a method of the
+    recoding found; ``ratio``: the loss over the floor, or over the least without one.
+    """
+    is_gcp = frame["objective_name"] == "gcp"
+    shown = frame["loss"].mask(is_gcp, frame["gcp"]).astype("float64")
+    unit = (shown / frame["loss"].astype("float64")).replace([np.inf, -np.inf], np.nan)
+    bound = frame["bound"].astype("float64") * unit
+    proven = frame["status"] == Stopped.OPTIMAL.value
+    keyed = frame.assign(shown=shown, best=bound, optimum=shown.where(proven))
+    groups = keyed.groupby([*_PROBLEM, "recoding"], dropna=False, sort=False)
+    optimum = groups["optimum"].transform("min")
+    floor = optimum.fillna(groups["best"].transform("max"))
+    least = groups["shown"].transform("min")
+    by = floor.where(floor > 0, least)
+    ratio = (shown / by.where(by != 0)).mask((shown == 0) & (by == 0), 1.0)
+    return keyed.assign(floor=floor, proven=optimum.notna(), least=least, ratio=ratio)
+
+
+def _question(frame: pd.DataFrame) -> str:
+    tables = frame.drop_duplicates(["instance", "n", "m"])
+    samples = len(set(frame["sample"].dropna()))
+    which = f"{tables['instance'].iloc[0]}" if len(tables) == 1 else f"{len(tables)} tables"
+    size = tables.iloc[0]
+    if len(tables) == 1 and pd.notna(size["n"]):
+        which += f" ({int(size['n']):,} records of {int(size['m'])} attributes)"
+    if samples > 1:
+        which += f", {samples} samples"
+    ks = ", ".join(str(k) for k in sorted(set(frame["k"])))
+    objectives = ", ".join(dict.fromkeys(frame["objective_name"].dropna()))
+    methods = frame["label"].nunique()
+    counted = f"{methods} method{'s' if methods > 1 else ''}"
+    come = "come" if methods > 1 else "comes"
+    asked = f"with k = {ks} and the loss {objectives}"
+    return f"How near the optimum {counted} {come} on {which}, {asked}."
+
+
+def _answers(solved: pd.DataFrame) -> list[str]:
+    """Return, for each k and recoding, which method loses least and what is proven about it."""
+    lines = []
+    for (k, recoding), rows in solved.groupby(["k", "recoding"], sort=False):
+        groups = rows.groupby("label", sort=False)["shown"]
+        # Means compare on the same problems alone.
+        whole = groups.mean()[groups.size() == groups.size().max()]
+        loss = float(whole.min())
+        best = [str(label) for label, mean in whole.items() if same_loss(mean, loss)]
+        mine = rows[rows["label"] == best[0]]
+        text = f"k = {k}, {recoding}: {_who(best, groups.ngroups)}, {loss:.5g}"
+        if mine["proven"].all():
+            over = float(mine["ratio"].mean()) - 1
+            above = f"{100 * over:.2g} % above the proven optimum"
+            text += ", the proven optimum." if over <= OPTIMALITY_RELATIVE else f", {above}."
+        elif mine["floor"].notna().all() and loss > 0:
+            part = 1 - float(mine["floor"].mean()) / loss
+            saved = "less than 0.01" if part < 1e-4 else f"at most {100 * part:.3g}"
+            text += f"; {saved} % of it could be saved."
+        else:
+            text += "; no bound is known."
+        lines.append(text)
+    return lines
+
+
+def _who(best: list[str], of: int) -> str:
+    if len(best) == 1:
+        return f"{best[0]} loses least"
+    if len(best) == of:
+        return f"all {of} methods lose the same"
+    return f"{', '.join(best[:-1])} and {best[-1]} lose least"
+
+
+def _table(names: Any, rows: pd.DataFrame, looks: Mapping[str, Look]) -> _Table:
+    instance, n, m, recoding = names
+    size = "" if pd.isna(n) else f" ({int(n):,} x {int(m)})"
+    groups = rows.groupby(["k", "label"], sort=False)
+    means = groups.agg(shown=("shown", "mean")).reset_index()
+    floors = (
+        rows.drop_duplicates([*_PROBLEM])
+        .groupby("k")
+        .agg(floor=("floor", lambda values: values.mean(skipna=False)), proven=("proven", "all"))
+    )
+    picture = optimum_chart(means.merge(floors.reset_index(), on="k"), looks)
+    return _Table(f"{instance}{size}, {recoding}", picture)
+
+
+def _times(solved: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
+    over = solved["shown"] / solved["least"].where(solved["least"] != 0)
+    measured = solved.assign(ratio=over.fillna(1.0), all="")
+    front = pareto_front(measured, by=["all"], loss="ratio", time="seconds")
+    return time_chart(front, looks)
+
+
+def _rows(frame: pd.DataFrame) -> list[list[_Cell]]:
+    shown = []
+    table = overview(frame)
+    for (_, numbers), texts in zip(table.iterrows(), overview_texts(frame), strict=True):
+        row = []
+        for name, text in zip(COLUMNS, texts, strict=True):
+            value = numbers[_KEYS[name]] if name in _KEYS else None
+            # What is not known stands behind what is; this is how browsers spell it.
+            key = None if value is None else "Infinity" if pd.isna(value) else repr(float(value))
+            row.append(_Cell(text, key))
+        shown.append(row)
+    return shown
+
+
+def _surroundings(frame: pd.DataFrame) -> list[str]:
+    lines = [f"AnonyMIP {', '.join(dict.fromkeys(frame['anonymip'].dropna()))}"]
+    columns = ["machine", "cores", "system", "python", "numpy"]
+    for machine in frame[columns].dropna().drop_duplicates().to_dict("records"):
+        lines.append(
+            f"{machine['machine']}, {machine['cores']} cores, {machine['system']}; "
+            f"Python {machine['python']}, NumPy {machine['numpy']}"
+        )
+    seeds = sorted(set(frame["seed"].dropna()))
+    if seeds:
+        lines.append(f"seeds {', '.join(str(seed) for seed in seeds)}")
+    return lines
+
+
+def html_report(release: Release, instance: str) -> str:
+    """Return a page about a release, complete in itself; it shows no single record."""
+    solution = release.solution
+    return render(
+        "release.html",
+        title=f"Release of {instance}",
+        attention=solution.many_suppressed,
+        sentence=_sentence(solution),
+        lines=[*_after_sentence(solution), *_rules(solution)],
+        penalties=attribute_losses(solution),
+        sizes=_size_chart(solution),
+        gone=what_is_gone(release),
+        cautions=homogeneous_classes(release.manifest["homogeneous"] or {}, len(release.table)),
+        checked=release.manifest["checked"],
+        assumed=release.manifest["assumed"],
+    )
+
+
+def _sentence(solution: Solution) -> str:
+    text = solution.sentence()
+    return text[0].upper() + text[1:] + "."
+
+
+def _after_sentence(solution: Solution) -> list[str]:
+    lines = solution.summary().splitlines()
+    return lines[lines.index(solution.sentence()) + 1 :]
+
+
+def _rules(solution: Solution) -> list[str]:
+    """Return what was asked beside k; limits do not name the values that they keep apart."""
+    problem = solution.problem
+    asked = [str(limit) for limit in problem.limits]
+    if problem.diversity is not None:
+        asked.insert(0, str(problem.diversity))
+    if isinstance(problem.recoding, PatternGuided):
+        asked.append(f"mask: {problem.recoding.mask}")
+    return [f"asked: {rule}" for rule in asked]
+
+
+def _size_chart(solution: Solution) -> Markup | None:
+    """Return how many classes there are of each size; None without classes."""
+    sizes, counts = np.unique(solution.sizes, return_counts=True)
+    if len(sizes) == 0:
+        return None
+
+    def draw(sheet: Sheet) -> None:
+        axes = sheet.figure.add_subplot()
+        axes.bar(sizes, counts, color=PAINT["blue"])
+        # One size alone is a bar among the numbers about it, not the whole picture.
+        middle, half = (sizes[0] + sizes[-1]) / 2, max(4.5, 0.51 * np.ptp(sizes) + 1)
+        axes.set_xlim(max(0.0, middle - half), middle + half)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("records in a class")
+        axes.set_ylabel("classes")
+        axes.grid(axis="y")
+
+    return inline(draw, "Number of classes of each size", height=3.4)

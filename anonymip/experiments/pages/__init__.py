@@ -1,1 +1,0 @@
-"""Pages of HTML about releases and comparisons, each complete in itself."""
