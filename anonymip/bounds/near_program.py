@@ -8,10 +8,9 @@ from scipy.sparse import csr_array
 
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.bounds.set_search import NearSearch, gather_near, sort_by_loss
-from anonymip.enumeration.cut_duals import cuts_of_rows
-from anonymip.enumeration.rooted_run import RootedRun
+from anonymip.enumeration.merging import type_rows
+from anonymip.enumeration.pricing import RootedRun, cuts_of_rows
 from anonymip.enumeration.rooted_state import RootedRules, Roots
-from anonymip.enumeration.search_inputs import type_rows
 from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem
 from anonymip.problem_rules import is_plain

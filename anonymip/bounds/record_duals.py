@@ -42,7 +42,7 @@ from anonymip.bounds.set_search import (
     new_near_search,
 )
 from anonymip.enumeration.cluster_sets import exact_losses
-from anonymip.enumeration.search_inputs import loss_scale
+from anonymip.enumeration.merging import loss_scale
 from anonymip.objectives.kernels.growing_sets import (
     add_row,
     empty_set,

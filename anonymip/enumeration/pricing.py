@@ -10,28 +10,274 @@ has a negative reduced cost; :attr:`PricedColumns.least` says how far each root 
 from __future__ import annotations
 
 import math
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from anonymip.enumeration.cluster_sets import exact_losses
-from anonymip.enumeration.cut_duals import CutDuals, cuts_of_rows, cuts_paid
-from anonymip.enumeration.merging import row_types
-from anonymip.enumeration.priced_columns import (
-    PricedColumns,
-    dual_sums,
-    members_of,
+from anonymip.enumeration.merging import capped_tables, loss_scale, row_types, type_rows
+from anonymip.enumeration.rooted_search import COMPLETE, CRAMPED, FULL, search_columns
+from anonymip.enumeration.rooted_state import (
+    ROOT,
+    SIZE,
+    ColumnsFound,
+    CutsOfRows,
+    RootedFollowers,
+    RootedPath,
+    RootedRules,
+    Roots,
+    SearchRows,
+    new_columns_found,
+    new_rooted_followers,
+    new_rooted_path,
 )
-from anonymip.enumeration.rooted_run import UNLIMITED, RootedRun
-from anonymip.enumeration.rooted_state import RootedRules, Roots
-from anonymip.enumeration.search_inputs import capped_tables, loss_scale, type_rows
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import RowTypes
+from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
 
-__all__ = ["CutDuals", "PricedColumns", "Pricing"]
+#: No limit of columns or nodes.
+UNLIMITED = 2**62
+
+_SECONDS_A_STEP = 0.1
+
+
+class RootedRun:
+    """Runs searches for columns, one after the other; the memory stays.
+
+    Parameters
+    ----------
+    tables, rows
+        As for `search_columns`.
+    largest
+        Most rows of a column.
+
+    Attributes
+    ----------
+    found
+        Columns of the last search.
+    reason
+        What ended it early: ``"max_columns"``, ``"max_nodes"``, or the value of
+        :class:`~anonymip.status.Stopped`; None if nothing did.
+    complete
+        Whether it went through and gave no root up.
+    nodes
+        Partial sets that it looked at.
+    """
+
+    def __init__(self, tables: LossTables, rows: SearchRows, largest: int) -> None:
+        self.tables, self.rows = tables, rows
+        self.found = new_columns_found(1_000, 1_000 * largest)
+        self.reason: str | None = None
+        self.complete, self.nodes = False, 0
+        self._path = new_rooted_path(tables, rows, largest)
+        self._followers = new_rooted_followers(4 * len(rows.copies) + 64)
+
+    def search(
+        self,
+        cuts: CutsOfRows,
+        rules: RootedRules,
+        roots: Roots,
+        budget: Budget,
+        *,
+        phase: str = "pricing",
+        max_columns: int = UNLIMITED,
+        max_nodes: int = UNLIMITED,
+    ) -> None:
+        """Search all roots, until something ends it.
+
+        Of roots that were not searched to the end nothing is proven: `least` is minus infinity.
+        """
+        path = self._path
+        _restart(path, rules.largest)
+        self.found.held[:] = 0
+        self.complete, self.reason = False, None
+        amount, searched = 100, 0
+        while self.reason is None:
+            stopped = budget.stop_reason()
+            if stopped is not None:
+                self.reason = stopped.value
+                break
+            start, before = time.perf_counter(), int(path.nodes[0])
+            most = min(before + amount, max_nodes)
+            status = search_columns(
+                self.tables,
+                self.rows,
+                cuts,
+                rules,
+                roots,
+                path,
+                self._followers,
+                self.found,
+                most,
+            )
+            searched = int(path.place[ROOT])
+            budget.report(phase, done=int(self.found.held[0]))
+            if self.found.held[0] > max_columns:
+                self.reason = "max_columns"
+            elif status == COMPLETE:
+                self.complete, searched = int(path.nodes[2]) == 0, len(roots.types)
+                break
+            elif status == FULL:
+                held, *arrays = self.found
+                self.found = ColumnsFound(held, *map(_larger, arrays))
+            elif status == CRAMPED:
+                self._followers = RootedFollowers(*map(_larger, self._followers))
+            elif most == max_nodes:
+                self.reason = "max_nodes"
+            else:
+                rate = amount / max(time.perf_counter() - start, 1e-6)
+                amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))
+        roots.least[max(0, searched) :] = -math.inf
+        self.nodes = int(path.nodes[0])
+
+
+def _restart(path: RootedPath, largest: int) -> None:
+    path.place[:] = 0
+    path.place[ROOT], path.place[SIZE] = -1, largest
+    path.nodes[:] = 0
+    path.used[:] = 0
+    path.counts.held[:] = 0
+
+
+def _larger(array: Any) -> Any:
+    """Return an array with twice the room."""
+    return np.concatenate([array, np.empty_like(array)])
+
+
+@dataclass(frozen=True, eq=False)
+class PricedColumns:
+    """Columns found, with their costs.
+
+    Parameters
+    ----------
+    starts, types
+        Members of the column c: types[starts[c]:starts[c + 1]] (int32), ascending; a type is
+        repeated for each of its rows.
+    costs, reduced
+        (c,) costs by the objective's own function, and reduced costs.
+    least
+        Where only the best columns of each root were asked for: for each root that was asked for a
+        lower bound on the reduced costs of its columns, no higher than `below` was. Minus infinity
+        where the search did not get that far.
+    complete
+        Whether the search went through.
+    nodes
+        Partial sets that were looked at.
+    """
+
+    starts: NDArray[np.int64]
+    types: NDArray[np.int32]
+    costs: NDArray[np.float64]
+    reduced: NDArray[np.float64]
+    least: NDArray[np.float64]
+    complete: bool
+    nodes: int
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.costs)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(c,) int64, members of each column."""
+        return np.diff(self.starts)
+
+
+def dual_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (c,) sums of parts, none of which is empty."""
+    return np.add.reduceat(values, starts[:-1]) if len(starts) > 1 else np.empty(0)
+
+
+def members_of(
+    starts: NDArray[np.int64], sizes: NDArray[np.int64], columns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the places of the members of some columns, one column behind the other.
+
+    Parameters
+    ----------
+    starts, sizes
+        Where the members of each column begin, and how many they are.
+    columns
+        Which columns.
+    """
+    lengths = sizes[columns]
+    ends = np.cumsum(lengths)
+    places: NDArray[np.int64] = np.repeat(starts[columns] - ends + lengths, lengths)
+    return places + np.arange(len(places))
+
+
+@dataclass(frozen=True, eq=False)
+class CutDuals:
+    """Rank-1 cuts and their duals.
+
+    A column pays the dual of a cut once for every `divisor` of its members in the cut, rounded
+    down.
+
+    Parameters
+    ----------
+    starts, types
+        Row types of the cut q: types[starts[q]:starts[q + 1]], different ones.
+    divisors
+        (cuts,) whole numbers, at least 1.
+    duals
+        (cuts,) at least 0.
+    """
+
+    starts: NDArray[np.int64]
+    types: NDArray[np.int64]
+    divisors: NDArray[np.int64]
+    duals: NDArray[np.float64]
+
+
+def cuts_of_rows(types: int, cuts: CutDuals | None) -> CutsOfRows:
+    """Return the cuts that cost anything, type by type."""
+    if cuts is None:
+        nothing = np.zeros(0, np.int64)
+        return CutsOfRows(np.zeros(types + 1, np.int64), nothing, nothing, np.zeros(0), nothing)
+    divisors = np.asarray(cuts.divisors, np.int64)
+    duals = np.asarray(cuts.duals, np.float64)
+    if not (np.isfinite(duals).all() and (duals >= 0).all() and (divisors >= 1).all()):
+        raise InputError(
+            "duals of cuts are negative or infinite, or divisors below 1",
+            remedy="Give duals of at least 0 and divisors of at least 1",
+        )
+    kept = np.flatnonzero(duals > 0)
+    by_type = _membership(cuts, types)[kept].tocsc()
+    return CutsOfRows(
+        by_type.indptr.astype(np.int64),
+        by_type.indices.astype(np.int64),
+        divisors[kept],
+        duals[kept],
+        np.zeros(len(kept), np.int64),
+    )
+
+
+def _membership(cuts: CutDuals, types: int) -> csr_array:
+    """Return (cuts, t) which types each cut holds."""
+    listed = np.asarray(cuts.types, np.int64)
+    shape = len(cuts.duals), types
+    return csr_array((np.ones(len(listed), np.int64), listed, np.asarray(cuts.starts)), shape)
+
+
+def cuts_paid(
+    cuts: CutDuals, members: NDArray[np.int32], starts: NDArray[np.int64], types: int
+) -> NDArray[np.float64]:
+    """Return (c,) what columns pay of the duals of cuts."""
+    columns = csr_array(
+        (np.ones(len(members), np.int64), members, starts), (len(starts) - 1, types)
+    )
+    held = (columns @ _membership(cuts, types).T).tocoo()
+    cut = held.col
+    paid = held.data // np.asarray(cuts.divisors, np.int64)[cut] * np.asarray(cuts.duals)[cut]
+    return np.bincount(held.row, paid, len(starts) - 1).astype(np.float64)
 
 
 class Pricing:

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anonymip.enumeration.cluster_sets import ClusterSets, gather_sets, lexicographic_order
-from anonymip.enumeration.cut_duals import cuts_of_rows
-from anonymip.enumeration.merging import MergedRows, merge_rows
-from anonymip.enumeration.priced_columns import dual_sums, members_of
-from anonymip.enumeration.rooted_run import UNLIMITED, RootedRun
+from anonymip.enumeration.merging import (
+    MergedRows,
+    capped_tables,
+    loss_scale,
+    merge_rows,
+    search_rows,
+)
+from anonymip.enumeration.pricing import UNLIMITED, RootedRun, cuts_of_rows, dual_sums, members_of
 from anonymip.enumeration.rooted_state import RootedRules, Roots
-from anonymip.enumeration.search_inputs import capped_tables, loss_scale, search_rows
 from anonymip.errors import InputError
 from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.problem import Problem

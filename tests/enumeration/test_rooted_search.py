@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from anonymip import Diversity, Microdata, Problem, census
-from anonymip.enumeration.cut_duals import cuts_of_rows
-from anonymip.enumeration.merging import merge_rows
-from anonymip.enumeration.rooted_run import UNLIMITED
+from anonymip.enumeration.merging import capped_tables, merge_rows, search_rows
+from anonymip.enumeration.pricing import UNLIMITED, cuts_of_rows
 from anonymip.enumeration.rooted_search import (
     COMPLETE,
     CRAMPED,
@@ -31,7 +30,6 @@ from anonymip.enumeration.rooted_state import (
     new_rooted_followers,
     new_rooted_path,
 )
-from anonymip.enumeration.search_inputs import capped_tables, search_rows
 
 #: Members of a set, ascending.
 Key = tuple[int, ...]

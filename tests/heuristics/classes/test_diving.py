@@ -27,7 +27,7 @@ from anonymip import (
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.bounds.near_program import NearProgram, SetProgram
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.enumeration import rooted_run
+from anonymip.enumeration import pricing
 from anonymip.heuristics.classes.diving import diving
 from anonymip.heuristics.local_search import starts
 from anonymip.heuristics.local_search.local_search import local_search
@@ -152,7 +152,7 @@ def test_no_clock_changes_the_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = diving(problem).assignment.labels.tolist()  # type: ignore[union-attr]
     for seconds in (1e-9, 1e3):
         monkeypatch.setattr(stepping, "_SECONDS_A_STEP", seconds)
-        monkeypatch.setattr(rooted_run, "_SECONDS_A_STEP", seconds)
+        monkeypatch.setattr(pricing, "_SECONDS_A_STEP", seconds)
         again = diving(problem, budget=Budget.of(1e6))
         assert again.assignment.labels.tolist() == found  # type: ignore[union-attr]
 
