@@ -1,6 +1,6 @@
 """What reading, publishing, writing and verifying take, beside what a time limit keeps for it.
 
-Seconds are those of the processor. The constants of ``publishing/reserve.py`` were chosen by it.
+Seconds are those of the processor. ``PublishingCosts`` were chosen by it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pandas as pd
 from anonymip import EquivalenceClasses, Freeform, Problem, publish, solve
 from anonymip.files import writing
 from anonymip.instances import Schema, load_instance
-from anonymip.publishing.reserve import COSTS
+from anonymip.publishing.anonymization import COSTS
 
 #: Records, columns, what they hold, recoding, k.
 _TABLES: tuple[tuple[int, int, str, str, int], ...] = (

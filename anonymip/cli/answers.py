@@ -45,7 +45,7 @@ def solve(
 ) -> None:
     """Solve one problem and say how far from optimal the solution is."""
     from anonymip.experiments.records import solution_record
-    from anonymip.publishing.reserve import LEAST_SHARE
+    from anonymip.publishing.anonymization import LEAST_SHARE
     from anonymip.solving import solve as solve_problem
 
     whole = settings.budget(given.command_clock())

@@ -90,7 +90,7 @@ def anonymize(
         refuse_unpublishable,
         what_is_gone,
     )
-    from anonymip.publishing.reserve import before_publishing
+    from anonymip.publishing.anonymization import before_publishing
     from anonymip.solving import solve
 
     clock = given.command_clock()

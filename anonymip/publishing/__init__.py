@@ -1,14 +1,17 @@
 """From a solution to a verified release: the generalized table and its manifest."""
 
 from anonymip.publishing.anonymization import anonymize
-from anonymip.publishing.cautions.dominance import dominates
-from anonymip.publishing.cautions.homogeneous import homogeneous_classes
-from anonymip.publishing.cautions.previous import cut_off
+from anonymip.publishing.cautions import homogeneous_classes
 from anonymip.publishing.checking import hierarchy_paths, loss_of_table
-from anonymip.publishing.manifest import as_verified, manifest_path, versions
-from anonymip.publishing.release import Release, publish, refuse_unpublishable
-from anonymip.publishing.remarks import what_is_gone
-from anonymip.publishing.star_claims import describe_mask
+from anonymip.publishing.dominance import dominates
+from anonymip.publishing.manifest import (
+    as_verified,
+    cut_off,
+    describe_mask,
+    manifest_path,
+    versions,
+)
+from anonymip.publishing.release import Release, publish, refuse_unpublishable, what_is_gone
 from anonymip.publishing.suppressed import refuse_many_suppressed
 
 __all__ = [

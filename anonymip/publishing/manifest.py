@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from anonymip._version import __version__
-from anonymip.assignments import Assignment, Cover
-from anonymip.graphs import degree_of
+from anonymip.assignments import Assignment, Cover, Levels, Patterns
+from anonymip.errors import InputError
+from anonymip.graphs import components, degree_of
 from anonymip.instances import Attribute
-from anonymip.publishing.cautions.homogeneous import Counts
-from anonymip.publishing.claims import claimed_form, cover_assumptions, cover_checks
-from anonymip.publishing.star_claims import (
-    describe_costs,
-    describe_stars,
-    star_checks,
-)
-from anonymip.publishing.suppressed import LEFT_OUT, left_out, suppression_assumptions
-from anonymip.recodings import Cap, Diversity, Limit
+from anonymip.objectives import GCP, HierarchyLoss, LeafLoss, Suppressions, WeightedLoss
+from anonymip.privacy import is_table_of
+from anonymip.problem import Problem
+from anonymip.publishing.cautions import Counts
+from anonymip.publishing.suppressed import LEFT_OUT, STARRED, left_out, suppression_assumptions
+from anonymip.recodings import Cap, Diversity, FullDomain, Limit, PatternGuided
+from anonymip.recodings.registry import published_form
 from anonymip.solution import Bound, Solution, bound_text, relative_gap
 
 FORMAT = "anonymip-release/1"
@@ -238,3 +241,238 @@ def of_file(manifest: dict[str, Any], table: Path) -> dict[str, Any]:
     with table.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return {**manifest, "table": {**manifest["table"], "sha256": digest}}
+
+
+def cut_off(path: str | Path) -> str | None:
+    """Return what shows that a run was cut off while it put a release in place, None if nothing.
+
+    A release is put in place manifest first and table last, so that a table never lies beside a
+    manifest that was there before it.
+
+    Parameters
+    ----------
+    path
+        Of the table; the manifest lies beside it.
+    """
+    table = Path(path)
+    manifest = manifest_path(table)
+    if not os.path.isfile(manifest):
+        return None
+    if not os.path.lexists(table):
+        return (
+            f"{manifest} lies there without its table: a run that wrote both was cut off, or the "
+            "table was taken away"
+        )
+    try:
+        mismatch = os.path.isfile(table) and is_table_of(table, manifest) is False
+    except InputError:
+        # What is no manifest was not left by a run that was cut off.
+        mismatch = False
+    if not mismatch:
+        return None
+    return (
+        f"{table} is not the table that {manifest} was written for: a run that wrote both was cut "
+        "off, or one of them was changed since"
+    )
+
+
+#: What was checked of the sets, by recoding.
+_SETS = {
+    "one-k": "every original record lies in the sets of at least k = {k} published rows",
+    "k-one": "every published row covers at least k = {k} original records",
+    "k-k": "every published row covers at least k = {k} original records, and every original "
+    "record lies in the sets of as many rows",
+    "k-concealment": "for every original record at least k = {k} published rows lie in some "
+    "assignment of all records as its own",
+}
+_PERSON_FIRST = "an adversary looks for a person's row, not for a row's person"
+_ROW_FIRST = "an adversary looks for a row's person, not for a person's row"
+_ALL_COUNT = "an adversary does not rule out matches that lie in no assignment"
+#: What these notions leave open, beside the chances.
+_OPEN = {
+    "one-k": (_PERSON_FIRST, _ALL_COUNT),
+    "k-one": (_ROW_FIRST, _ALL_COUNT),
+    "k-k": (_ALL_COUNT,),
+    "k-concealment": (_PERSON_FIRST,),
+}
+
+
+def claimed_form(solution: Solution) -> str:
+    """Return the recoding that a release claims.
+
+    A freeform cover with a degree for each record need not fall into k disjoint assignments. All
+    its matches lie in some assignment, so that it is released as what it is: k-concealment.
+    """
+    form = published_form(solution.problem.recoding)
+    if form == "freeform" and _degree(solution) is None:
+        return "k-concealment"
+    return form
+
+
+def cover_checks(solution: Solution, cover: Cover) -> list[str]:
+    """Return what was checked of the sets of a cover."""
+    form, diversity = claimed_form(solution), solution.problem.diversity
+    if form == "freeform":
+        degree = degree_of(cover)
+        checks = [
+            f"every published row covers {degree} original records",
+            f"every original record lies in {degree} sets",
+            f"{degree} disjoint assignments of records to rows exist",
+        ]
+    else:
+        checks = [_SETS[form].format(k=solution.problem.k)]
+    if diversity is not None:
+        checks.append(f"the original records in every set have the {diversity}")
+        checks.append(f"the rows that can be a record's own show values with the {diversity}")
+    return checks
+
+
+def cover_assumptions(solution: Solution, cover: Cover, is_seeded: bool) -> list[str]:
+    """Return what is assumed of the assignment along which a cover is published."""
+    form = claimed_form(solution)
+    who = "its publisher" if is_seeded else "the operating system"
+    drawn = "with which the assignment of sensitive and kept values was drawn"
+    assumed = [f"an adversary cannot repeat the random numbers of {who}, {drawn}"]
+    if form != "freeform":
+        assumed.append("an adversary takes all rows that can be a person's for equally likely")
+        assumed += _OPEN[form]
+    elif not _is_of_classes(cover):
+        # Of reciprocal sets too: what is proven of them holds along the identity alone.
+        assumed.append(
+            "an adversary knows of nobody for certain which row is hers: c known rows may leave "
+            "another person fewer than k - c"
+        )
+    if solution.problem.diversity is not None:
+        assumed.append(
+            "an adversary knows which rows were made for sets that hold a person: counted over all "
+            "rows whose cells contain her, the shares of sensitive values can be others"
+        )
+    return assumed
+
+
+def _is_of_classes(cover: Cover) -> bool:
+    """Return whether a regular cover publishes each record with its whole class."""
+    return bool((np.bincount(components(cover)) == degree_of(cover)).all())
+
+
+def _degree(solution: Solution) -> int | None:
+    cover = solution.assignment
+    return degree_of(cover) if isinstance(cover, Cover) else None
+
+
+#: Losses that charge a star the same whatever the domain is, and exact cells nothing.
+_BLIND_TO_DOMAINS = (GCP, LeafLoss, HierarchyLoss, Suppressions)
+
+
+def describe_stars(solution: Solution, suppressed: str) -> dict[str, Any]:
+    """Return the keys by which a manifest says what is starred, none of classes and covers.
+
+    ``stars`` says what rows of stars only are: ``"suppressed"`` if one of them was suppressed as
+    a whole, which then nobody can distinguish from the others; else they are a class like any
+    other.
+    """
+    assignment, problem = solution.assignment, solution.problem
+    if not isinstance(assignment, Patterns | Levels):
+        return {}
+    starred = suppressed == STARRED and assignment.suppressed > 0
+    claims: dict[str, Any] = {"stars": "suppressed" if starred else "class"}
+    if isinstance(assignment, Levels):
+        levels = zip(problem.microdata.names, assignment.levels.tolist(), strict=True)
+        return {**claims, "levels": dict(levels)}
+    if isinstance(problem.recoding, PatternGuided):
+        claims["mask"] = describe_mask(problem.recoding)
+    return claims
+
+
+def describe_mask(recoding: PatternGuided) -> dict[str, Any]:
+    """Return the rules of a mask by their names, or its patterns, and how often each serves."""
+    mask = recoding.mask
+    rules = mask.rules()
+    if mask.patterns is not None:
+        rules["patterns"] = [list(pattern) for pattern in mask.patterns]
+    return {
+        **rules,
+        "allow_all_stars": mask.allow_all_stars,
+        "single_use": recoding.single_use,
+    }
+
+
+def describe_costs(solution: Solution) -> dict[str, Any]:
+    """Return what the objective charges for stars, so that its value can be computed again."""
+    objective = solution.problem.objective
+    if not isinstance(objective, Suppressions):
+        return {}
+    return {
+        "costs": {name: float(cost) for name, cost in objective.costs.items()},
+        "pattern_costs": [
+            {"columns": list(columns), "cost": float(cost)}
+            for columns, cost in objective.patterns.items()
+        ],
+    }
+
+
+def star_checks(solution: Solution) -> list[str]:
+    """Return what was checked of patterns or levels."""
+    assignment, recoding = solution.assignment, solution.problem.recoding
+    if isinstance(assignment, Levels):
+        return ["every cell of a column is generalized to the level of the column"]
+    if not isinstance(assignment, Patterns):
+        return []
+    checks = [
+        "every cell is exact or a star",
+        "the stars of every row are a pattern of the mask",
+    ]
+    if getattr(recoding, "single_use", False):
+        checks.append("rows with stars in the same columns look alike")
+    return checks
+
+
+def revealing_columns(solution: Solution) -> list[str]:
+    """Return the columns whose observed domain the published loss could reveal of hidden values.
+
+    A suppressed record of a partition hides values that may end the domain, by whose width the
+    losses of all ranges are divided. Where cells are exact, nodes or stars, the certainty
+    penalty, the losses of hierarchies and what stars cost do not know a domain that was observed;
+    of another loss that is not known.
+    """
+    attributes = solution.problem.microdata.attributes
+    if isinstance(solution.assignment, Patterns | Levels):
+        if _is_blind(solution.problem):
+            return []
+        starred = [
+            bool(any_star) for any_star in np.any(solution.description.suppressed, axis=0).tolist()
+        ]
+    else:
+        hides = not isinstance(solution.assignment, Cover) and solution.assignment.suppressed > 0
+        starred = [hides] * len(attributes)
+    return _observed(attributes, starred)
+
+
+def columns_at_risk(problem: Problem) -> list[str]:
+    """Return the columns of :func:`revealing_columns` that a release of a problem may have."""
+    recoding, attributes = problem.recoding, problem.microdata.attributes
+    may_hide = [bool(getattr(recoding, "suppression", False))] * len(attributes)
+    if isinstance(recoding, PatternGuided | FullDomain) and _is_blind(problem):
+        return []
+    if isinstance(recoding, PatternGuided):
+        may_hide = [*map(bool, recoding.stars(problem).any(axis=0) | np.array(may_hide))]
+    if isinstance(recoding, FullDomain):
+        may_hide = [True] * len(attributes)
+    return _observed(attributes, may_hide)
+
+
+def _observed(attributes: Sequence[Attribute], hidden: Sequence[bool]) -> list[str]:
+    """Return the columns that hide values and whose domain is what was observed."""
+    return [
+        attribute.name
+        for attribute, hides in zip(attributes, hidden, strict=True)
+        if hides and attribute.domain is None and attribute.hierarchy is None
+    ]
+
+
+def _is_blind(problem: Problem) -> bool:
+    objective = problem.objective
+    # A subclass may charge what it likes.
+    if type(objective) is WeightedLoss:
+        return objective.categorical == "whole"
+    return type(objective) in _BLIND_TO_DOMAINS

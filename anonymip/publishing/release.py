@@ -23,22 +23,26 @@ from anonymip.instances import Microdata
 from anonymip.instances.frames import as_pandas
 from anonymip.privacy import Verification, verify
 from anonymip.problem import Problem
-from anonymip.publishing.cautions.cautions import formula_cells, nearly_unique_columns
-from anonymip.publishing.cautions.formulas import with_apostrophes
-from anonymip.publishing.cautions.homogeneous import count_homogeneous, homogeneous_classes
-from anonymip.publishing.cautions.previous import cut_off
-from anonymip.publishing.cautions.untouched import untouched_column
-from anonymip.publishing.cells import end_names, published_columns
+from anonymip.publishing.cautions import (
+    count_homogeneous,
+    formula_cells,
+    homogeneous_classes,
+    nearly_unique_columns,
+    with_apostrophes,
+)
+from anonymip.publishing.cells import end_names, published_columns, untouched_column
 from anonymip.publishing.checking import hierarchy_paths, read_back
-from anonymip.publishing.drawing.drawing import draw_matching
+from anonymip.publishing.drawing import draw_matching
 from anonymip.publishing.manifest import (
     as_verified,
+    columns_at_risk,
+    cut_off,
     describe_attribute,
     make_manifest,
     manifest_path,
     of_file,
+    revealing_columns,
 )
-from anonymip.publishing.star_claims import columns_at_risk, revealing_columns
 from anonymip.publishing.suppressed import (
     allowed_suppressed,
     published_records,
@@ -461,3 +465,43 @@ def refuse_layout(microdata: Microdata, layout: str) -> None:
                 f"layout columns needs the column name {min(taken & ends)!r}, which is taken",
                 remedy="Rename that column, or use layout cells",
             )
+
+
+def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
+    """Return how many records and which columns of the original are not published.
+
+    The number of suppressed records is reported wherever some may be suppressed, also if it is 0.
+
+    Parameters
+    ----------
+    release
+        What is published.
+    show_names
+        Whether columns without a role are named: a name that nobody declared may be a value.
+    """
+    gone, problem = release.manifest["left_out"], release.solution.problem
+    lines = []
+    if gone["missing"]:
+        lines.append(f"{_are(gone['missing'], ' with missing values')} left out")
+    if getattr(problem.recoding, "suppression", False):
+        starred = release.solution.assignment.suppressed - gone["suppressed"]
+        lines.append(f"{_are(starred + gone['suppressed'])} suppressed{_fate(release, starred)}")
+    if gone["columns"]:
+        lines.append(f"dropped columns are not published: {', '.join(gone['columns'])}")
+    if gone["undeclared_columns"]:
+        nameless = "columns without a role are not published"
+        names = ", ".join(problem.microdata.undeclared)
+        lines.append(f"{nameless}: {names if show_names else gone['undeclared_columns']}")
+    return lines
+
+
+def _fate(release: Release, starred: int) -> str:
+    if starred:
+        return ", and published as rows of stars"
+    if not release.manifest["left_out"]["suppressed"]:
+        return ""
+    return " and left out of the table; in the loss each counts as a row of stars"
+
+
+def _are(count: int, what: str = "") -> str:
+    return f"1 record{what} is" if count == 1 else f"{count} records{what} are"

@@ -33,8 +33,8 @@ from anonymip.errors import ReleaseWarning
 from anonymip.instances import Attribute, Schema
 from anonymip.methods import registry
 from anonymip.publishing import publish
+from anonymip.publishing.anonymization import COSTS, LEAST_SHARE, PublishingCosts, before_publishing
 from anonymip.publishing.checking import read_back
-from anonymip.publishing.reserve import COSTS, LEAST_SHARE, PublishingCosts, before_publishing
 from anonymip.runtime.budget import MachineClock
 
 

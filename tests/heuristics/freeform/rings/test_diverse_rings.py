@@ -24,7 +24,7 @@ from anonymip import (
 from anonymip.graphs import components
 from anonymip.heuristics.freeform.nh import nh
 from anonymip.heuristics.freeform.ring import ring
-from anonymip.publishing.drawing.diverse_drawing import draw_diverse
+from anonymip.publishing.drawing import draw_diverse
 
 
 def table(ages: list[int], columns: list[list[int]]) -> Microdata:

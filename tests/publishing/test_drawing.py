@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from anonymip import Attribute, Classes, Cover, Diversity, Freeform, Microdata, NoSolution, Problem
 from anonymip.graphs import draw_matching
 from anonymip.graphs.matchings import WAYS
-from anonymip.publishing.drawing.diverse_drawing import draw_diverse
+from anonymip.publishing.drawing import draw_diverse
 from tests.cover_brute_force import assignments, effective_pairs
 
 Sets = Sequence[Sequence[int]]

@@ -1,25 +1,53 @@
-"""Drawing assignments after which the rows of every record show diverse values."""
+"""Assignments of originals to the rows of a cover, drawn at random, with diversity if asked for."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip import graphs
 from anonymip.assignments import Cover
 from anonymip.errors import NoSolution
 from anonymip.graphs import (
     components,
     degree_of,
-    draw_matching,
     effective_matches,
     random_matchings,
 )
 from anonymip.graphs.rings import ring_successors
 from anonymip.problem import Problem
-from anonymip.publishing.drawing.diverse_exchanges import exchange_cycles, exchange_records
+from anonymip.publishing.diverse_exchanges import exchange_cycles, exchange_records
 from anonymip.recodings import Diversity
 from anonymip.recodings.rows.visible import RowsOfRecords, lacking_records
 from anonymip.runtime.budget import Budget
+
+
+def draw_matching(problem: Problem, cover: Cover, rng: np.random.Generator) -> NDArray[np.integer]:
+    """Draw the assignment along which a cover is published.
+
+    Parameters
+    ----------
+    problem
+        What was asked; with a diversity only an assignment that keeps it is drawn.
+    cover
+        Every record lies in its own set.
+    rng
+        Source of randomness: who can repeat it can undo the release.
+
+    Returns
+    -------
+    matching
+        (n,) the original of each published record.
+
+    Raises
+    ------
+    NoSolution
+        If no assignment that keeps the diversity is found.
+    """
+    if problem.diversity is not None:
+        return draw_diverse(problem, cover, rng)
+    return graphs.draw_matching(cover, rng)
+
 
 #: Times that all assignments of a part are drawn again before they are changed.
 _REDRAWN = 10
@@ -179,7 +207,7 @@ class _Drawing:
             if not len(records):
                 return
             cover = _restricted(self._cover, records)
-            drawn = draw_matching(cover, self._rng)
+            drawn = graphs.draw_matching(cover, self._rng)
             sensitive = self._sensitive[records]
             found = exchange_records(self._diversity, sensitive, cover, drawn, self._rng, budget)
             self._take(records, cover, found[None, :])

@@ -21,7 +21,7 @@ from anonymip import (
     load_instance,
 )
 from anonymip.publishing import dominates
-from anonymip.publishing.cautions.dominance import within
+from anonymip.publishing.dominance import within
 from tests.brute_force import Column
 from tests.random_covers import any_cover
 from tests.random_problems import Case, cases

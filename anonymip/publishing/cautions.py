@@ -1,0 +1,161 @@
+"""Cautions: what a person should know of a release before giving it away.
+
+Classes that share a sensitive value, which k does not hide; columns that nearly identify persons;
+texts that a spreadsheet would run as formulas, and how they are kept from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.errors import argument
+from anonymip.instances import Microdata
+from anonymip.instances.columns import is_number_text
+from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
+
+
+def nearly_unique_columns(microdata: Microdata) -> list[str]:
+    """Return a caution for each column published untouched that nearly identifies persons."""
+    roles = ((microdata.sensitive, "sensitive"), (microdata.keep, "kept"))
+    cautions = []
+    for names, role in roles:
+        for name in names:
+            count = distinct_values(microdata.frame[name])
+            if count >= max(2.0, NEARLY_UNIQUE * microdata.n):
+                cautions.append(
+                    f"column {name!r} ({role}) is nearly unique: {count} different values in "
+                    f"{microdata.n} rows. Who knows the value of a person finds her row; leave the "
+                    f"column out ({argument('drop', ...)}) unless nobody can know its values"
+                )
+    return cautions
+
+
+def formula_cells(frame: pd.DataFrame) -> list[str]:
+    """Return a caution for each column with cells that a spreadsheet would run as formulas."""
+    found = [
+        f"column {name!r} has {count} cell{'s' if count > 1 else ''}"
+        for name, count in count_formulas(frame).items()
+    ]
+    found += [f"column {str(name)!r} has a name" for name in frame.columns if is_formula(str(name))]
+    return [
+        f"{what} that a spreadsheet would run as a formula, with =, +, -, @, a tab or a line break "
+        f"in front: {argument('escape_formulas', True)} puts an apostrophe before it"
+        for what in found
+    ]
+
+
+#: By sensitive column, how many classes share a value, and how many rows they have.
+Counts = Mapping[str, Mapping[str, int]]
+
+
+def count_homogeneous(
+    cells: Sequence[NDArray[np.object_]], microdata: Microdata, published: NDArray[np.integer]
+) -> Counts:
+    """Count the classes that share a sensitive value, for each sensitive column.
+
+    Parameters
+    ----------
+    cells
+        The published columns of the quasi-identifiers, (rows,) texts each. Rows that look alike
+        are one class, also those of stars, and those that the solution calls two classes.
+    microdata
+        The table.
+    published
+        (rows,) record of each row.
+
+    Notes
+    -----
+    Complexity: O(m n log n).
+    """
+    labels = np.zeros(len(published), np.int64)
+    for column in cells:
+        wide = labels * len(published) + pd.factorize(column)[0]
+        labels = np.unique(wide, return_inverse=True)[1].ravel()
+    sizes = np.bincount(labels)
+    counts: dict[str, dict[str, int]] = {}
+    for name, codes in zip(
+        microdata.sensitive, microdata.sensitive_codes[published].T, strict=True
+    ):
+        pairs = np.unique(np.stack([labels, codes]), axis=1)
+        one_value = np.bincount(pairs[0], minlength=len(sizes)) == 1
+        counts[name] = {"classes": int(one_value.sum()), "rows": int(sizes[one_value].sum())}
+    return counts
+
+
+def homogeneous_classes(counts: Counts, rows: int) -> list[str]:
+    """Return a caution for each sensitive column that classes share a value of.
+
+    Parameters
+    ----------
+    counts
+        As they stand in the manifest.
+    rows
+        Number of published rows.
+    """
+    return [
+        f"{_classes(count['classes'])} one value of {name!r}, {count['rows']} of {rows} rows: who "
+        "finds the class of a person learns it. A diversity "
+        f"({argument('diversity', ..., option='--l-diversity')}) asks for more"
+        for name, count in counts.items()
+        if count["classes"]
+    ]
+
+
+def _classes(count: int) -> str:
+    return "1 class shares" if count == 1 else f"{count} classes share"
+
+
+#: What makes a formula of the text behind it.
+_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet would take a text for more than text or a plain number."""
+    return len(text) > 1 and text.startswith(_SIGNS) and not is_number_text(text)
+
+
+def count_formulas(frame: pd.DataFrame) -> dict[str, int]:
+    """Return how many cells of each column are formulas, of the columns that have some."""
+    counts = {str(name): sum(map(is_formula, _texts(frame[name]))) for name in frame.columns}
+    return {name: count for name, count in counts.items() if count}
+
+
+def with_apostrophes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with an apostrophe before each formula, in cells and names of columns.
+
+    So that nothing is lost, texts that begin with an apostrophe get another one.
+    """
+    columns = {name: _escaped_column(frame[name]) for name in frame.columns}
+    return pd.DataFrame(columns, index=frame.index).rename(columns=lambda name: _escaped(str(name)))
+
+
+def _escaped_column(column: pd.Series) -> pd.Series:
+    if not any(_escaped(text) != text for text in _texts(column)):
+        return column
+    # Other values stay what they are, but for numbers: a column is of one type.
+    all_text = pd.api.types.is_numeric_dtype(column)
+    texts = [
+        value
+        if absent or (not all_text and _escaped(str(value)) == str(value))
+        else _escaped(str(value))
+        for value, absent in zip(column, column.isna(), strict=True)
+    ]
+    return pd.Series(texts, index=column.index, dtype=object)
+
+
+def _escaped(text: str) -> str:
+    return f"'{text}" if text.startswith("'") or is_formula(text) else text
+
+
+def _texts(column: pd.Series) -> list[str]:
+    """Return the texts of a column as a file shows them, without those that are no formulas."""
+    if pd.api.types.is_numeric_dtype(column):
+        # The texts of numbers are plain numbers, but for the infinite ones.
+        if not pd.api.types.is_float_dtype(column):
+            return []
+        column = column[np.isinf(column.to_numpy(np.float64, na_value=np.nan))]
+    return [str(value) for value in column[column.notna()]]

@@ -1,1 +1,0 @@
-"""What a publisher should know before a release goes out."""

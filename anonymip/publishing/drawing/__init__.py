@@ -1,1 +1,0 @@
-"""Drawing which matched record a row is published for."""
