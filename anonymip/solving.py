@@ -12,7 +12,7 @@ from typing import Any
 from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
 from anonymip.errors import AnonymipError, InputError, InputWarning, argument
-from anonymip.exact.column_generation.warm_columns import FEW
+from anonymip.exact.column_generation.run import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.at_hand import release_at_hand, release_without_memory

@@ -80,11 +80,11 @@ FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 # imports another of its own floor.
 WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     "exact": (
+        ("set_partitioning",),
         ("classes", "freeform", "patterns", "full_domain"),
         ("split_carry",),
         ("column_generation",),
     ),
-    "exact.column_generation": (("pool", "relaxation"),),
     "experiments": (("running",),),
     "heuristics": (("growing",),),
     "heuristics.freeform": (("exchanges", "rings"), ("rounds",)),

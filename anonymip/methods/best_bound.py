@@ -10,7 +10,7 @@ from anonymip.bounds.ladder import raises_duals
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
 from anonymip.errors import InputError
-from anonymip.exact.column_generation.bounding import may_be_bounded, relaxation_bound
+from anonymip.exact.column_generation.column_generation import may_be_bounded, relaxation_bound
 from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec
 from anonymip.problem import Problem

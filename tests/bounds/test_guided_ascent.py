@@ -19,7 +19,7 @@ from anonymip.bounds.ladder import guided_ascent, ladder_bound
 from anonymip.bounds.near_program import SetProgram
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.exact.column_generation.bounding import relaxation_bound
+from anonymip.exact.column_generation.column_generation import relaxation_bound
 from anonymip.runtime.budget import Budget
 from tests.random_problems import LOSSES, larger_microdata
 

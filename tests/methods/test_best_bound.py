@@ -21,7 +21,7 @@ from anonymip import (
     solve,
 )
 from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.exact.column_generation import bounding
+from anonymip.exact.column_generation import column_generation as bounding
 from anonymip.methods.best_bound import best_bound
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget

@@ -22,7 +22,7 @@ from anonymip.exact.certifying.relaxing import (
     proven_by,
     solve_over,
 )
-from anonymip.exact.column_generation.cuts import separate
+from anonymip.exact.set_partitioning.rank_one_cuts import separate
 from anonymip.runtime.budget import Budget
 
 #: Share of what is left to prove that cuts must prove; otherwise the node is split.

@@ -13,7 +13,7 @@ from scipy.sparse import csc_array, csr_array, identity, vstack
 
 from anonymip.certificates.check import Duals, Table
 from anonymip.certificates.rounding import lowered, whole_duals
-from anonymip.exact.column_generation.cuts import RankOneCut, coefficients, right_sides
+from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients, right_sides
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import GrowingProgram
 

@@ -1,4 +1,4 @@
-r"""What column generation asks of a problem: which columns suffice, and what a solution is of them.
+r"""Columns of classes and covers: which suffice, which sums of them are releases.
 
 With the rows of one type merged (:math:`m_i` of them) a column is a multiset S of
 :math:`a_S(i) \le m_i` rows, and both recodings are one program,
@@ -28,11 +28,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover
 from anonymip.enumeration.merging import MergedRows, merge_rows
 from anonymip.errors import InputError, UnsupportedObjective, argument
-from anonymip.exact.column_generation.violations import falling_pair, subadditive_pair
+from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.graphs import perfect_matching
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
+from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
 _REMEDY = "Use another method of the recoding, such as its MIP"
 
@@ -179,3 +182,142 @@ def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
         counted=False,
         price=np.inf,
     )
+
+
+#: Growing sets of records that are tried, and their size at most.
+_CHAINS, _LONGEST = 500, 8
+
+
+def falling_pair(problem: Problem) -> str:
+    """Return as part of a sentence a set that costs a record more than one with a record more.
+
+    Empty if none is found among random sets.
+    """
+    chains = _chains(problem.n)
+    before = _record_losses(problem, chains[:, :1])
+    for size in range(2, chains.shape[1] + 1):
+        after = _record_losses(problem, chains[:, :size])
+        worst = int(np.argmax(np.nan_to_num(before - after, nan=-np.inf)))
+        if before[worst] - after[worst] > _slack(before[worst]):
+            return (
+                f" (a record of {_named(chains[worst, : size - 1])} loses {before[worst]:.6g}, "
+                f"one of {_named(chains[worst, :size])} loses {after[worst]:.6g})"
+            )
+        before = after
+    return ""
+
+
+def subadditive_pair(problem: Problem) -> str:
+    """Return as part of a sentence two sets that cost more than their union.
+
+    Empty if none is found among random sets.
+    """
+    chains = _chains(problem.n)
+    for size in range(2, chains.shape[1] + 1):
+        whole = _class_losses(problem, chains[:, :size])
+        for cut in range(1, size):
+            parts = _class_losses(problem, chains[:, :cut])
+            parts = parts + _class_losses(problem, chains[:, cut:size])
+            worst = int(np.argmax(np.nan_to_num(parts - whole, nan=-np.inf)))
+            if parts[worst] - whole[worst] > _slack(parts[worst]):
+                return (
+                    f" (the classes {_named(chains[worst, :cut])} and "
+                    f"{_named(chains[worst, cut:size])} lose {parts[worst]:.6g}, their union "
+                    f"{whole[worst]:.6g})"
+                )
+    return ""
+
+
+def _record_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+    losses: NDArray[np.float64] = _class_losses(problem, sets) / sets.shape[1]
+    return losses
+
+
+def _class_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+    try:
+        return problem.compiled.class_losses(sets)
+    except UnsupportedObjective:
+        # A loss of classes may be undefined for sets as small as these.
+        return np.full(len(sets), np.nan)
+
+
+def _slack(loss: float) -> float:
+    return 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * abs(loss))
+
+
+def _named(records: NDArray[np.int64]) -> str:
+    return "{" + ", ".join(str(record + 1) for record in sorted(records.tolist())) + "}"
+
+
+def _chains(n: int) -> NDArray[np.int64]:
+    """Return (chains, length) distinct records each, in random order."""
+    rng = np.random.default_rng(0)
+    length = min(n, _LONGEST)
+    return np.array([rng.choice(n, length, replace=False) for _ in range(_CHAINS)], np.int64)
+
+
+def columns_of(rules: ColumnRules, assignment: Assignment) -> Columns:
+    """Return the classes or sets of a release as columns, with the loss of each.
+
+    Parameters
+    ----------
+    rules
+        Which columns. Sets of other sizes are left out.
+    assignment
+        A release that the problem allows.
+    """
+    sets: list[NDArray[np.int64]] = []
+    if isinstance(assignment, Classes):
+        sets = assignment.groups()
+    elif isinstance(assignment, Cover):
+        sets = [assignment.of_record(i).astype(np.int64) for i in range(assignment.n)]
+    sets = [one for one in sets if rules.smallest <= len(one) <= rules.largest]
+    sizes = np.array([len(one) for one in sets], np.int64)
+    costs = np.empty(len(sets))
+    for size in np.unique(sizes).tolist():
+        at = np.flatnonzero(sizes == size)
+        costs[at] = rules.problem.compiled.class_losses(np.array([sets[i] for i in at], np.int64))
+    if rules.freeform:
+        costs /= rules.smallest
+    types = [np.sort(rules.rows.type_of[one]) for one in sets]
+    return Columns(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([np.empty(0, np.int64), *types]).astype(np.int32),
+        costs,
+    )
+
+
+def release_of(rules: ColumnRules, columns: Columns, times: NDArray[np.int64]) -> Assignment | None:
+    """Return the release that uses columns so many times; None if its sets cannot be handed out.
+
+    Parameters
+    ----------
+    rules
+        Which sums of columns are releases.
+    columns, times
+        (c,) each used a whole number of times, so that every row type has its due.
+
+    Notes
+    -----
+    The rows of a type take turns. As no column has more rows of a type than there are, it gets
+    different ones, and in a cover each row is taken equally often: the graph of rows and sets is
+    regular, and a perfect matching hands every row a set that it lies in.
+    """
+    rows = rules.rows
+    following = np.zeros(rows.types, np.int64)
+    sets: list[NDArray[np.int64]] = []
+    for column in np.repeat(np.arange(len(columns)), times).tolist():
+        types, counts = np.unique(columns.of(column), return_counts=True)
+        own = np.repeat(types, counts)
+        within = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
+        places = (following[own] + within) % rows.counts[own]
+        sets.append(rows.records[rows.starts[own] + places])
+        following[types] += counts
+    if not rules.freeform:
+        labels = np.full(rules.problem.n, SUPPRESSED, np.int64)
+        for label, members in enumerate(sets):
+            labels[members] = label
+        return Classes(labels)  # type: ignore[arg-type]
+    cover = Cover.of(sets)
+    owner = perfect_matching(cover)
+    return None if owner is None else Cover.of([sets[int(at)] for at in np.argsort(owner)])

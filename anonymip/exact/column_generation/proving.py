@@ -1,31 +1,44 @@
-"""The steps of a proof: columns to start from, the relaxation, cuts, whole numbers, targets."""
+"""The steps of a proof: columns to start from, the relaxation, cuts, whole numbers, targets.
+
+With feasible duals that prove L a release that loses less than a target z holds no column of a
+reduced cost of z - L or more. The columns below that are enumerated, and the cheapest release of
+these is looked for. If one loses less than the target, it is an optimum; if none does, the target
+is a bound. Targets begin near the bound, so that no good release has to be known, and rise to the
+loss of the best one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from anonymip.exact.column_generation.cuts import RankOneCut, separate
-from anonymip.exact.column_generation.deepening import PoolSettings, deepen
-from anonymip.exact.column_generation.improving.improver import Improver
-from anonymip.exact.column_generation.relaxation.loop import (
-    HEURISTIC_NODES,
-    Relaxed,
-    solve_relaxation,
-)
-from anonymip.exact.column_generation.relaxation.master import Master
-from anonymip.exact.column_generation.relaxation.multipliers import Centre, Multipliers
-from anonymip.exact.column_generation.relaxation.prices import (
+from anonymip.certificates.dual_proof import ColumnPool
+from anonymip.exact.column_generation.conditions import ColumnRules, columns_of
+from anonymip.exact.column_generation.improving_releases import Improver
+from anonymip.exact.column_generation.pricing import (
+    Centre,
     ListedColumns,
+    Multipliers,
     Prices,
     SearchedColumns,
 )
-from anonymip.exact.column_generation.releases import columns_of
-from anonymip.exact.column_generation.settings import Settings
-from anonymip.exact.column_generation.state import Run
+from anonymip.exact.column_generation.relaxed_program import (
+    HEURISTIC_NODES,
+    Master,
+    Relaxed,
+    solve_relaxation,
+)
+from anonymip.exact.column_generation.run import Run, Settings, dual_proof
+from anonymip.exact.failed_solver import cheap_release
+from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
+from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
+from anonymip.exact.set_partitioning.set_columns import Columns
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.memory import memory_at_hand
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -38,6 +51,16 @@ _CUTTING = 0.5
 _FEW, _LOOKED_AT = 20_000, 2_000_000
 #: So few are searched sooner than a better release is found.
 _PROVEN_AT_ONCE = 2_000
+#: Targets, as shares of the gap; one that closes less than this of what is left of it is passed
+#: over.
+_SHARES, _WORTH = (0.25, 0.45, 0.7, 1.0), 0.2
+#: Pools of more columns, and searches of more nodes, are worth a long search for a better release.
+_SOON_COLUMNS, _SOON_NODES = 25_000, 400
+#: Bytes that a pool holds of a column and of each of its members: the columns, their incidence by
+#: columns and by types, and copies while they are made.
+_COLUMN, _MEMBER = 250, 60
+#: Columns that the relaxation of a pool begins with, for each row type.
+_FIRST = 4
 
 
 class Proof:
@@ -66,6 +89,9 @@ class Proof:
         self._prices: Prices
         self._master: Master
         self._improver: Improver
+        # The last relaxation, and whether better releases were looked for at length.
+        self._last: Relaxed
+        self._searched = False
 
     def prove(self, releases: Sequence[Solution]) -> Stopped:
         """Go as far as settings and budget allow, and return what ended it.
@@ -103,40 +129,104 @@ class Proof:
 
     def _finish(self, relaxed: Relaxed) -> None:
         """Look for better releases and try targets, of which few take less than a long search."""
-        run, settings, master = self._run, self._settings, self._master
+        run, settings = self._run, self._settings
         few = self._left <= _PROVEN_AT_ONCE
         if not few and not run.is_closed(settings.gap):
             self._improver.after_cuts(relaxed)
         if relaxed.centre is None or run.incumbent is None or not self._goes_on():
             return
-        pools = PoolSettings(
-            settings.solver,
-            settings.options,
-            settings.work.columns,
-            max(1, settings.work.branches // (run.rules.types * run.problem.k**2)),
-            settings.seed,
-            settings.gap,
-        )
-        last, searched = relaxed, few
-
-        def tighten(new: list[RankOneCut]) -> Centre | None:
-            nonlocal last
-            master.add_cuts(new)
-            last = self._relax(relaxed)
-            return last.centre
-
-        def improve() -> None:
-            nonlocal searched
-            if not searched and self._goes_on():
-                self._improver.at_length(last)
-            searched = True
-
+        self._last, self._searched = relaxed, few
         if run.rules.freeform:
             # A solver takes their pools as a whole.
-            improve()
-        centre, cuts = relaxed.centre, master.cuts
-        deepen(run, self._prices, centre, cuts, pools, tighten, improve, self._budget)
-        improve()
+            self._improve()
+        self._try_targets(relaxed, relaxed.centre)
+        self._improve()
+
+    def _improve(self) -> float:
+        """Look once for a better release at length, and return the loss of the best one."""
+        if not self._searched and self._goes_on():
+            self._improver.at_length(self._last)
+        self._searched = True
+        return self._run.loss
+
+    def _try_targets(self, relaxed: Relaxed, centre: Centre) -> None:
+        """Raise the bound from target to target, until a pool is too large or all is proven.
+
+        A long search for a better release waits for a pool of many columns, or one whose search
+        has taken many nodes.
+
+        Raises
+        ------
+        SolverError
+            If the solver fails, or a release refutes it.
+        """
+        run, settings, budget = self._run, self._settings, self._budget
+        rules, cuts, work = run.rules, self._master.cuts, settings.work
+        largest = _columns_that_fit(rules, work.columns)
+        first, shares, most = centre.bound, list(_SHARES), min(_SOON_COLUMNS, largest)
+        gap = run.loss - first
+        singles = _singles(rules)
+
+        @cache
+        def compared() -> Solution | None:
+            return cheap_release(run.problem, budget, settings.seed)
+
+        while shares:
+            if budget.stop_reason() is not None or run.is_closed(settings.gap):
+                return
+            share = shares[0]
+            target = min(run.loss, first + share * gap)
+            if target - run.lower <= (_WORTH if share < 1.0 else 0.0) * (run.loss - run.lower):
+                del shares[0]
+                continue
+            budget.report(f"sets of records below {share:.0%} of the gap")
+            found = self._prices.all_below(
+                centre.multipliers, cuts, target - centre.value, max_columns=most, budget=budget
+            )
+            if not found.complete:
+                if most < largest:
+                    most, gap = largest, self._improve() - first
+                    continue
+                held = "" if largest == work.columns else ", which is what memory holds"
+                run.trace.append(f"{share:.0%} of the gap has more than {largest:,} columns{held}")
+                return
+            del shares[0]
+            pool = found.columns.and_also(singles)
+            answer = solve_pool(
+                csr_array(pool.incidence(rules.types).T).astype(np.int64),
+                pool.costs,
+                rules.coverage,
+                upper_bound=target,
+                # Rows that are left out are columns of a pool, which that does not count.
+                count_limit=rules.most if rules.counted and not len(singles) else None,
+                cuts=_binding(centre, cuts),
+                start=np.sort(np.argsort(found.reduced, kind="stable")[: _FIRST * rules.types]),
+                solver=settings.solver,
+                options=settings.options,
+                max_nodes=max(1, work.branches // (rules.types * run.problem.k**2)),
+                known_after=(_SOON_NODES, self._improve),
+                budget=budget,
+                seed=settings.seed,
+            )
+            run.trace.append(
+                f"{share:.0%} of the gap: {len(found.columns):,} columns, {answer.nodes:,} nodes"
+                + (", as many as memory holds" if answer.was_full else "")
+            )
+            if answer.chosen is not None:
+                times = np.bincount(answer.chosen, minlength=len(pool))[: len(found.columns)]
+                run.offer_columns(found.columns, times)
+            proof = dual_proof(rules, centre, cuts)
+            if proof is not None:
+                proof = replace(proof, pool=_named(rules, found.columns, target))
+            run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof, compared)
+            if not answer.complete or answer.chosen is not None:
+                return
+            new = [cut for cut in answer.cuts if cut not in cuts]
+            if new and share < 1.0 and not run.is_closed(settings.gap):
+                # What cuts the pool cuts all columns: fewer are left for the next target.
+                self._master.add_cuts(new)
+                self._last = self._relax(relaxed)
+                centre = self._last.centre or centre
 
     def _goes_on(self) -> bool:
         ended = self._budget.stop_reason() is not None or self._prices.spent
@@ -192,7 +282,7 @@ class Proof:
             if point is None or self._left <= _FEW:
                 break
             if not rounds:
-                self._improver.deal()
+                self._improver.perturb()
             # Columns that were found since are not in the point.
             held = csr_array(master.known.all().incidence(run.rules.types).T)
             cuts = separate(
@@ -225,3 +315,29 @@ class Proof:
             budget=self._budget,
         )
         return len(found.columns) if found.complete else np.inf
+
+
+def _columns_that_fit(rules: ColumnRules, most: int) -> int:
+    """Return how many columns a pool may have for half of the memory that there is."""
+    left = memory_at_hand()
+    if left is None:
+        return most
+    return int(min(most, max(1, left.bytes / 2 / (_COLUMN + _MEMBER * rules.largest))))
+
+
+def _binding(centre: Centre, cuts: list[RankOneCut]) -> list[RankOneCut]:
+    """Return the cuts that have a dual."""
+    return [cut for cut, dual in zip(cuts, centre.multipliers.cuts, strict=False) if dual > 0]
+
+
+def _singles(rules: ColumnRules) -> Columns:
+    """Return the columns that leave a row out, if that is allowed."""
+    if not np.isfinite(rules.price):
+        return Columns.none()
+    types = np.arange(rules.types, dtype=np.int32)
+    return Columns(np.arange(rules.types + 1), types, np.full(rules.types, rules.price))
+
+
+def _named(rules: ColumnRules, columns: Columns, target: float) -> ColumnPool:
+    """Return a pool by records."""
+    return ColumnPool(target, columns.starts, rules.rows.first[columns.types])

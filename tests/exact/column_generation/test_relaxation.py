@@ -15,20 +15,17 @@ from scipy.sparse import csc_array, hstack, identity, vstack
 from anonymip import Attribute, Microdata, Problem, Suppressions, census
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import ColumnRules, column_rules
-from anonymip.exact.column_generation.cuts import RankOneCut
-from anonymip.exact.column_generation.relaxation.columns import Columns, KnownColumns
-from anonymip.exact.column_generation.relaxation.loop import solve_relaxation
-from anonymip.exact.column_generation.relaxation.master import Master
-from anonymip.exact.column_generation.relaxation.multipliers import (
+from anonymip.exact.column_generation.pricing import (
     Centre,
-    Multipliers,
-    repaired,
-)
-from anonymip.exact.column_generation.relaxation.prices import (
     ListedColumns,
+    Multipliers,
     Priced,
     SearchedColumns,
+    repaired,
 )
+from anonymip.exact.column_generation.relaxed_program import Master, solve_relaxation
+from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
+from anonymip.exact.set_partitioning.set_columns import Columns, KnownColumns
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program

@@ -1,4 +1,4 @@
-"""Better releases region by region: a few neighbouring sets are chosen again from a pool."""
+"""Neighbourhood search: sets of a release near each other are chosen again; classes perturbed."""
 
 from __future__ import annotations
 
@@ -6,33 +6,127 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from anonymip.exact.column_generation.pool.solving import solve_pool
-from anonymip.exact.column_generation.relaxation.columns import Columns
-from anonymip.exact.column_generation.relaxation.master import Master
-from anonymip.exact.column_generation.relaxation.multipliers import Centre
-from anonymip.exact.column_generation.relaxation.prices import Prices
-from anonymip.exact.column_generation.state import Run
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.exact.column_generation.pricing import Centre, Prices
+from anonymip.exact.column_generation.relaxed_program import Master
+from anonymip.exact.column_generation.run import Run
+from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
+from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.heuristics.local_search.neighbours import embedding
+from anonymip.heuristics.local_search.rounds import Settings, improve_pool
+from anonymip.heuristics.local_search.state import PooledClasses
+from anonymip.problem import Problem
+from anonymip.problem_rules import is_plain
 from anonymip.runtime.budget import Budget
 
-#: Records of a region, about, and sets of it at least.
+#: Classes that exchange records together: so many, drawn with equal chances.
+_FEWEST, _MOST = 2, 4
+#: Moves alone: windows would take most of the time and undo the perturbation.
+_MOVES = Settings(window=0, near=0, patience=1, effort="normal")
+
+
+def iterated_local_search(
+    problem: Problem,
+    labels: NDArray[np.integer],
+    *,
+    rounds: int,
+    patience: int | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+) -> NDArray[np.int64]:
+    """Return labels of classes that are no worse than the given ones.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes. Under limits or a diversity, and for a loss without tables, the
+        labels are returned as they are.
+    labels
+        (n,) classes that the problem allows; -1 for suppressed records.
+    rounds
+        How often classes are perturbed.
+    patience
+        So many rounds in a row that gain nothing end it; None for no such limit.
+    budget
+        When it ends, what is reached is returned.
+    seed
+        Of what is drawn: the same seed gives the same labels.
+
+    Notes
+    -----
+    Classes around a random record exchange their records at random, moves improve all classes, and
+    the release that results is gone on from unless it is worse. Complexity of a round: O(n k m).
+    """
+    budget, best = budget or Budget(), np.asarray(labels, np.int64)
+    if not (is_plain(problem) and problem.compiled.has_tables):
+        return best
+    points, random = _points(problem, best), np.random.default_rng(seed)
+    loss, idle = _loss(problem, best), 0
+    for done in range(rounds):
+        if budget.stop_reason() is not None or idle == patience:
+            break
+        shuffled = _shuffled(best, points, random)
+        found, _, _ = improve_pool(problem, shuffled, _MOVES, budget, seed + done)
+        new = _loss(problem, found)
+        idle = idle + 1 if new >= loss else 0
+        if new <= loss:
+            best, loss = found, new
+    return best
+
+
+def _points(problem: Problem, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (n, d) points of the records whose distance is about their loss."""
+    state = PooledClasses.of(problem, labels)
+    of_types = embedding(state.tables, state.rows)
+    points = np.empty((problem.n, of_types.shape[1]))
+    points[state.records] = np.repeat(of_types, np.diff(state.first), axis=0)
+    return points
+
+
+def _shuffled(
+    labels: NDArray[np.int64], points: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return labels after some classes around a record have exchanged records at random."""
+    kept = np.flatnonzero(labels != SUPPRESSED)
+    if not len(kept):
+        return labels
+    centre = points[kept[random.integers(len(kept))]]
+    wanted = int(random.integers(_FEWEST, _MOST + 1))
+    near = labels[kept[np.argsort(np.abs(points[kept] - centre).sum(axis=1), kind="stable")]]
+    _, first = np.unique(near, return_index=True)
+    chosen = near[np.sort(first)[:wanted]]
+    inside = np.flatnonzero(np.isin(labels, chosen))
+    shuffled = labels.copy()
+    shuffled[inside] = labels[random.permutation(inside)]
+    return shuffled
+
+
+def _loss(problem: Problem, labels: NDArray[np.int64]) -> float:
+    classes = Classes(labels)  # type: ignore[arg-type]
+    description = problem.recoding.describe(problem, classes)
+    compiled = problem.compiled
+    return float(compiled.aggregated(compiled.losses_of(description, classes)))
+
+
+#: Records of a neighbourhood, about, and sets of it at least.
 _RECORDS, _SETS = 60, 4
 #: Columns of the pool at most; their reduced costs lie below the gap, divided by this as often as
 #: there are more, up to so many times.
 _POOL, _LESS, _TIMES = 30_000, 1.7, 10
-#: Nodes of the branching in a region at most.
+#: Nodes of the branching in a neighbourhood at most.
 _NODES = 4
-#: A region that gains less than this share of its cost stays as it is.
+#: A neighbourhood that gains less than this share of its cost stays as it is.
 _GAIN = 1e-6
 
 
-def improve_by_regions(
+def improve_by_neighbourhoods(
     run: Run, pool: Columns, centre: Centre, unit: float, most: int, budget: Budget
 ) -> bool:
     """Choose neighbouring sets of the best release again, and return whether that gains.
 
     Sets are neighbours that columns of low reduced cost touch both of. Those of the highest
-    reduced cost are the seeds of regions first. Every region is searched shortly over the columns
-    of low reduced cost within it.
+    reduced cost are the seeds of neighbourhoods first. Every neighbourhood is searched shortly over
+    the columns of low reduced cost within it.
 
     Parameters
     ----------
@@ -43,7 +137,7 @@ def improve_by_regions(
     centre, unit
         Give reduced costs and their scale.
     most
-        Regions that are solved at most.
+        Neighbourhoods that are solved at most.
     budget
         Ends it.
     """
@@ -51,38 +145,38 @@ def improve_by_regions(
     complete = own.incidence(run.rules.types).sum() == run.rules.sides.sum()
     if not (complete or np.isfinite(run.rules.price)):
         return False
-    region = _Regions(run.rules.types, pool.and_also(own), centre, unit)
+    parts = _Neighbourhoods(run.rules.types, pool.and_also(own), centre, unit)
     release = {place: own.of(place).astype(np.int64) for place in range(len(own))}
     costs = dict(enumerate(own.costs.tolist()))
-    waiting = np.argsort(-own.reduced_costs(centre.multipliers.duals), kind="stable").tolist()
+    seeds = np.argsort(-own.reduced_costs(centre.multipliers.duals), kind="stable").tolist()
     solved = 0
-    while waiting and solved < most and budget.stop_reason() is None:
-        seed = waiting.pop(0)
+    while seeds and solved < most and budget.stop_reason() is None:
+        seed = seeds.pop(0)
         if seed not in release:
             continue
         solved += 1
-        chosen = region.around(seed, release)
+        chosen = parts.around(seed, release)
         before = sum(costs[place] for place in chosen)
-        new = region.best([release[place] for place in chosen], before * (1.0 - _GAIN), budget)
+        new = parts.best([release[place] for place in chosen], before * (1.0 - _GAIN), budget)
         budget.report("neighbouring sets chosen again", done=solved)
         if new is None:
             continue
         for place in chosen:
             del release[place], costs[place]
         for column in new:
-            place = len(own) + region.count
-            region.count += 1
-            release[place] = region.pool.of(column).astype(np.int64)
-            costs[place] = float(region.pool.costs[column])
+            place = len(own) + parts.count
+            parts.count += 1
+            release[place] = parts.pool.of(column).astype(np.int64)
+            costs[place] = float(parts.pool.costs[column])
             # What is new may change with its own neighbours.
-            waiting.append(place)
+            seeds.append(place)
     members = [np.sort(release[place]).astype(np.int32) for place in sorted(release)]
     better = Columns(
         np.concatenate([[0], np.cumsum([len(one) for one in members])]).astype(np.int64),
         np.concatenate([np.empty(0, np.int32), *members]),
         np.array([costs[place] for place in sorted(release)]),
     )
-    return bool(region.count) and run.offer_columns(better, np.ones(len(better), np.int64))
+    return bool(parts.count) and run.offer_columns(better, np.ones(len(better), np.int64))
 
 
 def columns_below(
@@ -112,7 +206,7 @@ def columns_below(
     return master.known.all()
 
 
-class _Regions:
+class _Neighbourhoods:
     """Parts of a release and the best columns for them.
 
     Parameters

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from anonymip.exact.column_generation.cuts import (
+from anonymip.exact.set_partitioning.rank_one_cuts import (
     PLAIN_SHAPES,
     RankOneCut,
     coefficients,

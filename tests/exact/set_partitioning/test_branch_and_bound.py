@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from anonymip.exact.column_generation.pool import search
-from anonymip.exact.column_generation.pool.relaxation import Relaxed, Start
-from anonymip.exact.column_generation.pool.search import SOLVER_COLUMNS, PoolAnswer
-from anonymip.exact.column_generation.pool.solving import solve_pool
+from anonymip.exact.set_partitioning import branch_and_bound
+from anonymip.exact.set_partitioning.branch_and_bound import SOLVER_COLUMNS, PoolAnswer, solve_pool
+from anonymip.exact.set_partitioning.column_pool import Relaxed, Start
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import Basis
 
@@ -210,7 +209,7 @@ def test_a_search_that_may_hold_little_ends_with_a_bound(monkeypatch: pytest.Mon
     full = solve(columns, costs, coverage, 1e3, solver=None)
     assert full.complete
     assert full.nodes > 3
-    monkeypatch.setattr(search, "MOST_HELD", 1)
+    monkeypatch.setattr(branch_and_bound, "MOST_HELD", 1)
     ended = solve(columns, costs, coverage, 1e3, solver=None)
     assert ended.was_full
     assert not ended.complete
@@ -224,8 +223,8 @@ def test_nodes_that_wait_hold_little_and_lose_nothing() -> None:
     basis = Basis(np.ones(3, np.bool_), np.zeros(2, np.bool_))
     start = Start(np.array([1, 3]), np.array([7]), basis)
     relaxed = Relaxed(0.0, np.zeros(4), active, np.zeros(4), False, np.zeros(9), np.zeros(100_000))
-    node = search._Node(active, frozenset({7}), relaxed, 0.5, start)
-    waiting = search._Waiting.of(node, 5000)
+    node = branch_and_bound._Node(active, frozenset({7}), relaxed, 0.5, start)
+    waiting = branch_and_bound._Waiting.of(node, 5000)
     assert waiting.columns.tolist() == active.tolist()
     assert waiting.start.columns.tolist() == [1, 3]
     assert waiting.start.rows.tolist() == [7]

@@ -1,1 +1,0 @@
-"""Better releases while a proof goes on."""

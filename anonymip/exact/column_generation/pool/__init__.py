@@ -1,1 +1,0 @@
-"""The cheapest selection from a pool of columns that are all known."""

@@ -1,0 +1,574 @@
+"""A pool of columns that are all known: its relaxation, its integer program, branches of it.
+
+The relaxation holds only the columns that its duals ask for. One artificial column covers
+everything at the cost of the cutoff: the program always has a point, its value is the least of the
+cutoff and of what the pool allows, and a pool without a selection needs no large costs to be seen.
+
+Branches are on how often two row types are together [1]_. In a whole solution the number of columns
+that hold both of two types is whole. Where each of the two is covered once, it is 0 or 1, and
+either branch only loses columns: together, those that hold one of the two; apart, those that hold
+both. Elsewhere a branch is a row, and where all pairs are whole, it bounds the amount of one
+column.
+
+References
+----------
+.. [1] D. M. Ryan, B. A. Foster, "An integer programming approach to scheduling", in: Computer
+   Scheduling of Public Transport (1981) 269-280.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, hstack, vstack
+
+from anonymip.runtime.budget import Budget
+from anonymip.solvers import Named, SolverOptions, StandardForm, solve_form
+from anonymip.solvers.linear_programs import Basis, GrowingProgram
+from anonymip.status import Stopped
+from anonymip.tolerances import DUAL_ROUNDING, INTEGRALITY
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Columns, of which a selection covers every row type as often as it must.
+
+    Parameters
+    ----------
+    incidence
+        (c, t) int64 members of each row type in each column.
+    costs
+        (c,) finite.
+    coverage
+        (t,) int64 how often each type is covered, at least once.
+    count_limit
+        Most columns in a selection; None where coverage alone decides.
+    """
+
+    incidence: csr_array
+    costs: NDArray[np.float64]
+    coverage: NDArray[np.int64]
+    count_limit: int | None
+
+    @cached_property
+    def by_type(self) -> csc_array:
+        """The incidence, compressed by types."""
+        return csc_array(self.incidence)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(c,) members of each column."""
+        return np.asarray(self.incidence.sum(axis=1), np.int64).ravel()
+
+    @cached_property
+    def most(self) -> int:
+        """The most columns that a selection can hold."""
+        most = int(self.coverage.sum()) // int(self.sizes.min(initial=2**31))
+        return most if self.count_limit is None else min(most, self.count_limit)
+
+    @cached_property
+    def limits(self) -> NDArray[np.float64]:
+        """(c,) how often a selection can hold each column."""
+        fits = self.coverage[self.incidence.indices] // self.incidence.data
+        return np.minimum.reduceat(fits, self.incidence.indptr[:-1]).astype(np.float64)
+
+    @cached_property
+    def largest(self) -> float:
+        """The most members of a column."""
+        return float(self.sizes.max(initial=0))
+
+    @cached_property
+    def costliest(self) -> float:
+        """The largest cost of a column, without its sign."""
+        return float(np.abs(self.costs).max(initial=0.0))
+
+    def only(self, columns: NDArray[np.int64]) -> Pool:
+        """Return the pool of some columns, by number."""
+        return replace(
+            self, incidence=csr_array(self.incidence[columns]), costs=self.costs[columns]
+        )
+
+    def holds(self, type_: int, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether columns, by number, hold a type."""
+        start, stop = self.by_type.indptr[type_ : type_ + 2]
+        held = np.zeros(len(self.costs), np.bool_)
+        held[self.by_type.indices[start:stop]] = True
+        return np.asarray(held[columns])
+
+    def selection(
+        self, columns: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> NDArray[np.int64] | None:
+        """Return the columns, repeated, that whole weights take; None if they are no selection."""
+        amounts = np.rint(weights).astype(np.int64)
+        if np.abs(weights - amounts).max(initial=0.0) > INTEGRALITY:
+            return None
+        chosen = np.sort(np.repeat(columns, np.maximum(amounts, 0)))
+        return chosen if self.keeps(chosen) else None
+
+    def keeps(self, chosen: NDArray[np.int64]) -> bool:
+        """Return whether columns, repeated, cover every type exactly, and are not too many."""
+        if self.count_limit is not None and len(chosen) > self.count_limit:
+            return False
+        covered = np.asarray(self.incidence[chosen].sum(axis=0)).ravel()
+        return bool((covered == self.coverage).all())
+
+    def cost(self, chosen: NDArray[np.int64]) -> float:
+        """Return the sum of the costs of columns."""
+        return math.fsum(self.costs[chosen].tolist())
+
+
+#: Columns join the program from this reduced cost on, for costs of order 1, so many at a time.
+_BELOW, _BATCH = -1e-9, 400
+
+#: The artificial column counts as unused up to this.
+_UNUSED = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """An optimum of the relaxation over some columns, and what its duals prove.
+
+    Parameters
+    ----------
+    bound
+        On every selection from these columns that keeps the rows, or the cutoff if that is less.
+    reduced
+        (a,) reduced costs of the columns: whatever uses one costs its own more than the bound.
+    columns, weights
+        What the optimum takes, by numbers of the pool.
+    artificial
+        Whether the optimum uses the artificial column.
+    row_duals, extra_duals
+        (t,) of the covering, (e,) of the further rows.
+    """
+
+    bound: float
+    reduced: NDArray[np.float64]
+    columns: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    artificial: bool
+    row_duals: NDArray[np.float64]
+    extra_duals: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What a program begins with: a part of another one, around its basis.
+
+    Parameters
+    ----------
+    columns, rows
+        Numbers of columns of the pool and of further rows.
+    basis
+        Of the artificial column and these, and of the covering and these rows.
+    """
+
+    columns: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    basis: Basis
+
+
+class PoolRelaxation:
+    """The relaxation over a pool, as a program of few of its columns and of its further rows.
+
+    Parameters
+    ----------
+    pool
+        Costs of order 1 suit the solver.
+    cutoff
+        Cost of the artificial column.
+    """
+
+    def __init__(self, pool: Pool, cutoff: float) -> None:
+        self._pool = pool
+        self._cutoff = cutoff
+        #: (c, e) coefficients of the further rows, and (e,) their sides.
+        self.extra = csr_array((len(pool.costs), 0))
+        self.sides = np.empty(0)
+        self._is_least = np.empty(0, np.bool_)
+        self._begin()
+        if pool.count_limit is not None:
+            ones = csr_array(np.ones((len(pool.costs), 1)))
+            self.hold_rows(self.add_rows(ones, np.array([float(pool.count_limit)]), least=False))
+
+    def _begin(self) -> None:
+        """Make a program of the covering alone."""
+        sides = self._pool.coverage.astype(np.float64)
+        self._program = GrowingProgram(sides, sides)
+        self._program.add_columns(np.array([self._cutoff]), csc_array(sides[:, None]))
+        self._place = np.full(len(self._pool.costs), -1, np.int64)
+        self._inside = np.empty(0, np.int64)
+        self._open = np.empty(0, np.bool_)
+        #: Numbers of the further rows in the program, in its order.
+        self.rows = np.empty(0, np.int64)
+
+    def restart(self, start: Start) -> None:
+        """Go on with a program of given columns and rows, from their basis."""
+        self._begin()
+        self.hold_rows(start.rows)
+        self.add_columns(start.columns)
+        self._program.start_from(start.basis)
+
+    def start(self, active: NDArray[np.int64], kept: NDArray[np.int64]) -> Start:
+        """Return the part of the program that a node needs, after a solve.
+
+        Columns that are not active and further rows that are not tight are left out, but for
+        basic columns and rows that are kept in any case.
+        """
+        basis, t = self._program.basis(), len(self._pool.coverage)
+        usable = np.zeros(len(self._pool.costs), np.bool_)
+        usable[active] = True
+        columns = usable[self._inside] | basis.columns[1:]
+        rows = ~basis.rows[t:] | np.isin(self.rows, kept)
+        part = Basis(
+            np.append(basis.columns[:1], basis.columns[1:][columns]),
+            np.append(basis.rows[:t], basis.rows[t:][rows]),
+        )
+        return Start(self._inside[columns], self.rows[rows], part)
+
+    def add_rows(
+        self, coefficients: csr_array, sides: NDArray[np.float64], *, least: bool
+    ) -> NDArray[np.int64]:
+        """Add rows that :meth:`hold_rows` may bring into the program, and return their numbers.
+
+        Parameters
+        ----------
+        coefficients
+            (c, r) of every column of the pool.
+        sides
+            (r,) of at least 0.
+        least
+            Whether they are lower sides.
+        """
+        first, count = len(self.sides), len(sides)
+        self.extra = csr_array(hstack([self.extra, coefficients]))
+        self.sides = np.concatenate([self.sides, sides])
+        self._is_least = np.concatenate([self._is_least, np.full(count, least)])
+        return np.arange(first, first + count)
+
+    def hold_rows(self, rows: NDArray[np.int64]) -> None:
+        """Bring further rows, which are not in the program, into it."""
+        inside = csr_array(self.extra[self._inside][:, rows].T)
+        matrix = csr_array(hstack([csr_array(self.sides[rows][:, None]), inside]))
+        self._program.add_rows(matrix, *self.row_bounds(rows))
+        self.rows = np.concatenate([self.rows, rows])
+
+    def row_bounds(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and the upper sides of further rows, infinite where there is none."""
+        least, sides = self._is_least[rows], self.sides[rows]
+        return np.where(least, sides, -np.inf), np.where(least, np.inf, sides)
+
+    def open_columns(self, active: NDArray[np.int64]) -> None:
+        """Let exactly these columns of the pool be used."""
+        usable = np.zeros(len(self._pool.costs), np.bool_)
+        usable[active] = True
+        wanted = usable[self._inside]
+        changed = np.flatnonzero(wanted != self._open)
+        self._open = wanted
+        self._program.limit_columns(1 + changed, np.where(wanted[changed], np.inf, 0.0))
+
+    def inside(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of some columns of the pool are in the program."""
+        return self._place[columns] >= 0
+
+    def add_columns(self, columns: NDArray[np.int64]) -> None:
+        """Bring columns of the pool, which may be used, into the program."""
+        columns = columns[self._place[columns] < 0]
+        if not len(columns):
+            return
+        self._place[columns] = len(self._inside) + np.arange(len(columns))
+        self._inside = np.concatenate([self._inside, columns])
+        self._open = np.concatenate([self._open, np.ones(len(columns), np.bool_)])
+        pool = self._pool
+        matrix = vstack([pool.incidence[columns].T, self.extra[columns][:, self.rows].T])
+        self._program.add_columns(pool.costs[columns], csc_array(matrix))
+
+    def values_soon(self, choices: list[NDArray[np.int64]], iterations: int) -> list[float]:
+        """Return about what the optimum is where only some columns may be used.
+
+        Parameters
+        ----------
+        choices
+            Columns of the pool; those that are not in the program yet are left out.
+        iterations
+            Of the simplex method for each, from the last optimum.
+        """
+        basis, values = self._program.basis(), []
+        for active in choices:
+            self.open_columns(active)
+            values.append(self._program.value_soon(iterations))
+            self._program.start_from(basis)
+        return values
+
+    def solve(self, active: NDArray[np.int64], budget: Budget) -> Relaxed | None:
+        """Return the optimum over columns of the pool; None without time."""
+        pool = self._pool
+        self.open_columns(active)
+        members, extra = pool.incidence[active], self.extra[active]
+        roots = members.indices[members.indptr[:-1]]
+        while True:
+            found = self._program.solve(budget)
+            if found is None:
+                return None
+            t = len(pool.coverage)
+            duals = found.duals[:t]
+            extra_duals = np.zeros(len(self.sides))
+            extra_duals[self.rows] = np.where(
+                self._is_least[self.rows],
+                np.maximum(found.duals[t:], 0.0),
+                np.minimum(found.duals[t:], 0.0),
+            )
+            reduced = pool.costs[active] - members @ duals - extra @ extra_duals
+            new = np.flatnonzero((reduced < _BELOW) & (self._place[active] < 0))
+            if not len(new):
+                break
+            new = new[np.argsort(reduced[new], kind="stable")]
+            # The best of each root first: alike columns bring the duals little.
+            _, best = np.unique(roots[new], return_index=True)
+            order = np.concatenate([np.sort(best), np.setdiff1d(np.arange(len(new)), best)])
+            self.add_columns(active[new[order[:_BATCH]]])
+        taken = np.flatnonzero(found.point[1:] > 0.0)
+        return Relaxed(
+            self._bound(active, duals, extra_duals, reduced),
+            reduced,
+            self._inside[taken],
+            found.point[1:][taken],
+            bool(found.point[0] > _UNUSED),
+            duals,
+            extra_duals,
+        )
+
+    def _bound(
+        self,
+        active: NDArray[np.int64],
+        duals: NDArray[np.float64],
+        extra_duals: NDArray[np.float64],
+        reduced: NDArray[np.float64],
+    ) -> float:
+        """Return what duals prove, whatever the solver's tolerances, less its own rounding."""
+        pool = self._pool
+        negative = np.minimum(reduced, 0.0)
+        # A selection holds so many columns, and each of them so many times.
+        missing = max(
+            pool.most * float(negative.min(initial=0.0)), float(negative @ pool.limits[active])
+        )
+        paid = np.concatenate([pool.coverage * duals, self.sides * extra_duals])
+        largest = pool.largest
+        reach = largest * float(np.abs(duals).max(initial=0.0))
+        reach += (
+            float(np.diff(self.extra.indptr).max(initial=0))
+            * largest
+            * float(np.abs(extra_duals).max(initial=0.0))
+        )
+        scale = float(np.abs(paid).sum()) + pool.most * (reach + pool.costliest)
+        return float(paid.sum()) + missing - DUAL_ROUNDING * scale
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerAnswer:
+    """What a solver found.
+
+    Parameters
+    ----------
+    chosen
+        Columns of a selection cheaper than the cutoff, repeated; None if none was found.
+    bound
+        Reported by the solver, on every selection and at most the cutoff; None if unknown.
+    complete
+        Whether the solver reports that nothing cheaper exists.
+    solver
+        Its name and version.
+    """
+
+    chosen: NDArray[np.int64] | None
+    bound: float | None
+    complete: bool
+    solver: str
+
+
+def solve_integer(
+    pool: Pool,
+    columns: NDArray[np.int64],
+    extra: csr_array,
+    row_bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+    cutoff: float,
+    solver: str,
+    options: SolverOptions,
+    budget: Budget,
+) -> IntegerAnswer:
+    """Return the cheapest selection from some columns of a pool, if it costs less than a cutoff.
+
+    Parameters
+    ----------
+    pool
+        Says costs and coverage.
+    columns
+        (a,) that may be used.
+    extra
+        (a, e) coefficients of these columns in further rows.
+    row_bounds
+        (e,) lower and (e,) upper sides of those.
+    cutoff
+        What costs as much is not looked for.
+    solver, options, budget
+        Of the search.
+
+    Notes
+    -----
+    One artificial column covers everything at the cost of the cutoff. It is where the solver
+    starts from, so that no solver is asked to say "infeasible", and none needs an option for
+    cutoffs.
+    """
+    # Where there is no upper side, the artificial column has the lower one.
+    sides = np.where(np.isfinite(row_bounds[1]), row_bounds[1], row_bounds[0])
+    held = csr_array(pool.incidence[columns].T)
+    coverage = pool.coverage.astype(np.float64)
+    matrix = vstack(
+        [
+            hstack([csr_array(coverage[:, None]), held]),
+            hstack([csr_array(sides[:, None]), csr_array(extra.T)]),
+        ]
+    )
+    count = len(columns)
+    rows = len(coverage) + len(sides)
+    form = StandardForm(
+        variables=tuple(Named(f"column_{at}", 0.0) for at in range(count + 1)),
+        constraints=tuple(Named(f"row_{at}") for at in range(rows)),
+        cost=np.concatenate([[cutoff], pool.costs[columns]]),
+        offset=0.0,
+        matrix=csr_array(matrix).astype(np.float64),
+        row_lower=np.concatenate([coverage, row_bounds[0]]),
+        row_upper=np.concatenate([coverage, row_bounds[1]]),
+        lower=np.zeros(count + 1),
+        upper=np.concatenate([[1.0], pool.limits[columns].astype(np.float64)]),
+        integer=np.ones(count + 1, np.bool_),
+        maximize=False,
+    )
+    form.variables[0].value = 1.0
+    result = solve_form(form, solver, options, start=True, budget=budget)
+    chosen = None
+    if result.values is not None and result.values[0] < 0.5:
+        chosen = pool.selection(columns, result.values[1:])
+    complete = result.stopped is Stopped.OPTIMAL
+    return IntegerAnswer(chosen, result.bound, complete, result.solver)
+
+
+#: So many pairs are tried before one is branched on.
+_CANDIDATES = 8
+
+#: Iterations of the simplex method for each side of a trial: with three times as many the trials
+#: take half as long again and choose no better.
+_ITERATIONS = 50
+
+#: An amount is a fraction from here on.
+_FRACTION = 1e-6
+
+#: What a branch raises the bound by counts at least this much.
+_LEAST_GAIN = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """One side of a branching.
+
+    Parameters
+    ----------
+    kept
+        (a,) which of the columns of the node stay.
+    row
+        (c,) which columns of the pool the branch's row counts; None without a row.
+    side
+        Of the row.
+    least
+        Whether it is a lower side.
+    """
+
+    kept: NDArray[np.bool_]
+    row: NDArray[np.bool_] | None = None
+    side: float = 0.0
+    least: bool = False
+
+
+def branches(
+    pool: Pool,
+    relaxation: PoolRelaxation,
+    relaxed: Relaxed,
+    active: NDArray[np.int64],
+    cutoff: float,
+) -> tuple[Branch, Branch] | None:
+    """Return two branches that no whole solution lies outside of; None if the point is whole.
+
+    Of the pairs whose amount is nearest to a half, the one is taken whose branches raise the value
+    of the relaxation most, as far as few iterations with the columns in its program show.
+    """
+    pairs, amounts = _fractional_pairs(pool, relaxed)
+    if len(pairs):
+        plain = (pool.coverage[pairs] == 1).all(axis=1)
+        if plain.any():
+            return _together_or_apart(pool, relaxation, pairs[plain], active, cutoff, relaxed.bound)
+        i, j = pairs[0].tolist()
+        everything = np.arange(len(pool.costs))
+        row = pool.holds(i, everything) & pool.holds(j, everything)
+        return _by_row(row, float(amounts[0]), len(active))
+    distance = np.abs(relaxed.weights - np.rint(relaxed.weights))
+    if distance.max(initial=0.0) <= _FRACTION:
+        return None
+    worst = int(distance.argmax())
+    row = np.zeros(len(pool.costs), np.bool_)
+    row[relaxed.columns[worst]] = True
+    return _by_row(row, float(relaxed.weights[worst]), len(active))
+
+
+def _by_row(row: NDArray[np.bool_], amount: float, active: int) -> tuple[Branch, Branch]:
+    kept = np.ones(active, np.bool_)
+    below = float(np.floor(amount))
+    return Branch(kept, row, below), Branch(kept, row, below + 1.0, least=True)
+
+
+def _fractional_pairs(
+    pool: Pool, relaxed: Relaxed
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return (p, 2) pairs of types and (p,) their fractional amounts, nearest to a half first."""
+    members = csr_array(pool.incidence[relaxed.columns])
+    sizes = np.diff(members.indptr)
+    t = len(pool.coverage)
+    keys = [np.empty(0, np.int64)]
+    weights = [np.empty(0)]
+    for size in np.unique(sizes).tolist():
+        columns = np.flatnonzero(sizes == size)
+        types = members.indices[members.indptr[columns][:, None] + np.arange(size)]
+        types = np.sort(types, axis=1).astype(np.int64)
+        for a, b in combinations(range(size), 2):
+            keys.append(types[:, a] * t + types[:, b])
+            weights.append(relaxed.weights[columns])
+    known, place = np.unique(np.concatenate(keys), return_inverse=True)
+    amounts = np.bincount(place, np.concatenate(weights), minlength=len(known)).astype(np.float64)
+    share = amounts - np.floor(amounts)
+    broken = np.flatnonzero((share > _FRACTION) & (share < 1.0 - _FRACTION))
+    order = broken[np.argsort(np.round(np.abs(share[broken] - 0.5), 9), kind="stable")]
+    return np.stack([known[order] // t, known[order] % t], axis=1), amounts[order]
+
+
+def _together_or_apart(
+    pool: Pool,
+    relaxation: PoolRelaxation,
+    pairs: NDArray[np.int64],
+    active: NDArray[np.int64],
+    cutoff: float,
+    value: float,
+) -> tuple[Branch, Branch]:
+    sides = []
+    for i, j in pairs[:_CANDIDATES].tolist():
+        first, second = pool.holds(i, active), pool.holds(j, active)
+        sides.append((Branch(first == second), Branch(~(first & second))))
+    tried = [active[side.kept] for both in sides for side in both]
+    raised = np.minimum(relaxation.values_soon(tried, _ITERATIONS), cutoff) - value
+    gains = np.maximum(raised.reshape(-1, 2), _LEAST_GAIN)
+    return sides[int(gains.prod(axis=1).argmax())]

@@ -1,0 +1,172 @@
+"""Better releases: dives, perturbed classes, neighbouring sets that are chosen again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import GCP, SSE, Budget, Classes, Microdata, Problem, Solution, census
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.column_generation.column_generation import column_generation
+from anonymip.exact.column_generation.conditions import column_rules, columns_of
+from anonymip.exact.column_generation.improving_releases import dive
+from anonymip.exact.column_generation.pricing import SearchedColumns
+from anonymip.exact.column_generation.relaxed_program import Master, solve_relaxation
+from anonymip.exact.column_generation.release_neighbourhoods import (
+    columns_below,
+    improve_by_neighbourhoods,
+    iterated_local_search,
+)
+from anonymip.exact.column_generation.run import Run
+from anonymip.heuristics.classes.initial import initial
+from anonymip.heuristics.freeform.ring import ring
+from anonymip.recodings import EquivalenceClasses, Freeform
+from anonymip.runtime.kernels import Stopwatch
+
+RECODINGS = [EquivalenceClasses(), EquivalenceClasses(suppression=True), Freeform()]
+
+
+def relaxed(problem: Problem) -> tuple[Master, SearchedColumns, float]:
+    """Return a master whose relaxation is solved, its pricing, and its bound."""
+    rules = column_rules(problem)
+    prices, master = SearchedColumns(rules), Master(rules, problem.whole / problem.n)
+    centre = solve_relaxation(master, prices, Budget()).centre
+    assert centre is not None
+    return master, prices, centre.bound
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10_000), st.integers(9, 24), st.sampled_from(RECODINGS))
+def test_what_comes_out_is_a_release(
+    seed: int, n: int, recoding: EquivalenceClasses | Freeform
+) -> None:
+    """Whatever is kept is a release that the problem allows, and never below the bound."""
+    problem = Problem(census(n, 3, seed), 3, recoding, GCP())
+    master, prices, bound = relaxed(problem)
+    found = dive(master, prices, Budget())
+    if found is not None:
+        assert Solution.of(problem, found, method="dive").objective >= bound
+
+
+@pytest.mark.parametrize("recoding", RECODINGS)
+def test_the_master_is_left_as_it_was(recoding: EquivalenceClasses | Freeform) -> None:
+    """Nothing is required of its columns afterwards: its value is that of the relaxation again."""
+    problem = Problem(census(30, 5, 1), 3, recoding)
+    master, prices, bound = relaxed(problem)
+    assert dive(master, prices, Budget()) is not None
+    point = master.solve(Budget())
+    assert point is not None
+    assert point.value == pytest.approx(bound, rel=1e-6)
+
+
+def test_it_is_near_the_relaxation() -> None:
+    """On a table of 90 records it is nearer to the bound than any simple start."""
+    problem = Problem(census(90, 4, 3), 3)
+    master, prices, bound = relaxed(problem)
+    found = dive(master, prices, Budget())
+    assert found is not None
+    loss = Solution.of(problem, found, method="dive").objective
+    assert loss < bound + 0.3 * (initial(problem).objective - bound)
+
+
+def test_copies_of_rows_are_dealt_with() -> None:
+    """Rows of one type may be kept in several columns, and what is left over joins classes."""
+    frame = census(8, 3, 5).frame
+    repeated = frame.iloc[np.repeat(np.arange(8), [1, 4, 2, 5, 1, 3, 3, 2])].reset_index(drop=True)
+    microdata = census(8, 3, 5)
+    problem = Problem(Microdata(repeated, microdata.attributes), 3)
+    master, prices, bound = relaxed(problem)
+    found = dive(master, prices, Budget())
+    assert found is not None
+    loss = Solution.of(problem, found, method="dive").objective
+    assert bound <= loss + 1e-9
+    assert loss >= solve_small(problem).objective - 1e-9
+
+
+def test_time_ends_it() -> None:
+    """Without time there is no release, and the master is free all the same."""
+    problem = Problem(census(20, 3, 1), 3)
+    master, prices, bound = relaxed(problem)
+    budget = Budget()
+    budget.interrupt()
+    assert dive(master, prices, budget) is None
+    point = master.solve(Budget())
+    assert point is not None
+    assert point.value == pytest.approx(bound, rel=1e-6)
+
+
+def loss_of(problem: Problem, labels: np.ndarray) -> float:
+    """Return the loss of labels, which are checked."""
+    return Solution.of(problem, Classes(labels), method="test").objective
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10_000), st.integers(4, 30), st.integers(2, 4), st.booleans())
+def test_never_worse_and_allowed(seed: int, n: int, k: int, suppression: bool) -> None:
+    """What is returned is a release that the problem allows, and not above the given one."""
+    problem = Problem(census(n, 3, seed), min(k, n), EquivalenceClasses(suppression=suppression))
+    start = initial(problem)
+    found = iterated_local_search(problem, start.assignment.labels, rounds=4, seed=seed)
+    assert loss_of(problem, found) <= start.objective
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_small_tables_reach_the_optimum(seed: int) -> None:
+    """On twelve records the optimum is found from a poor start."""
+    problem = Problem(census(12, 4, seed), 3)
+    found = iterated_local_search(problem, initial(problem).assignment.labels, rounds=40, seed=seed)
+    assert loss_of(problem, found) == pytest.approx(solve_small(problem).objective)
+
+
+def test_more_rounds_are_never_worse_and_seeds_repeat() -> None:
+    """Rounds go on from the best release so far, and the same seed gives the same labels."""
+    problem = Problem(census(60, 5, 2), 4)
+    start = initial(problem).assignment.labels
+    found = [
+        iterated_local_search(problem, start, rounds=rounds, seed=1) for rounds in (0, 5, 15, 15)
+    ]
+    losses = [loss_of(problem, labels) for labels in found]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[2] < losses[0]
+    np.testing.assert_array_equal(found[2], found[3])
+
+
+def test_losses_without_tables_leave_the_labels() -> None:
+    """A loss whose classes are evaluated in batches is not dealt for: nothing is returned worse."""
+    problem = Problem(census(20, 4, 1), 3, objective=SSE())
+    start = initial(problem).assignment.labels
+    found = iterated_local_search(problem, start, rounds=5)
+    assert loss_of(problem, found) <= loss_of(problem, start)
+
+
+def test_an_interrupt_ends_it() -> None:
+    """An interrupted budget gives the labels back."""
+    problem, budget = Problem(census(20, 4, 1), 3), Budget()
+    budget.interrupt()
+    start = initial(problem).assignment.labels
+    np.testing.assert_array_equal(
+        iterated_local_search(problem, start, rounds=5, budget=budget), start
+    )
+
+
+@pytest.mark.parametrize("recoding", [EquivalenceClasses(), Freeform()])
+@pytest.mark.parametrize(("n", "most", "proven"), [(16, 50, True), (90, 6, False)])
+def test_a_poor_release_is_improved(
+    recoding: EquivalenceClasses | Freeform, n: int, most: int, proven: bool
+) -> None:
+    """One region of a small table is all of it, and its best release the optimum."""
+    problem = Problem(census(n, 5, 3), 3, recoding)
+    start = (ring if isinstance(recoding, Freeform) else initial)(problem)
+    run = Run(problem, column_rules(problem), Stopwatch())
+    run.offer(start.assignment)
+    prices, master = SearchedColumns(run.rules), Master(run.rules, start.objective / n)
+    master.add(columns_of(run.rules, start.assignment))
+    centre = solve_relaxation(master, prices, Budget()).centre
+    assert centre is not None
+    pool = columns_below(run, prices, master, centre, Budget())
+    assert improve_by_neighbourhoods(run, pool, centre, master.unit, most, Budget())
+    assert centre.bound <= run.loss < start.objective
+    if proven:
+        assert run.loss == pytest.approx(column_generation(problem).objective)
