@@ -168,7 +168,7 @@ def assert_kept_pattern(found: Solution, start: Solution | None) -> None:
 
 def test_the_second_goal_keeps_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The least loss is proven; the solver that is to count output rows fails."""
-    import anonymip.exact.patterns.more_rows as more_rows
+    import anonymip.exact.patterns.pattern_ilp as more_rows
 
     def fails(*_: object, **__: object) -> None:
         raise SolverError("no more")

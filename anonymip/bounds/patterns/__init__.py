@@ -1,1 +1,1 @@
-"""Lower bounds for pattern-guided suppression: rows, groups, Lagrangian duals."""
+"""Lower bounds for pattern-guided suppression: rows, Lagrangian duals."""

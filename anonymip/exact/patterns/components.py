@@ -11,23 +11,20 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
+from anonymip.exact.patterns.group_master import (
+    RestrictedAnswer,
+    TripleBound,
+    cheapest_groups,
+    solve_groups,
+    triple_bound,
+)
 from anonymip.exact.patterns.neighbourhoods import (
     improve_by_groups,
     improve_nearby,
     places_of,
-)
-from anonymip.exact.patterns.restricted_master.group_mip import solve_groups
-from anonymip.exact.patterns.restricted_master.master import (
-    TripleBound,
-    cheapest_groups,
-    triple_bound,
-)
-from anonymip.exact.patterns.restricted_master.restricted_mip import (
-    RestrictedAnswer,
     solve_restricted,
 )
-from anonymip.exact.patterns.trust import slack_of, trusted_bound
-from anonymip.exact.trust import refuse_refuted
+from anonymip.exact.trust import refuse_refuted, slack_of, trusted_bound
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 

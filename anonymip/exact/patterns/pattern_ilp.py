@@ -1,32 +1,39 @@
-"""From a pattern problem through the ILP of Bredereck et al. to a checked solution."""
+"""Pattern-guided k-anonymity by the ILP of Bredereck et al.: fixing, solution, second goal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonymip.assignments import Assignment
-from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
-from anonymip.errors import InputError, unknown_name
-from anonymip.exact.model_run import ModelRun
-from anonymip.exact.patterns.more_rows import with_most_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Assignment
+from anonymip.bounds.patterns.pattern_duals import PatternProgram, pattern_duals
+from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_bound
+from anonymip.errors import InputError, NoSolution, unknown_name
+from anonymip.exact.failed_solver import FAILURES, what_failed
+from anonymip.exact.model_run import SECONDS_A_CONSTRAINT, ModelRun
 from anonymip.exact.patterns.proof import prove
-from anonymip.exact.patterns.reduced_cost_fixing import columns_within
-from anonymip.exact.patterns.trust import TrustOfPatterns
-from anonymip.exact.trust import Trust
+from anonymip.exact.trust import Trust, TrustOfPatterns
 from anonymip.exact.warm_starts import find_start
-from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
+from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.models import build, model_size
-from anonymip.models.patterns.pattern import strong_columns
+from anonymip.models import build, model_size, read, set_start
+from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.rows.output_rows import recoding_of, rows_alike
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
+from anonymip.solvers import SolverOptions, solve_model
+from anonymip.status import Stopped
+from anonymip.tolerances import LOSS_RELATIVE, same_loss
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -213,3 +220,169 @@ def _without_costly_rows(
         f"{len(left.rows):,} of {len(columns.rows):,} pairs of a type and an output row are left"
     )
     return left, bound
+
+
+def columns_within(
+    columns: PatternColumns, loss: float, budget: Budget
+) -> tuple[PatternColumns, Bound]:
+    """Return the columns that a release of at most a loss may use, and a bound on any release.
+
+    Dual values of records prove how much more than the bound any release costs that publishes a
+    record of some row type as some output row (:mod:`anonymip.bounds.patterns.pattern_duals`);
+    where that exceeds the loss, the pair is left out. Single use and diversity only raise these
+    costs.
+
+    Parameters
+    ----------
+    columns
+        Of the strong model.
+    loss
+        Of a release that is known.
+    budget
+        Ends the search for good duals.
+
+    Notes
+    -----
+    Nothing is left out that a release of this very loss uses. Complexity: that of the bound.
+    """
+    watch = Stopwatch()
+    program = _program(columns)
+    duals = pattern_duals(program, program.cheapest)
+    if duals.bound < loss:
+        duals = ascend(program, None, budget, enough=loss)
+    bound = Bound(min(duals.bound, loss), "pattern Lagrangian", "argument", watch.seconds)
+    # The loss is a sum of floating-point numbers, the duals are whole ones.
+    room = np.ceil((loss + LOSS_RELATIVE * abs(loss)) * duals.unit) - duals.value
+    fits = duals.reduced_costs <= room
+    t = len(columns.counts)
+    wanted = duals.pair_rows[fits].astype(np.int64) * t + duals.pair_types[fits]
+    return _only(columns, np.isin(columns.rows * t + columns.types, wanted)), bound
+
+
+def _program(columns: PatternColumns) -> PatternProgram:
+    """Return the columns as the program that duals are of."""
+    row_of = np.full((len(columns.costs), len(columns.counts)), -1, np.int32)
+    row_of[columns.patterns[columns.rows], columns.types] = columns.rows
+    positive = columns.costs[columns.costs > 0]
+    return PatternProgram(
+        columns.problem.k,
+        columns.counts,
+        np.arange(len(columns.counts)),
+        np.arange(len(columns.costs)),
+        columns.costs,
+        row_of,
+        columns.count,
+        columns.price,
+        SUPPRESSED,
+        float(positive.min(initial=np.inf)) if len(positive) else 1.0,
+    )
+
+
+def _only(columns: PatternColumns, kept: NDArray[np.bool_]) -> PatternColumns:
+    """Return some of the pairs, and the output rows of these."""
+    rows = np.unique(columns.rows[kept])
+    number = np.full(columns.count + 1, -1, np.int32)
+    number[rows] = np.arange(len(rows), dtype=np.int32)
+    t = len(columns.counts)
+    pairs = np.append(columns.rows * t + columns.types, -1)
+    # A row type keeps the rows of its own pairs; where another row stands for one, that counts.
+    types, patterns = np.nonzero(columns.row_of >= 0)
+    asked = columns.row_of[types, patterns].astype(np.int64) * t + types
+    lost = ~np.append(kept, False)[np.searchsorted(pairs[:-1], asked)]
+    row_of = number[columns.row_of]
+    row_of[types[lost], patterns[lost]] = -1
+    return replace(
+        columns,
+        patterns=columns.patterns[rows],
+        row_of=row_of,
+        types=columns.types[kept],
+        rows=number[columns.rows[kept]].astype(np.int64),
+    )
+
+
+def with_most_rows(
+    solution: Solution, solver: str, options: SolverOptions, budget: Budget
+) -> tuple[Solution, list[str]]:
+    """Return a release of the same loss with the most output rows, and remarks.
+
+    Parameters
+    ----------
+    solution
+        Proven optimal; others are returned as they are.
+    solver, options, budget
+        Of the second solve.
+
+    Notes
+    -----
+    The loss is fixed by a row of the strong model that keeps all instances of equal cost, and the
+    instances in use are counted. The gap asked for is that of the loss: here it is 0. A greedy that
+    takes patterns of many rows first makes the start; n / k rows are the most there can be.
+    """
+    if not solution.is_optimal:
+        return solution, ["the least loss is not proven: the most output rows were not asked for"]
+    if budget.stop_reason() is not None:
+        return solution, ["there was no time to ask for the most output rows"]
+    problem, before = solution.problem, len(solution.sizes)
+    solution = _finer(solution, budget)
+    if len(solution.sizes) == problem.n // problem.k:
+        return solution, [f"{_rows_found(solution, before)}, the most that k records each allow"]
+    columns = strong_columns(problem, keep_equal=True)
+    columns, _ = columns_within(columns, solution.objective, budget.share(_DUALS))
+    remaining = budget.remaining()
+    if remaining is not None and SECONDS_A_CONSTRAINT * len(columns.rows) > remaining:
+        return solution, [f"{_rows_found(solution, before)}; there was no time to ask for the most"]
+    try:
+        model = build_pattern_strong(problem, columns=columns)
+    except InputError as refusal:
+        return solution, [f"the most output rows were not asked for: {refusal.message}"]
+    model.formulation = "pattern-strong"
+    set_start(model, solution.assignment)
+    ask_for_rows(model, solution.objective)
+    found = solution
+    try:
+        result = solve_model(
+            model, solver, replace(options, relative_gap=0.0), start=True, budget=budget
+        )
+        finer = found
+        if result.values is not None:
+            finer = Solution.of(problem, read(model), method=solution.method)
+    except FAILURES as failure:
+        return found, [
+            f"{_rows_found(found, before)}; the most are not known: {what_failed(failure)}"
+        ]
+    if len(finer.sizes) > len(found.sizes) and _as_good(finer, solution):
+        found = replace(solution, assignment=finer.assignment, objective=finer.objective)
+    rows = _rows_found(found, before)
+    if result.stopped is Stopped.OPTIMAL and not options.solver_options:
+        if len(finer.sizes) < len(found.sizes):
+            return found, [f"{rows}; {result.solver} calls fewer the most: it failed"]
+        return found, [f"{rows}, the most of all releases of this loss"]
+    most = problem.n // problem.k
+    if result.bound is not None and not options.solver_options:
+        most = min(most, floor(result.bound + 0.5))
+    return found, [f"{rows}; releases of this loss have {most} at most"]
+
+
+def _rows_found(solution: Solution, before: int) -> str:
+    return f"{len(solution.sizes)} output rows ({before} at first)"
+
+
+def _finer(solution: Solution, budget: Budget) -> Solution:
+    """Return what the greedy finds if it takes patterns of many rows first, where that is finer."""
+    problem = solution.problem
+    greedy = PatternGreedy.of(problem)
+    codes = np.ascontiguousarray(problem.microdata.codes[problem.microdata.row_types().first])
+    rows = np.array([rows_alike(codes, stars)[1] for stars in greedy.stars])
+    order = np.lexsort((-rows, greedy.costs)).astype(np.int64)
+    try:
+        patterns, _, _ = greedy.run(order, "strict", budget)
+        found = Solution.of(problem, patterns, method=solution.method)
+    except NoSolution:
+        return solution
+    if len(found.sizes) <= len(solution.sizes) or not _as_good(found, solution):
+        return solution
+    return replace(solution, assignment=found.assignment, objective=found.objective)
+
+
+def _as_good(found: Solution, solution: Solution) -> bool:
+    return found.objective <= solution.objective or same_loss(found.objective, solution.objective)

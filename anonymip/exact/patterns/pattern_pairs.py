@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
-from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
+from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.pairs_and_triples import (
@@ -19,8 +19,7 @@ from anonymip.exact.patterns.pairs_and_triples import (
     pairs_with_duals,
     small_groups_within,
 )
-from anonymip.exact.patterns.trust import slack_of
-from anonymip.exact.trust import RefutedClaim, refuse_refuted
+from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem

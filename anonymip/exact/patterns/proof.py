@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Patterns
-from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
-from anonymip.bounds.patterns.pattern_lagrangian import ascend
-from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
-from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
+from anonymip.bounds.patterns.pattern_duals import (
+    PatternDuals,
+    PatternProgram,
+    loss_of,
+    pattern_duals,
+    pattern_program,
+)
+from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
-from anonymip.exact.patterns.trust import slack_of
-from anonymip.exact.trust import RefutedClaim, refuse_refuted
+from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.rows.output_rows import OutputRows, output_rows, recoding_of

@@ -20,14 +20,18 @@ from anonymip import (
     lower_bound,
     objective,
 )
-from anonymip.bounds.patterns.pattern_duals import PatternDuals, pattern_duals
+from anonymip.bounds.patterns.pattern_duals import (
+    PatternDuals,
+    PatternProgram,
+    pattern_duals,
+    pattern_program,
+)
 from anonymip.bounds.patterns.pattern_lagrangian import (
     ascend,
     pattern_bound,
     pattern_lagrangian_bound,
+    pattern_row_bound,
 )
-from anonymip.bounds.patterns.pattern_program import PatternProgram, pattern_program
-from anonymip.bounds.patterns.pattern_rows import pattern_row_bound
 from anonymip.recodings.rows.output_rows import output_rows
 from anonymip.runtime.budget import Budget
 from tests.bounds.patterns.pattern_references import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from anonymip import NoSolution, PatternGuided, Problem, Suppressions
-from anonymip.bounds.patterns.pattern_rows import pattern_row_bound, pattern_row_terms
+from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound, pattern_row_terms
 from tests.bounds.patterns.pattern_references import row_sum
 from tests.random_patterns import PatternCase, pattern_cases
 from tests.random_problems import larger_microdata

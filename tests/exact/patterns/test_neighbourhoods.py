@@ -7,9 +7,13 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 
-from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
+from anonymip.bounds.patterns.pattern_duals import (
+    PatternDuals,
+    loss_of,
+    pattern_duals,
+    pattern_program,
+)
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
-from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.components import amounts_by_duals, greedy_amounts
 from anonymip.exact.patterns.neighbourhoods import _freed, improve_nearby, places_of
 from anonymip.exact.patterns.proof import prove

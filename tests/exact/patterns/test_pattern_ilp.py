@@ -26,8 +26,7 @@ from anonymip import (
     load_instance,
 )
 from anonymip.assignments import Patterns
-from anonymip.exact.patterns.pattern_ilp import pattern_ilp
-from anonymip.exact.patterns.reduced_cost_fixing import columns_within
+from anonymip.exact.patterns.pattern_ilp import columns_within, pattern_ilp
 from anonymip.models.patterns.pattern import strong_columns
 from tests.random_patterns import PatternCase, pattern_cases
 

@@ -21,12 +21,11 @@ from anonymip import (
     SolverError,
     Suppressions,
 )
-from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals
-from anonymip.bounds.patterns.pattern_program import pattern_program
+from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals, pattern_program
 from anonymip.exact.patterns.components import components_of, greedy_amounts
+from anonymip.exact.patterns.group_master import RestrictedAnswer
 from anonymip.exact.patterns.proof import fill_relaxed_pattern, prove
-from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
-from anonymip.exact.patterns.trust import trusted_bound
+from anonymip.exact.trust import trusted_bound
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import availability

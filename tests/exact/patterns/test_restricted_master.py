@@ -10,24 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import anonymip.exact.patterns.group_master as group_master
 import anonymip.exact.patterns.neighbourhoods as neighbourhoods
-import anonymip.exact.patterns.restricted_master.group_mip as group_mip
-import anonymip.exact.patterns.restricted_master.master as triples_module
-import anonymip.exact.patterns.restricted_master.restricted_mip as restricted
 from anonymip import SolverError, Stopped
-from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
-from anonymip.bounds.patterns.pattern_groups import (
-    TripleDuals,
-    no_triples,
-    record_groups_within,
-    value_of,
+from anonymip.bounds.patterns.pattern_duals import (
+    PatternDuals,
+    loss_of,
+    pattern_duals,
+    pattern_program,
 )
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
-from anonymip.bounds.patterns.pattern_program import pattern_program
 from anonymip.exact.patterns.components import greedy_amounts
-from anonymip.exact.patterns.neighbourhoods import improve_by_groups
-from anonymip.exact.patterns.proof import prove
-from anonymip.exact.patterns.restricted_master.master import (
+from anonymip.exact.patterns.group_master import (
+    RestrictedAnswer,
     amounts_of,
     cheapest_groups,
     groups_of,
@@ -35,7 +30,14 @@ from anonymip.exact.patterns.restricted_master.master import (
     triple_bound,
     violated_triples,
 )
-from anonymip.exact.patterns.restricted_master.restricted_mip import RestrictedAnswer
+from anonymip.exact.patterns.neighbourhoods import improve_by_groups
+from anonymip.exact.patterns.proof import prove
+from anonymip.exact.patterns.record_groups import (
+    TripleDuals,
+    no_triples,
+    record_groups_within,
+    value_of,
+)
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, SolverResult
 from tests.bounds.patterns.pattern_references import hard_pattern_problem
@@ -134,7 +136,7 @@ def test_violated_triples_are_those_of_a_search_of_all(seed: int) -> None:
         if shares[np.isin(members, triple).sum(axis=1) >= 2].sum() > 1.02
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(triples_module, "_SHARED", 100)
+        patch.setattr(group_master, "_SHARED", 100)
         found = violated_triples(members, shares, single)
     assert {tuple(triple) for triple in found.tolist()} == expected
 
@@ -171,15 +173,15 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
     assert amounts is not None
     answer = SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "liar 1")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_mip, "solve_form", lambda *_, **__: answer)
-        patch.setattr(restricted, "solve_form", lambda *_, **__: answer)
+        patch.setattr(group_master, "solve_form", lambda *_, **__: answer)
+        patch.setattr(neighbourhoods, "solve_form", lambda *_, **__: answer)
         own, triples = groups_of(duals, amounts), np.empty((0, 3), np.int64)
         given_ = "highs", SolverOptions(), Budget()
         with pytest.raises(SolverError, match="liar 1 calls"):
-            group_mip.solve_groups(duals, amounts, own, triples, *given_)
+            group_master.solve_groups(duals, amounts, own, triples, *given_)
         with pytest.raises(SolverError, match="liar 1 calls"):
-            restricted.solve_restricted(duals, amounts > 0, amounts, *given_)
-        assert restricted.solve_restricted(duals, amounts > 0, None, *given_).bound == np.inf
+            neighbourhoods.solve_restricted(duals, amounts > 0, amounts, *given_)
+        assert neighbourhoods.solve_restricted(duals, amounts > 0, None, *given_).bound == np.inf
 
 
 def test_rounding_is_no_success() -> None:

@@ -44,7 +44,7 @@ class RecordGroups:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(g,) number of records."""
-        return np.count_nonzero(self.members >= 0, axis=1).astype(np.int64)
+        return np.asarray(np.count_nonzero(self.members >= 0, axis=1), np.int64)
 
     def only(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> RecordGroups:
         """Return some of the groups."""

@@ -1,15 +1,18 @@
-"""Set partitioning by groups of few records: duals with triples, and releases from them."""
+"""Set partitioning by groups of few records: duals with triples, and the MIP of some groups."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_array, csr_array, hstack, vstack
 
-from anonymip.bounds.patterns.pattern_duals import PatternDuals, pattern_duals
-from anonymip.bounds.patterns.pattern_groups import (
+from anonymip.bounds.patterns.pattern_duals import PatternDuals, PatternProgram, pattern_duals
+from anonymip.errors import SolverError
+from anonymip.exact.patterns.record_groups import (
     RecordGroups,
     TripleDuals,
     cheapest_of,
@@ -17,9 +20,97 @@ from anonymip.bounds.patterns.pattern_groups import (
     record_groups_within,
     value_of,
 )
-from anonymip.bounds.patterns.pattern_program import PatternProgram
-from anonymip.exact.patterns.restricted_master.relaxation import Relaxation
 from anonymip.runtime.budget import Budget
+from anonymip.solvers import Named, SolverOptions, SolverResult, StandardForm, solve_form
+from anonymip.solvers.linear_programs import GrowingProgram
+from anonymip.status import Stopped
+
+
+class Relaxation:
+    """Every record is in groups once in sum, or alone at the cost of that if it is allowed.
+
+    Each solve goes on from the last basis.
+
+    Parameters
+    ----------
+    program
+        Of the problem.
+    """
+
+    def __init__(self, program: PatternProgram) -> None:
+        self._program = program
+        self._losses: dict[bytes, float] = {}
+        self._groups: RecordGroups | None = None
+        self._alone = program.type_count if np.isfinite(program.price) else 0
+        records = program.counts.astype(np.float64)
+        self._model = GrowingProgram(records, records)
+        if self._alone:
+            price = np.full(program.type_count, program.price)
+            self._model.add_columns(price, csc_array(np.eye(program.type_count)))
+
+    def add(self, groups: RecordGroups, triples: NDArray[np.int64]) -> RecordGroups:
+        """Add what is new or cheaper than known, given all triples so far; return all groups."""
+        cost = losses(self._program, groups)
+        new = np.zeros(len(groups), np.bool_)
+        for at, (members, loss) in enumerate(zip(groups.members, cost.tolist(), strict=True)):
+            if loss < self._losses.get(key := members.tobytes(), np.inf):
+                self._losses[key], new[at] = loss, True
+        groups = groups.only(new)
+        matrix = incidence(groups, self._program.type_count)
+        if len(groups):
+            held = held_by(matrix, triples)
+            self._model.add_columns(cost[new], csc_array(vstack([matrix, held])))
+        self._groups = groups if self._groups is None else self._groups.and_also(groups)
+        return self._groups
+
+    def forbid(self, groups: RecordGroups, triples: NDArray[np.int64]) -> None:
+        """Let all groups, which are given, hold two or three of each new triple once in sum."""
+        if not len(triples):
+            return
+        held = held_by(incidence(groups, self._program.type_count), triples)
+        count = len(triples)
+        alone = csc_array((count, self._alone))
+        self._model.add_rows(
+            csr_array(hstack([alone, held])), np.full(count, -np.inf), np.ones(count)
+        )
+
+    def solve(
+        self, budget: Budget
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return value, shares of groups, duals of row types and of triples; None without time."""
+        found = self._model.solve(budget)
+        if found is None:
+            return None
+        t = self._program.type_count
+        triples = np.maximum(0.0, -found.duals[t:])
+        return found.value, found.point[self._alone :], found.duals[:t], triples
+
+
+def incidence(groups: RecordGroups, type_count: int) -> csc_array:
+    """Return (t, g) the records of each row type in each group."""
+    group, place = np.nonzero(groups.members >= 0)
+    ones = np.ones(len(group))
+    shape = (type_count, len(groups))
+    return csc_array(coo_array((ones, (groups.members[group, place], group)), shape=shape))
+
+
+def held_by(matrix: csc_array, triples: NDArray[np.int64]) -> csc_array:
+    """Return (c, g) whether a group holds two or three of a triple, given its incidence."""
+    count = len(triples)
+    rows = np.repeat(np.arange(count), 3)
+    chosen = coo_array(
+        (np.ones(len(rows)), (rows, triples.ravel())), shape=(count, matrix.shape[0])
+    )
+    held = csc_array(chosen.tocsr() @ matrix)
+    held.data = (held.data >= 2).astype(np.float64)
+    held.eliminate_zeros()
+    return held
+
+
+def losses(program: PatternProgram, groups: RecordGroups) -> NDArray[np.float64]:
+    """Return (g,) the loss of all records of each group."""
+    return np.asarray(program.costs[groups.patterns] * groups.sizes, np.float64)
+
 
 #: Violation, above 1, from which on a triple counts, and new triples that one record is in at most.
 _VIOLATION, _SHARED = 0.02, 5
@@ -310,3 +401,113 @@ def joined(program: PatternProgram, one: RecordGroups, other: RecordGroups) -> R
     # reduced cost.
     rank = np.argsort(np.argsort(program.costs, kind="stable"))
     return cheapest_of(RecordGroups(members, rows, patterns, rank[patterns]))
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictedAnswer:
+    """What a solver found.
+
+    Parameters
+    ----------
+    amounts
+        (pairs,) int64 records of the row type of each pair that are published as its row; None if
+        nothing was found.
+    bound
+        On the loss of whatever uses these pairs alone; None if unknown, infinite if there is none.
+    solver
+        Its name and version.
+    """
+
+    amounts: NDArray[np.int64] | None
+    bound: float | None
+    solver: str
+
+
+def solve_groups(
+    duals: PatternDuals,
+    amounts: NDArray[np.int64],
+    groups: RecordGroups,
+    triples: NDArray[np.int64],
+    solver: str,
+    options: SolverOptions,
+    budget: Budget,
+    *,
+    counts: NDArray[np.int64] | None = None,
+) -> RestrictedAnswer:
+    """Return the best release that consists of some groups, or of those of a known one.
+
+    Parameters
+    ----------
+    duals
+        Name the pairs of a row type and an output row.
+    amounts
+        (pairs,) the known release, to start from.
+    groups
+        That may be used.
+    triples
+        (c, 3) whose inequalities strengthen the relaxation.
+    solver, options, budget
+        Of the search.
+    counts
+        (t,) records of each row type; None for all of the program.
+
+    Raises
+    ------
+    SolverError
+        If the solver calls the model infeasible, which has the known release.
+    """
+    program = duals.program if counts is None else replace(duals.program, counts=counts)
+    own = groups_of(duals, amounts)
+    groups = joined(program, groups, own)
+    form = _form(program, groups, triples)
+    place = np.unique(np.concatenate([groups.members, own.members]), axis=0, return_inverse=True)[1]
+    # The groups differ: those of the release come after them.
+    first = np.argsort(place[: len(groups)])
+    times = np.bincount(first[place[len(groups) :]], minlength=len(groups))
+    for variable, value in zip(form.variables, times.tolist(), strict=True):
+        variable.value = value
+    result = solve_form(form, solver, options, start=True, budget=budget)
+    if result.stopped is Stopped.INFEASIBLE:
+        refuse_infeasible(result)
+    if result.values is None:
+        return RestrictedAnswer(None, result.bound, result.solver)
+    times = np.rint(result.values).astype(np.int64)
+    return RestrictedAnswer(amounts_of(duals, groups, times), result.bound, result.solver)
+
+
+def _form(
+    program: PatternProgram, groups: RecordGroups, triples: NDArray[np.int64]
+) -> StandardForm:
+    matrix = incidence(groups, program.type_count)
+    held = held_by(matrix, triples)
+    records = program.counts.astype(np.float64)
+    free = bool(np.isfinite(program.price))
+    saved = program.price if free else 0.0
+    count = len(groups)
+    names = [f"given_{i}" for i in range(program.type_count)]
+    names += [f"triple_{i}" for i in range(len(triples))]
+    return StandardForm(
+        variables=tuple(Named(f"group_{i}") for i in range(count)),
+        constraints=tuple(Named(name) for name in names),
+        cost=losses(program, groups) - saved * groups.sizes,
+        offset=saved * float(records.sum()),
+        matrix=vstack([matrix, held]).tocsr(),
+        row_lower=np.concatenate(
+            [
+                np.full(program.type_count, -np.inf) if free else records,
+                np.full(len(triples), -np.inf),
+            ]
+        ),
+        row_upper=np.concatenate([records, np.ones(len(triples))]),
+        lower=np.zeros(count),
+        upper=np.full(count, float(records.max(initial=1.0))),
+        integer=np.ones(count, np.bool_),
+        maximize=False,
+    )
+
+
+def refuse_infeasible(result: SolverResult) -> NoReturn:
+    """Raise the error of a solver that finds no point where a release is known."""
+    raise SolverError(
+        f"{result.solver} calls a feasible model infeasible", remedy="Use another solver"
+    )

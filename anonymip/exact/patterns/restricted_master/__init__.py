@@ -1,1 +1,0 @@
-"""The restricted master problem over groups of records, and its relaxation."""
