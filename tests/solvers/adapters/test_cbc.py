@@ -123,6 +123,8 @@ def test_late_process_is_asked_before_it_is_killed(
     program = adapter._program()
     # CBC itself, told nothing of the limit, on a model that it does not finish.
     impostor(tmp_path, monkeypatch, f'shift 5\nexec "{program}" model.lp "$@"')
+    # As long as it takes to write: a busy machine decides nothing here.
+    monkeypatch.setitem(adapter._PATIENCE, Stopped.TIME, 300.0)
     model = hard_knapsack()
     result = solve_model(model, "cbc", SolverOptions(time_limit=1.0))
     assert result.stopped is Stopped.TIME
