@@ -334,7 +334,7 @@ RUNS = (
             *("--report", "new/page.html"),
         ),
         (
-            "cli/experiments/comparing.py:compare",
+            "cli/experiments.py:compare",
             "experiments/thermometer.py:save_figure",
             JSON,
         ),
@@ -348,7 +348,7 @@ RUNS = (
             *("--csv", "new/rows.csv", "--markdown", "new/rows.md", "--report", "new/page.html"),
             *("--json", "new/rows.json"),
         ),
-        ("cli/experiments/comparing.py:_run_experiment", JSON),
+        ("cli/experiments.py:_run_experiment", JSON),
         private=("new/rows.json",),
         public=("new/rows.csv", "new/rows.md", "new/page.html"),
     ),
@@ -356,7 +356,7 @@ RUNS = (
         "experiment",
         experiment,
         (
-            "cli/experiments/experiment.py:experiment",
+            "cli/experiments.py:_stage_page",
             "experiments/running/results.py:RunStore.put",
             "experiments/running/results.py:RunStore.write_plan",
             "experiments/running/results.py:RunStore.results",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli.arguments import spread
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     human,
@@ -16,7 +17,6 @@ from anonymip.cli.console import (
     showing_progress,
     write_json,
 )
-from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
 
 if TYPE_CHECKING:
@@ -32,7 +32,12 @@ def solve(
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,
     warm_start: Annotated[
-        str | None, typer.Option("--warm-start", help="Heuristic that an exact method starts from.")
+        str | None,
+        typer.Option(
+            "--warm-start",
+            help="Heuristic that an exact method starts from.",
+            rich_help_panel="Method",
+        ),
     ] = None,
     settings: given.SolverOptions,
     option: given.MethodOptions = None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,10 +17,9 @@ from typing import Annotated, Any
 import typer
 
 from anonymip._version import __version__
-from anonymip.cli import answers, inventory, losses, modelling, preparing, tasks
+from anonymip.cli import answers, experiments, inventory, modelling, tasks
 from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
-from anonymip.cli.experiments import comparing, experiment
 from anonymip.errors import AnonymipError, InputError, Interrupted, naming_options
 from anonymip.runtime.budget import MachineClock
 from anonymip.runtime.memory import is_scarce, memory_ended, ran_out
@@ -32,7 +32,7 @@ app = typer.Typer(
     help="k-anonymization as optimization: every release says how far from optimal it is.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
 )
 
 
@@ -54,24 +54,36 @@ def _common(
     pass
 
 
-app.command("demo")(tasks.demo)
-app.command("anonymize")(tasks.anonymize)
-app.command("solve")(answers.solve)
-app.command("compare")(comparing.compare)
-app.command("experiment")(experiment.experiment)
-app.command("bound")(answers.bound)
-app.command("certify")(modelling.certify)
-app.command("check-certificate")(modelling.check_certificate)
-app.command("export")(modelling.export)
-app.command("objective")(losses.objective)
-app.command("verify")(tasks.verify)
-app.command("warm-up")(preparing.warm_up)
-app.command("methods")(inventory.methods)
-app.command("solvers")(inventory.solvers)
-app.command("instances")(inventory.instances)
-app.command("fetch")(inventory.fetch)
-app.command("leaderboard")(inventory.leaderboard)
-app.command("versions")(inventory.versions)
+#: The commands as help lists them.
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Releases": {
+        "demo": tasks.demo,
+        "anonymize": tasks.anonymize,
+        "verify": tasks.verify,
+    },
+    "Losses, bounds and proofs": {
+        "solve": answers.solve,
+        "compare": experiments.compare,
+        "experiment": experiments.experiment,
+        "bound": answers.bound,
+        "certify": modelling.certify,
+        "check-certificate": modelling.check_certificate,
+        "export": modelling.export,
+        "objective": inventory.objective,
+    },
+    "What there is": {
+        "methods": inventory.methods,
+        "solvers": inventory.solvers,
+        "instances": inventory.instances,
+        "fetch": inventory.fetch,
+        "leaderboard": inventory.leaderboard,
+        "versions": inventory.versions,
+        "warm-up": inventory.warm_up,
+    },
+}
+for _panel, _commands in _COMMANDS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, rich_help_panel=_panel)(_command)
 
 
 @cache

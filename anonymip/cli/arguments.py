@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from anonymip.cli import completion
 from anonymip.cli.console import say_run
-from anonymip.cli.rules import Rules
-from anonymip.cli.stars import StarRules
+from anonymip.cli.rules import Rules, StarRules
 from anonymip.cli.tables import TableOptions, library_entry
 from anonymip.errors import InputError
 from anonymip.runtime.budget import Budget, MachineClock, Progress
@@ -24,6 +26,93 @@ if TYPE_CHECKING:
     from anonymip.objectives import MembersObjective, Objective
     from anonymip.problem import Problem
     from anonymip.recodings import Recoding
+
+
+#: The options that most people need, which help shows first, under the title that Typer gives them.
+FIRST = (
+    *("k", "output", "quasi_identifier", "sensitive", "keep", "drop", "recoding"),
+    *("method", "methods", "time_limit", "report"),
+)
+#: The panels of the others, in their order. What names none is about the output.
+PANELS = TABLE, PROMISE, METHOD, OUTPUT = "Table", "Promise", "Method", "Output"
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the options of its groups one by one.
+
+    Parameters
+    ----------
+    command
+        What runs. A parameter whose type is a dataclass stands for the options that this
+        declares, at its place: the fields with a type ``Annotated``, and those of dataclasses
+        among its fields. Other fields keep their defaults.
+
+    Notes
+    -----
+    Typer reads options from the signature of a function, and knows no groups of them. Its help
+    shows them in the order of the signature: here those of :data:`FIRST`, then panel by panel.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    parameters = signature.parameters.values()
+
+    def run(**values: Any) -> None:
+        command(**{one.name: _value(one.name, one.annotation, values) for one in parameters})
+
+    taken = sorted((option for one in parameters for option in _options(one, OUTPUT)), key=_rank)
+    run.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+def _options(parameter: inspect.Parameter, panel: str) -> Iterator[inspect.Parameter]:
+    """Yield a parameter, or the options of the group that it stands for, in their panel."""
+    kind = parameter.annotation
+    if not _is_group(kind):
+        if parameter.name not in FIRST and get_origin(kind) is Annotated:
+            plain, option = get_args(kind)
+            if isinstance(option, OptionInfo) and option.rich_help_panel is None:
+                option = copy(option)
+                option.rich_help_panel = panel
+                kind = Annotated[plain, option]
+        yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+        return
+    panel = getattr(kind, "panel", panel)
+    for name, inner in _fields(kind).items():
+        default = getattr(kind, name, inspect.Parameter.empty)
+        yield from _options(parameter.replace(name=name, annotation=inner, default=default), panel)
+
+
+def _rank(parameter: inspect.Parameter) -> int:
+    """Return where a parameter stands in help: arguments, the first options, panels."""
+    option = get_args(parameter.annotation)[-1:]
+    if not option or not isinstance(option[0], OptionInfo):
+        return -1
+    if parameter.name in FIRST:
+        return FIRST.index(parameter.name)
+    return len(FIRST) + PANELS.index(str(option[0].rich_help_panel))
+
+
+def _value(name: str, kind: Any, values: Mapping[str, Any]) -> Any:
+    """Return what is given for a parameter, gathered if it is a group."""
+    if not _is_group(kind):
+        return values[name]
+    fields = _fields(kind).items()
+    return kind(**{field: _value(field, inner, values) for field, inner in fields})
+
+
+def _fields(group: Any) -> dict[str, Any]:
+    """Return the types of the options of a group, and of the groups in it, by field."""
+    hints = get_type_hints(group, include_extras=True)
+    return {
+        name: hint
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated or _is_group(hint)
+    }
+
+
+def _is_group(kind: Any) -> bool:
+    return is_dataclass(kind)
+
 
 Instance = Annotated[
     str,
@@ -42,7 +131,10 @@ MethodName = Annotated[
     typer.Option("--method", help="See 'anonymip methods'.", autocompletion=completion.method),
 ]
 MethodOptions = Annotated[
-    list[str] | None, typer.Option("--option", help="METHOD.NAME=VALUE, an option of one method.")
+    list[str] | None,
+    typer.Option(
+        "--option", help="METHOD.NAME=VALUE, an option of one method.", rich_help_panel=METHOD
+    ),
 ]
 JsonTarget = Annotated[
     str | None, typer.Option("--json", help="Write the results as JSON; - for standard output.")
@@ -58,10 +150,16 @@ CheckpointFile = Annotated[
     typer.Option(
         "--checkpoint",
         help="File that a long run of split-carry can go on from; as private as the table.",
+        rich_help_panel=METHOD,
     ),
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the checkpoint of a run that ended early.")
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on from the checkpoint of a run that ended early.",
+        rich_help_panel=METHOD,
+    ),
 ]
 
 
@@ -86,6 +184,8 @@ def command_clock() -> MachineClock:
 @dataclass(frozen=True)
 class RecodingOptions:
     """The options that say which releases are allowed."""
+
+    panel: ClassVar[str] = PROMISE
 
     recoding: Annotated[
         str | None,
@@ -143,6 +243,8 @@ class RecodingOptions:
 class ProblemOptions:
     """The options that say what a release must keep to, and what it loses."""
 
+    panel: ClassVar[str] = PROMISE
+
     rules: Rules
     stars: StarRules
     objective: Annotated[
@@ -167,6 +269,8 @@ class ProblemOptions:
 @dataclass(frozen=True)
 class SolverOptions:
     """The options that say how long and with what to solve, as :func:`anonymip.solve` has them."""
+
+    panel: ClassVar[str] = METHOD
 
     effort: Annotated[
         str | None,

@@ -1,60 +1,65 @@
 """The names that a shell completes: of methods, recodings, objectives, solvers and instances.
 
-Completion has to answer before a finger is lifted, so nothing is imported for it: the built-in
-names stand here once more, which a test holds against the registries; those that installed packages
-register are read from their entry points, and no package is imported.
+Completion has to answer before a finger is lifted, so nothing is imported for it: built-in names
+are read from the sources of their registries, those that installed packages register from their
+entry points.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from pathlib import Path
 
-METHODS = (
-    *("auto", "column-generation", "equivalence-mip", "split-carry", "local-search", "initial"),
-    *("ordered-cut", "greedy-search", "k-member", "mdav", "mondrian", "hilbert", "hp", "anatomy"),
-    *("forest", "edge-cover", "two-factor", "hilbert-diversity", "freeform-mip", "greedy"),
-    *("sort-greedy", "hungarian", "min-cost-flow", "ring", "nh", "k-concealment", "reassign"),
-    *("pattern-ilp", "pattern-levels", "pattern-fpt", "pattern-pairs", "pattern-greedy"),
-    *("pattern-search", "full-domain"),
-)
-RECODINGS = (
-    *("classes", "freeform", "one-k", "k-one", "k-k", "k-concealment", "pattern"),
-    *("pattern-levels", "full-domain"),
-)
-OBJECTIVES = (
-    *("gcp", "set-gcp", "liang-gcp", "weighted-loss", "weighted-loss-binary", "hierarchy-loss"),
-    *("leaf-loss", "suppressions", "bottleneck-gcp", "sse"),
-)
-SOLVERS = ("highs", "cbc", "scip", "gurobi", "cplex")
-EFFORTS = ("quick", "normal", "thorough")
-INSTANCES = (
-    *("health-records", "person20", "wong-5", "aggarwal-4", "aggarwal-quality", "clinic-12"),
-    *("adult", "adult-hierarchies", "adult-raw", "nursery", "cmc", "fars", "census-1k"),
-    *("census-1k-mixed", "census-1k-categories", "census-10k", "census-10k-numeric"),
-    *("census-100k", "tarragona", "casc"),
-)
+_KEY = r'^        "([\w-]+)": '
+#: The file of each registry, and what its entries look like.
+REGISTRIES = {
+    "methods": ("methods/built_in.py", r'MethodSpec\(\s*"([\w-]+)"'),
+    "recodings": ("recodings/registry.py", _KEY),
+    "objectives": ("objectives/losses/loading.py", _KEY),
+    "solvers": ("solvers/registry.py", _KEY),
+    "instances": ("instances/library/named.py", r'^    NamedInstance\(\s*"([\w-]+)"'),
+}
 
 Complete = Callable[[str], list[str]]
 
 
-def _of(names: tuple[str, ...], group: str | None = None) -> Complete:
-    """Return what completes one of some names, and of those of a group of entry points."""
+def built_in(registry: str) -> list[str]:
+    """Return the names of a registry in its order; none where its source is not at hand."""
+    file, entry = REGISTRIES[registry]
+    try:
+        text = (Path(__file__).parents[1] / file).read_text(encoding="utf-8")
+    except OSError:
+        return []
+    return re.findall(entry, text, re.MULTILINE)
+
+
+def _of(registry: str, *, extended: bool = True) -> Complete:
+    """Return what completes a name of a registry, and of those that packages add to it."""
 
     def complete(incomplete: str) -> list[str]:
-        outside = () if group is None else entry_points(group=group).names
-        return [name for name in (*names, *sorted(outside)) if name.startswith(incomplete)]
+        outside = entry_points(group=f"anonymip.{registry}").names if extended else ()
+        return [
+            one for one in (*built_in(registry), *sorted(outside)) if one.startswith(incomplete)
+        ]
 
     return complete
 
 
-method = _of(METHODS, "anonymip.methods")
-recoding = _of(RECODINGS, "anonymip.recodings")
-objective = _of(OBJECTIVES, "anonymip.objectives")
-solver = _of(SOLVERS, "anonymip.solvers")
-effort = _of(EFFORTS)
+method = _of("methods")
+recoding = _of("recodings")
+objective = _of("objectives")
+solver = _of("solvers")
 # Where none fits, the shell completes the names of files.
-instance = _of(INSTANCES)
+instance = _of("instances", extended=False)
+
+
+def effort(incomplete: str) -> list[str]:
+    """Return what completes an effort."""
+    from anonymip.effort import EFFORTS
+
+    return [name for name in EFFORTS if name.startswith(incomplete)]
 
 
 def methods(incomplete: str) -> list[str]:

@@ -10,6 +10,7 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
+from anonymip.cli.arguments import spread
 from anonymip.cli.console import (
     err,
     human,
@@ -19,13 +20,13 @@ from anonymip.cli.console import (
     showing_progress,
     write_json,
 )
-from anonymip.cli.options import spread
-from anonymip.cli.tables import refuse_targets
+from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.errors import InputError, InvalidAssignment, VerificationFailed
 from anonymip.files import writing
 
 if TYPE_CHECKING:
     from anonymip.instances.library.catalogue import LibraryEntry
+    from anonymip.methods.acceptance import ObjectiveReport
     from anonymip.solvers import Availability
 
 
@@ -242,3 +243,102 @@ def versions() -> None:
     for name in solver_names():
         found = availability(name)
         say(out, f"solver {name} {found.version or 'not installed'}")
+
+
+def warm_up(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[METHOD]...",
+            autocompletion=completion.method,
+            help="Methods, bound, dual-ascent; default: what the usual commands need.",
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes that compile.")] = 2,
+    json: given.JsonTarget = None,
+) -> None:
+    """Compile what commands need, once, so that the first of them does not wait for it."""
+    from anonymip import warm_up as compiling
+    from anonymip.runtime.kernel_cache import folder
+
+    with showing_progress() as progress:
+        done = compiling.warm_up(runs or (), jobs=jobs, progress=progress)
+    place = str(folder())
+    write_json([{**done._asdict(), "folder": place}], json)
+    of = f"for {done.purpose}" if runs else f"what {done.purpose} need where no method is named"
+    ready = f"{done.kernels} of {done.total} kernels ready, with those they call"
+    say(human(json), f"{ready}, {done.seconds:.0f} s: {of}; kept in {place}")
+
+
+@spread
+def objective(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="OBJECTIVE", help="FILE.py:NAME (runs the file), or the name of an objective."
+        ),
+    ],
+    instance: Annotated[
+        str | None,
+        typer.Argument(metavar="[INSTANCE]", help="A named instance, or a CSV or Parquet file."),
+    ] = None,
+    *,
+    table: TableOptions,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Say what is proven about a loss, and which methods accept it.
+
+    Without INSTANCE it is traced on a small table made of the attributes that it reads.
+    """
+    from anonymip.methods.acceptance import examine
+    from anonymip.objectives.losses.discovery import attributes_read, small_table
+
+    sources = table.sources(instance or "", name)
+    refuse_targets(sources, json)
+    found = given.find_objective(name)
+    data = small_table(attributes_read(found)) if instance is None else table.load(instance)
+    report = examine(found, data)
+    write_json([{"objective": name, "instance": instance, **asdict(report)}], json)
+    console = human(json)
+    if instance is None:
+        say(console, _made_up(report))
+    price = report.suppression_price
+    lines = (
+        ("tier", report.tier, _TIERS[report.tier]),
+        ("summed", report.aggregate, _AGGREGATES[report.aggregate]),
+        ("monotone", report.monotone, report.monotone_reason),
+        ("superadditive", report.superadditive, report.superadditive_reason),
+        ("suppressed record", "none" if price is None else f"{price:.6g}", "what it costs"),
+        ("bound", report.bound or "none", "of any release, without a solver"),
+    )
+    print_table(console, (report.name, "", "why"), lines)
+    say(console, "")
+    rows = [
+        (method, "yes" if refusal is None else "no", refusal or "")
+        for method, refusal in report.methods.items()
+    ]
+    print_table(console, ("method", "accepts it", "why not"), rows)
+    say(console, "")
+    rows = [
+        (formulation, "yes" if refusal is None else "no", refusal or "")
+        for formulation, refusal in report.formulations.items()
+    ]
+    print_table(console, ("formulation of equivalence-mip", "accepts it", "why not"), rows)
+
+
+_TIERS = {
+    "affine": "a sum of features times numbers: models, heuristics, bounds",
+    "separable": "a sum of terms of one attribute each: models, heuristics, bounds",
+    "general": "called on batches of published records",
+    "members": "called on the members of classes",
+}
+_AGGREGATES = {"sum": "over the records", "max": "the record that loses most"}
+
+
+def _made_up(report: ObjectiveReport) -> str:
+    attributes = ", ".join(f"{name} {kind}" for name, kind in report.attributes.items())
+    return (
+        f"traced on a small made-up table, since no INSTANCE is given: {attributes}\n"
+        "On your table kinds, domains and so the result may differ.\n"
+    )

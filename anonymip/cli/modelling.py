@@ -10,8 +10,8 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
+from anonymip.cli.arguments import spread
 from anonymip.cli.console import human, out, print_table, say, showing_progress, write_json
-from anonymip.cli.options import spread
 from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.files import writing
 

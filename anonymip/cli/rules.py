@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anonymip.errors import InputError
 
 if TYPE_CHECKING:
-    from anonymip.recodings import Apart, Cap, Diversity, Limit
+    from anonymip.objectives import MembersObjective, Objective, Suppressions
+    from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
 
 
 @dataclass(frozen=True)
@@ -103,3 +105,275 @@ def _apart(text: str) -> Apart:
     from anonymip.recodings import Apart
 
     return Apart(attribute, *values)
+
+
+@dataclass(frozen=True)
+class StarRules:
+    """The options that make a mask, and the section ``[mask]`` of the schema behind them.
+
+    An option stands in place of what the section says of the same rule.
+    """
+
+    suppress_at_most: Annotated[
+        int | None, typer.Option("--suppress-at-most", help="Most stars of a record (patterns).")
+    ] = None
+    never: Annotated[
+        list[str] | None,
+        typer.Option("--never", help="COLUMN[,COLUMN...]: never suppressed (patterns)."),
+    ] = None
+    together: Annotated[
+        list[str] | None,
+        typer.Option("--together", help="COLUMN,COLUMN...: suppressed together or not at all."),
+    ] = None
+    at_most_one: Annotated[
+        list[str] | None,
+        typer.Option("--at-most-one", help="COLUMN,COLUMN...: at most one of them is suppressed."),
+    ] = None
+    allow_all_stars: Annotated[
+        bool,
+        typer.Option("--allow-all-stars", help="Allow rows of stars only, by k records or more."),
+    ] = False
+    single_use: Annotated[
+        bool, typer.Option("--single-use", help="Records of one pattern must all look alike.")
+    ] = False
+    costs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--suppression-cost",
+            help="COLUMN=COST of a star, or COLUMN,COLUMN...=COST of a whole pattern.",
+        ),
+    ] = None
+    most_suppressed: Annotated[
+        str | None,
+        typer.Option(
+            "--most-suppressed",
+            help="Records that may be suppressed: a number, or a share below 1. anonymize writes "
+            "nothing if more are (default: 0.05); full-domain keeps to it in its search.",
+        ),
+    ] = None
+    section: Mapping[str, Any] = field(default_factory=dict)
+
+    def beside(self, section: Mapping[str, Any]) -> StarRules:
+        """Return the rules with the section of a schema behind them."""
+        return replace(self, section=section)
+
+    def given(self) -> dict[str, Any]:
+        """Return the rules that options give, by the keys of the section.
+
+        Raises
+        ------
+        InputError
+            If a text is no list of columns.
+        """
+        from anonymip.recodings.masks.mask_sections import listed_columns
+
+        rules: dict[str, Any] = {}
+        if self.suppress_at_most is not None:
+            rules["suppress_at_most"] = self.suppress_at_most
+        if self.never:
+            rules["never"] = [name for text in self.never for name in listed_columns(text)]
+        for key, texts in (("together", self.together), ("at_most_one", self.at_most_one)):
+            if texts:
+                rules[key] = [listed_columns(text) for text in texts]
+        for key, chosen in (
+            ("allow_all_stars", self.allow_all_stars),
+            ("single_use", self.single_use),
+        ):
+            if chosen:
+                rules[key] = True
+        return rules
+
+    def most(self) -> int | float | None:
+        """Return the number or share of records that may be suppressed, None if it is not given.
+
+        Raises
+        ------
+        InputError
+            If it is no number.
+        """
+        return None if self.most_suppressed is None else _number_or_share(self.most_suppressed)
+
+    def only_of(self, recoding: str) -> StarRules:
+        """Return those of the rules that a recoding has, beside others that have the rest."""
+        if recoding in ("pattern", "pattern-levels"):
+            return replace(self, most_suppressed=None)
+        kept = self.most_suppressed if recoding == "full-domain" else None
+        return StarRules(costs=self.costs, most_suppressed=kept)
+
+    def options(self, recoding: str, suppression: bool) -> dict[str, Any]:
+        """Return the rules as the options of a recoding in an experiment.
+
+        Raises
+        ------
+        InputError
+            If they price stars, which experiments do for patterns alone.
+        """
+        options: dict[str, Any] = {"suppression": True} if suppression else {}
+        if recoding in ("pattern", "pattern-levels"):
+            options |= self.given()
+            if self.costs:
+                options["costs"] = dict(map(_cost, self.costs))
+            return options
+        if self.costs:
+            raise InputError(
+                "--suppression-cost is for patterns where samples or recodings are compared, and "
+                f"{recoding} is compared too",
+                remedy="Compare methods for patterns only, or one recoding without samples",
+            )
+        if self.most_suppressed is not None:
+            options = {"most_suppressed": _number_or_share(self.most_suppressed)}
+        return options
+
+    def recoding_name(self, named: str | None, methods: tuple[str, ...]) -> str | None:
+        """Return the name of the recoding that rules or costs bring, or what is named.
+
+        Parameters
+        ----------
+        named
+            The recoding that is named; None lets the rules bring theirs.
+        methods
+            The methods that are named, which go before the schema and before costs.
+
+        Raises
+        ------
+        InputError
+            If options give rules, and recoding or method are not of patterns.
+        """
+        rules = self.given()
+        if self.most_suppressed is not None:
+            return self._full_domain(named, methods, rules)
+        if named is not None:
+            if rules and named not in ("pattern", "pattern-levels"):
+                raise InputError(
+                    f"{_option(rules)} is a rule of the recoding pattern, not of {named}",
+                    remedy="Use --recoding pattern, or leave the rule out",
+                )
+            return named
+        if not (rules or self.costs or self.section):
+            return None
+        from anonymip.methods import find_method
+
+        specs = [find_method(method) for method in methods]
+        others = [s for s in specs if s.role != "selection" and not s.solves("pattern")]
+        if not others:
+            return "pattern"
+        if rules:
+            raise InputError(
+                f"{_option(rules)} is a rule of the recoding pattern, which {others[0].name} does "
+                "not solve",
+                remedy="See 'anonymip methods', or leave the rule out",
+            )
+        return None
+
+    def _full_domain(
+        self, named: str | None, methods: tuple[str, ...], rules: Mapping[str, Any]
+    ) -> str:
+        """Return the one recoding that takes a limit, which has to be asked for by name."""
+        from anonymip.methods import find_method
+
+        if rules:
+            raise InputError(
+                f"--most-suppressed is for the recoding full-domain, {_option(rules)} is not",
+                remedy="Leave one of the two out; --suppression allows any number of records",
+            )
+        specs = [find_method(method) for method in methods]
+        brought = [spec.recoding for spec in specs if spec.role != "selection"]
+        if named == "full-domain" or (named is None and set(brought) == {"full-domain"}):
+            return "full-domain"
+        raise InputError(
+            "--most-suppressed is for the recoding full-domain, and this one is "
+            f"{named or next(iter(brought), 'pattern' if self.section else 'classes')}",
+            remedy="Add --recoding full-domain, or use --suppression, which allows any number of "
+            "records; anonymize holds what it writes of any recoding to the limit",
+        )
+
+    def recoding(self, name: str, suppression: bool) -> Recoding:
+        """Return the recoding of a name with the rules that are given for it.
+
+        Raises
+        ------
+        InputError
+            If there is none of that name, or rules contradict each other.
+        """
+        from anonymip.recodings import FullDomain, PatternLevels
+        from anonymip.recodings.masks.mask_sections import read_mask_section
+        from anonymip.recodings.registry import find_recoding
+
+        if name == "full-domain" and self.most_suppressed is not None:
+            return FullDomain(most_suppressed=_number_or_share(self.most_suppressed))
+        rules = {**self.section, **self.given()}
+        if name == "pattern-levels" and not suppression:
+            if rules.get("single_use"):
+                raise InputError(
+                    "the recoding pattern-levels has no single use",
+                    remedy="Leave the rule out, or use the recoding pattern",
+                )
+            return PatternLevels(read_mask_section(rules).recoding.mask)
+        if name != "pattern":
+            return find_recoding(name, suppression=suppression)
+        return read_mask_section(rules, suppression=suppression).recoding
+
+    def objective(
+        self, found: Objective | MembersObjective, recoding: str
+    ) -> Objective | MembersObjective:
+        """Return the objective: what stars cost, if that is given, else the one that was found.
+
+        Costs of a schema hold for patterns, and where no other objective than the default is
+        named.
+
+        Raises
+        ------
+        InputError
+            If a text is no COLUMN=COST, or costs stand beside another objective.
+        """
+        if self.costs:
+            if found.name not in ("gcp", "suppressions"):
+                raise InputError(
+                    f"--suppression-cost prices stars, and the objective is {found.name}",
+                    remedy="Leave one of the two out",
+                )
+            return _priced(dict(map(_cost, self.costs)))
+        costs = self.section.get("costs")
+        if (
+            costs
+            and recoding in ("pattern", "pattern-levels")
+            and found.name in ("gcp", "suppressions")
+        ):
+            return _priced(costs)
+        return found
+
+
+def _priced(costs: Mapping[str, Any]) -> Suppressions:
+    from anonymip.recodings.masks.mask_sections import read_mask_section
+
+    objective = read_mask_section({"costs": costs}).objective
+    assert objective is not None
+    return objective
+
+
+def _cost(text: str) -> tuple[str, float]:
+    columns, equals, cost = text.rpartition("=")
+    try:
+        number = float(cost)
+    except ValueError:
+        number = None
+    if not (equals and columns) or number is None:
+        raise InputError(
+            f"suppression cost {text!r} is not COLUMN=COST",
+            remedy="For example --suppression-cost age=2, or --suppression-cost age,zip=2.5",
+        )
+    return columns, number
+
+
+def _number_or_share(text: str) -> float:
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise InputError(
+            f"--most-suppressed is {text!r}",
+            remedy="Give a number of records, or a share of them below 1",
+        ) from None
+
+
+def _option(rules: Mapping[str, Any]) -> str:
+    return "--" + next(iter(rules)).replace("_", "-")

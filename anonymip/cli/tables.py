@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -25,6 +25,8 @@ SchemaFile = Annotated[
 @dataclass(frozen=True)
 class TableOptions:
     """The options that say what the columns of a table are."""
+
+    panel: ClassVar[str] = "Table"
 
     schema: SchemaFile = None
     quasi_identifier: Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from anonymip.cli import arguments as given
+from anonymip.cli.arguments import spread
 from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     err,
@@ -20,7 +21,6 @@ from anonymip.cli.console import (
     visible,
     write_json,
 )
-from anonymip.cli.options import spread
 from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
 from anonymip.errors import InputError
 from anonymip.files import Outputs, writing

@@ -64,8 +64,8 @@ def test_the_help_lists_the_commands(shell: Any) -> None:
     assert outcome.code == 0
     assert bare.code == 2
     for command in FLAGS:
-        assert f"\n  {command} " in outcome.out
-        assert f"\n  {command} " in bare.out + bare.err
+        assert f"\n│ {command} " in outcome.out
+        assert f"\n│ {command} " in bare.out + bare.err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from anonymip.cli.experiments.experiment import print_results
+from anonymip.cli.experiments import print_results
 from anonymip.errors import Interrupted
 from anonymip.experiments import (
     Experiment,

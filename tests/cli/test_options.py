@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from anonymip.cli import answers, losses, modelling, tasks
-from anonymip.cli.experiments import comparing
-from anonymip.cli.options import spread
+from anonymip.cli import answers, experiments, inventory, modelling, tasks
+from anonymip.cli.app import app
+from anonymip.cli.arguments import FIRST, PANELS, spread
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def test_a_command_takes_the_options_of_its_groups() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [tasks.anonymize, answers.solve, comparing.compare, answers.bound, modelling.export],
+    [tasks.anonymize, answers.solve, experiments.compare, answers.bound, modelling.export],
     ids=lambda command: command.__name__,
 )
 def test_what_is_asked_is_asked_alike(command: Any) -> None:
@@ -62,5 +62,16 @@ def test_what_is_asked_is_asked_alike(command: Any) -> None:
         *("caps", "aparts", "suppress_at_most", "never", "together", "at_most_one"),
         *("allow_all_stars", "single_use", "costs", "most_suppressed", "objective"),
     ]
-    table = list(inspect.signature(losses.objective).parameters)[2:]
-    assert asked[-len(table) :] == table
+    table = [*inspect.signature(inventory.objective).parameters][2:]
+    assert [name for name in asked if name in table] == table
+
+
+def test_help_shows_every_option_in_a_panel() -> None:
+    """What most people need comes first; all else is about table, promise, method or output."""
+    command: Any = typer.main.get_command(app)
+    panels: dict[str | None, list[str]] = {}
+    for option in command.commands["anonymize"].params[1:-1]:
+        panels.setdefault(option.rich_help_panel, []).append(option.name)
+    assert list(panels) == [None, *PANELS]
+    assert panels[None] == [name for name in FIRST if name != "methods"]
+    assert all(len(names) > 1 for names in panels.values())

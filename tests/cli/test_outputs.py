@@ -84,7 +84,7 @@ def test_nothing_is_written_where_one_output_fails(
     def fill(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    name = "pages.release.html_report" if failing == "report" else "records.solution_record"
+    name = "pages.html_report" if failing == "report" else "records.solution_record"
     monkeypatch.setattr(f"anonymip.experiments.{name}", fill)
     result = anonymize(shell, 2, *EVERYTHING)
     assert result.code == 2
@@ -103,7 +103,7 @@ def test_a_comparison_is_written_as_a_whole(shell: Any, monkeypatch: pytest.Monk
     def fill(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("anonymip.cli.experiments.comparing.write_json", fill)
+    monkeypatch.setattr("anonymip.cli.experiments.write_json", fill)
     result = shell(
         *("compare", "people.csv", *shell.roles, "-k", 3, "--methods", "mondrian"),
         *("--csv", "table.csv", "--markdown", "table.md", "--plot", "gap.png"),

@@ -11,7 +11,7 @@ import pytest
 
 from anonymip import FullDomain, Mask, PatternGuided, Suppressions
 from anonymip.cli.arguments import RecodingOptions
-from anonymip.cli.stars import StarRules
+from anonymip.cli.rules import StarRules
 from anonymip.errors import InputError
 from anonymip.objectives import GCP, LiangGCP
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.progress_bar import ProgressBar
 
-from anonymip.cli.progress_line import ProgressLine
+from anonymip.cli.console import ProgressLine
 from anonymip.runtime.budget import Progress
 
 

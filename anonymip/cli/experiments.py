@@ -5,26 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
-from anonymip.cli.console import err, human, print_table, say, showing_progress, write_json
-from anonymip.cli.experiments.experiment import print_results
-from anonymip.cli.options import spread
+from anonymip.cli.arguments import spread
+from anonymip.cli.console import (
+    err,
+    human,
+    print_table,
+    say,
+    say_run,
+    showing_progress,
+    write_json,
+)
 from anonymip.cli.tables import TableOptions, library_entry, refuse_targets
-from anonymip.errors import InputError
-from anonymip.files import writing
+from anonymip.errors import InputError, Interrupted, NoSolution
+from anonymip.files import Outputs, writing
 
 if TYPE_CHECKING:
-    from anonymip.experiments import Experiment
+    import pandas as pd
+
+    from anonymip.experiments import Experiment, Results
 
 
 @dataclass(frozen=True)
 class SampleOptions:
     """The options that have a comparison run on random samples of the table."""
+
+    panel: ClassVar[str] = "Table"
 
     samples: Annotated[
         int | None, typer.Option("--samples", help="Random samples of the table; see --seed.")
@@ -66,7 +77,10 @@ def compare(
             autocompletion=completion.methods,
         ),
     ] = "",
-    exact: Annotated[bool, typer.Option("--exact", help="Run the exact method too.")] = False,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Run the exact method too.", rich_help_panel="Method"),
+    ] = False,
     samples: SampleOptions,
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,
@@ -138,10 +152,7 @@ def compare(
             outputs.write_text(comparison.to_frame().to_csv(index=False), csv, public=True)
         if markdown is not None:
             outputs.write_text(comparison.to_markdown(), markdown, public=True)
-        if report is not None:
-            from anonymip.experiments.pages import runs_page
-
-            outputs.write_text(runs_page(comparison.to_runs(), instance), report, public=True)
+        _stage_page(comparison.to_runs(), instance, report, outputs)
         write_json(comparison.to_records(), json, outputs)
     print_table(human(json), COLUMNS, comparison.texts())
     for line in comparison.bound_texts():
@@ -172,15 +183,19 @@ def _run_experiment(
             outputs.write_text(results.frame.to_csv(index=False), csv, public=True)
         if markdown is not None:
             outputs.write_text(to_markdown(results.frame), markdown, public=True)
-        if report is not None and len(results.frame):
-            from anonymip.experiments.pages import runs_page
-
-            page = runs_page(results.frame, asked.tables[0].instance)
-            outputs.write_text(page, report, public=True)
+        _stage_page(results.frame, asked.tables[0].instance, report, outputs)
         # The loss has the name that it has in the records of other comparisons, too.
         records = [{**row, "objective": row["loss"]} for row in records_of(results.frame)]
         write_json(records, json, outputs)
     print_results(results, json)
+
+
+def _stage_page(runs: pd.DataFrame, title: str, report: Path | None, outputs: Outputs) -> None:
+    """Stage the page about runs, if one is asked for and any has ended."""
+    if report is not None and len(runs):
+        from anonymip.experiments.pages import runs_page
+
+        outputs.write_text(runs_page(runs, title), report, public=True)
 
 
 def _recodings_of(instance: str, names: list[str], allowed: given.RecodingOptions) -> list[str]:
@@ -283,3 +298,67 @@ def _belongs(method: str, recoding: str) -> bool:
 
     spec = find_method(method)
     return spec.role == "selection" or spec.recoding == recoding
+
+
+def experiment(
+    specification: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SPEC.toml",
+            help="What to run; see docs/experiments.md. If its objective is FILE.py:NAME, the file "
+            "is run.",
+        ),
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Folder of the results; default: the name of SPEC."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Worker processes at a time.")] = 1,
+    report: given.RunsReport = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Run an experiment, from where it stopped; every run is kept as soon as it has ended."""
+    from anonymip.experiments import Experiment, run_experiment
+    from anonymip.experiments.running.results import records_of
+
+    refuse_targets([specification], report, json)
+    asked = Experiment.from_toml(specification)
+    folder = Path(specification.stem) if output is None else output
+    if asked.objective_file is not None:
+        say_run(asked.objective_file)
+    with showing_progress() as progress:
+        results = run_experiment(asked, folder, jobs=jobs, progress=progress)
+    with writing() as outputs:
+        _stage_page(results.frame, asked.name, report, outputs)
+        write_json(records_of(results.frame), json, outputs)
+    print_results(results, json)
+    say(human(json), f"\n{len(results.frame)} of {results.runs} runs are in {folder}")
+
+
+def print_results(results: Results, json: str | None) -> None:
+    """Print the overview of what was found, and why nothing was found where that is so.
+
+    Raises
+    ------
+    NoSolution
+        If no run found anything.
+    Interrupted
+        If no run has ended.
+    """
+    from anonymip.experiments.overview import COLUMNS, overview_texts, reasons
+
+    if not len(results.frame):
+        raise Interrupted("no run has ended")
+    texts = overview_texts(results.frame)
+    skipped = len({row[0] for row in texts}) == 1
+    if skipped:
+        say(human(json), f"{texts[0][0]}\n")
+    print_table(human(json), COLUMNS[skipped:], [row[skipped:] for row in texts])
+    for reason in reasons(results.frame):
+        say(err, reason)
+    if not results.complete:
+        say(err, f"interrupted: {results.runs - len(results.frame)} runs are missing")
+    if results.complete and results.frame["loss"].isna().all():
+        raise NoSolution("no method found a solution", remedy="The lines above say why, run by run")
