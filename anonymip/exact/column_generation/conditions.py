@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover
 from anonymip.enumeration.merging import MergedRows, merge_rows
 from anonymip.errors import InputError, UnsupportedObjective, argument
-from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.exact.set_partitioning.restricted_master import Columns, Covering
 from anonymip.graphs import perfect_matching
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
@@ -40,8 +40,8 @@ from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 _REMEDY = "Use another method of the recoding, such as its MIP"
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnRules:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnRules(Covering):
     """Which columns there are, and which sums of them are releases.
 
     Parameters
@@ -54,14 +54,6 @@ class ColumnRules:
         The row types, in the order of their first records.
     smallest, largest
         Fewest and most rows of a column.
-    sides
-        (t,) in how many columns the rows of each type lie, in sum.
-    most
-        Most columns of a release: exactly as many in a freeform cover.
-    counted
-        Whether that is a row of the program, which the others do not imply.
-    price
-        Cost of a row that is left out; infinite where none may be.
     """
 
     problem: Problem
@@ -69,20 +61,6 @@ class ColumnRules:
     rows: MergedRows
     smallest: int
     largest: int
-    sides: NDArray[np.float64]
-    most: int
-    counted: bool
-    price: float
-
-    @property
-    def types(self) -> int:
-        """Number of row types."""
-        return self.rows.types
-
-    @property
-    def coverage(self) -> NDArray[np.int64]:
-        """(t,) the sides, as whole numbers."""
-        return self.sides.astype(np.int64)
 
     @property
     def weight(self) -> str:
@@ -145,7 +123,7 @@ def _rules_of_classes(problem: Problem, recoding: EquivalenceClasses) -> ColumnR
     largest = recoding.max_size(problem).size
     rows = merge_rows(problem, np.zeros(n), merge=True)
     return ColumnRules(
-        problem,
+        problem=problem,
         freeform=False,
         rows=rows,
         smallest=k,
@@ -172,7 +150,7 @@ def _rules_of_covers(problem: Problem, recoding: Freeform) -> ColumnRules:
     plain = problem.replace(k=degree, recoding=Freeform())
     rows = merge_rows(plain, np.zeros(problem.n), merge=True)
     return ColumnRules(
-        plain,
+        problem=plain,
         freeform=True,
         rows=rows,
         smallest=degree,

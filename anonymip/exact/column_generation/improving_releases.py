@@ -11,16 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, hstack, identity, vstack
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes
 from anonymip.errors import SolverError
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of, release_of
-from anonymip.exact.column_generation.pricing import Centre, Multipliers, Prices
-from anonymip.exact.column_generation.relaxed_program import (
+from anonymip.exact.column_generation.pricing import (
     HEURISTIC_NODES,
+    Centre,
     Master,
-    MasterPoint,
+    Prices,
     Relaxed,
 )
 from anonymip.exact.column_generation.release_neighbourhoods import (
@@ -29,80 +28,17 @@ from anonymip.exact.column_generation.release_neighbourhoods import (
     iterated_local_search,
 )
 from anonymip.exact.column_generation.run import FEW, Run, Settings
-from anonymip.exact.set_partitioning.set_columns import Columns, KnownColumns
+from anonymip.exact.set_partitioning.restricted_master import (
+    Columns,
+    KnownColumns,
+    MasterPoint,
+    Multipliers,
+    solve_whole,
+)
 from anonymip.heuristics.growing.joining import place_leftovers
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.problem_rules import is_plain
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import Named, SolverOptions, StandardForm, solve_form
-
-
-def whole_solution(
-    rules: ColumnRules,
-    columns: Columns,
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
-    *,
-    start: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64] | None:
-    """Return (c,) how often a cheap release uses the columns given; None if none was found.
-
-    Parameters
-    ----------
-    rules
-        Which sums of columns are releases.
-    columns
-        That may be used.
-    solver, options, budget
-        Of the search, which need not end.
-    start
-        (c,) how often a known release uses each.
-    """
-    form = _form(rules, columns)
-    if start is not None:
-        alone = rules.sides - columns.incidence(rules.types) @ start
-        values = np.concatenate([start, alone]) if np.isfinite(rules.price) else start
-        for variable, value in zip(form.variables, values.tolist(), strict=True):
-            variable.value = value
-    try:
-        result = solve_form(form, solver, options, start=start is not None, budget=budget)
-    except SolverError:
-        return None
-    if result.values is None:
-        return None
-    return np.rint(result.values[: len(columns)]).astype(np.int64)
-
-
-def _form(rules: ColumnRules, columns: Columns) -> StandardForm:
-    incidence = columns.incidence(rules.types)
-    most = np.full(len(columns), float(rules.most))
-    held = incidence.tocoo()
-    np.minimum.at(most, held.col, np.floor(rules.sides[held.row] / held.data))
-    cost, matrix, upper = columns.costs, incidence, most
-    if np.isfinite(rules.price):
-        matrix = csc_array(hstack([incidence, identity(rules.types)]))
-        cost = np.append(cost, np.full(rules.types, rules.price))
-        upper = np.append(upper, rules.sides)
-    row_lower, row_upper = rules.sides, rules.sides
-    if rules.counted:
-        counted = (np.arange(len(cost)) < len(columns)).astype(np.float64)
-        matrix = csc_array(vstack([matrix, csr_array(counted[None, :])]))
-        row_lower, row_upper = np.append(row_lower, -np.inf), np.append(row_upper, rules.most)
-    return StandardForm(
-        variables=tuple(Named(f"column_{at}") for at in range(len(cost))),
-        constraints=tuple(Named(f"rows_{at}") for at in range(len(row_lower))),
-        cost=cost,
-        offset=0.0,
-        matrix=csr_array(matrix),
-        row_lower=row_lower,
-        row_upper=row_upper,
-        lower=np.zeros(len(cost)),
-        upper=upper,
-        integer=np.ones(len(cost), np.bool_),
-        maximize=False,
-    )
-
 
 #: Columns that whole numbers are looked for, for each row type, and at least and at most.
 _WHOLE, _LEAST, _MOST = 3, 500, 3_000
@@ -284,14 +220,17 @@ class Improver:
         options = settings.options
         if settings.solver == "highs":
             options = replace(options, solver_options={"mip_max_nodes": settings.work.nodes})
-        found = whole_solution(
-            run.rules,
-            kept,
-            settings.solver,
-            options,
-            self._budget.share(_SHARE),
-            start=None if run.incumbent is None else start[chosen],
-        )
+        try:
+            _, found = solve_whole(
+                run.rules,
+                kept,
+                settings.solver,
+                options,
+                self._budget.share(_SHARE),
+                start=None if run.incumbent is None else start[chosen],
+            )
+        except SolverError:
+            return
         if found is not None and run.offer_columns(kept, found):
             self._keep(f"whole numbers of sets: {run.loss:.6g}", before)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,53 +31,18 @@ from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.conditions import ColumnRules
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients
-from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.exact.set_partitioning.restricted_master import (
+    Columns,
+    MasterPoint,
+    Multipliers,
+    RestrictedMaster,
+)
 from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
 
-
-@dataclass(frozen=True, eq=False)
-class Multipliers:
-    """Duals of the rows of the master, in units of the loss.
-
-    Parameters
-    ----------
-    duals
-        (t,) of the row types.
-    cuts
-        (q,) of the cuts, at least 0.
-    count
-        Of the number of columns, at least 0.
-    """
-
-    duals: NDArray[np.float64]
-    cuts: NDArray[np.float64]
-    count: float
-
-    def mixed(self, other: Multipliers, share: float) -> Multipliers:
-        """Return a share of these and the rest of others, which may know fewer cuts."""
-        cuts = np.zeros(len(self.cuts))
-        cuts[: len(other.cuts)] = other.cuts
-        return Multipliers(
-            share * self.duals + (1.0 - share) * other.duals,
-            share * self.cuts + (1.0 - share) * cuts,
-            share * self.count + (1.0 - share) * other.count,
-        )
-
-    def terms(self, rules: ColumnRules, sides: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the terms that make up the bound of feasible duals.
-
-        Parameters
-        ----------
-        rules
-            Of the columns.
-        sides
-            (q,) of the cuts.
-        """
-        return np.concatenate(
-            [rules.sides * self.duals, -self.cuts * sides, [-self.count * rules.most]]
-        )
+#: The restricted master of classes or covers.
+Master: TypeAlias = RestrictedMaster[ColumnRules]
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,3 +365,109 @@ def _cut_duals(cuts: list[RankOneCut], duals: NDArray[np.float64]) -> CutDuals |
         np.array([cut.divisor for cut in chosen], np.int64),
         duals[kept],
     )
+
+
+#: Share of the best feasible duals in those that columns are priced by.
+_SMOOTHING = 0.6
+#: Reduced costs this near to 0 are none, in units.
+_NEGATIVE = 1e-9
+#: Partial sets of each root and size that the heuristic pricing looks at.
+HEURISTIC_NODES = 300
+#: The relaxation is solved when its value and its bound differ by this share.
+_SOLVED = 1e-8
+#: New columns, as a share of the row types, from which on pricing is heuristic again.
+_MANY = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """Where the rounds have ended.
+
+    Parameters
+    ----------
+    point
+        The last vertex of the master; None if there was no time for one.
+    centre
+        The best feasible duals; None if no exact pricing has ended.
+    solved
+        Whether the bound is that of the whole linear program, up to a solver's tolerances.
+    rounds
+        How many there were.
+    """
+
+    point: MasterPoint | None
+    centre: Centre | None
+    solved: bool
+    rounds: int
+
+
+def solve_relaxation(
+    master: Master,
+    prices: Prices,
+    budget: Budget,
+    *,
+    centre: Centre | None = None,
+) -> Relaxed:
+    """Price columns in until no column has a negative reduced cost, or time ends.
+
+    Columns are priced heuristically first, by a search that is cut off; only when that finds none
+    an exact round follows, whose bound holds whether or not columns are left.
+
+    Parameters
+    ----------
+    master
+        With columns to start from.
+    prices
+        Of the columns.
+    budget
+        Ends the rounds, as does what the pricing may look at.
+    centre
+        Feasible duals known before.
+    """
+    best, point = centre, None
+    rounds, exact, smoothing = 0, False, _SMOOTHING
+    while budget.stop_reason() is None and not prices.spent:
+        found = master.solve(budget)
+        if found is None:
+            break
+        point, rounds = found, rounds + 1
+        if point.feasible and best is not None and _meets(point.value, best.bound):
+            return Relaxed(point, best, True, rounds)
+        asked = point.multipliers
+        if best is not None and smoothing:
+            asked = asked.mixed(best.multipliers, 1.0 - smoothing)
+        priced = _price(master, prices, asked, None if exact else HEURISTIC_NODES, budget)
+        if not exact and not len(priced.columns) and not priced.complete:
+            exact, priced = True, _price(master, prices, asked, None, budget)
+        best = _better(best, master, asked, priced)
+        added = master.add(priced.columns)
+        budget.report(f"{len(master.known):,} sets of records", done=rounds)
+        if not added and priced.complete and asked is point.multipliers:
+            return Relaxed(point, best, point.feasible, rounds)
+        # Where duals undercut columns that the master has, a search cut off finds no others.
+        stuck = not added and asked is point.multipliers
+        exact = stuck or (exact and added < _MANY * master.rules.types)
+        # Without new columns the duals asked for are as good as feasible: those of the master next.
+        smoothing = _SMOOTHING if added else 0.0
+    return Relaxed(point, best, False, rounds)
+
+
+def _price(
+    master: Master, prices: Prices, asked: Multipliers, nodes: int | None, budget: Budget
+) -> Priced:
+    below = -_NEGATIVE * master.unit
+    return prices.best(asked, master.cuts, below=below, max_nodes=nodes, budget=budget)
+
+
+def _better(
+    best: Centre | None, master: Master, asked: Multipliers, priced: Priced
+) -> Centre | None:
+    """Return the better of the best duals and those that a round makes feasible."""
+    if priced.least is None or not np.isfinite(priced.least).all():
+        return best
+    new = repaired(master.rules, asked, master.sides, priced.least)
+    return new if best is None or new.bound > best.bound else best
+
+
+def _meets(value: float, bound: float) -> bool:
+    return value - bound <= _SOLVED * abs(value)

@@ -20,23 +20,20 @@ from anonymip.certificates.dual_proof import ColumnPool
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of
 from anonymip.exact.column_generation.improving_releases import Improver
 from anonymip.exact.column_generation.pricing import (
+    HEURISTIC_NODES,
     Centre,
     ListedColumns,
-    Multipliers,
-    Prices,
-    SearchedColumns,
-)
-from anonymip.exact.column_generation.relaxed_program import (
-    HEURISTIC_NODES,
     Master,
+    Prices,
     Relaxed,
+    SearchedColumns,
     solve_relaxation,
 )
 from anonymip.exact.column_generation.run import Run, Settings, dual_proof
 from anonymip.exact.failed_solver import cheap_release
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
-from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.exact.set_partitioning.restricted_master import Columns, Multipliers
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import memory_at_hand
 from anonymip.solution import Solution

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.exact.column_generation.pricing import Centre, Prices
-from anonymip.exact.column_generation.relaxed_program import Master
+from anonymip.exact.column_generation.pricing import Centre, Master, Prices
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
-from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.heuristics.local_search.neighbours import embedding
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool
 from anonymip.heuristics.local_search.state import PooledClasses

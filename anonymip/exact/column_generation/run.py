@@ -15,7 +15,7 @@ from anonymip.exact.column_generation.conditions import ColumnRules, columns_of,
 from anonymip.exact.column_generation.pricing import Centre
 from anonymip.exact.failed_solver import FAILED, what_failed
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
-from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.exact.trust import (
     RefutedClaim,
     TrustOfLosses,

@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
+from anonymip.exact.set_partitioning.restricted_master import whole_form
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import Named, SolverOptions, StandardForm, solve_form
+from anonymip.solvers import SolverOptions, solve_form
 from anonymip.solvers.linear_programs import Basis, GrowingProgram
 from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, INTEGRALITY
@@ -436,21 +437,14 @@ def solve_integer(
             hstack([csr_array(sides[:, None]), csr_array(extra.T)]),
         ]
     )
-    count = len(columns)
-    rows = len(coverage) + len(sides)
-    form = StandardForm(
-        variables=tuple(Named(f"column_{at}", 0.0) for at in range(count + 1)),
-        constraints=tuple(Named(f"row_{at}") for at in range(rows)),
-        cost=np.concatenate([[cutoff], pool.costs[columns]]),
-        offset=0.0,
-        matrix=csr_array(matrix).astype(np.float64),
-        row_lower=np.concatenate([coverage, row_bounds[0]]),
-        row_upper=np.concatenate([coverage, row_bounds[1]]),
-        lower=np.zeros(count + 1),
-        upper=np.concatenate([[1.0], pool.limits[columns].astype(np.float64)]),
-        integer=np.ones(count + 1, np.bool_),
-        maximize=False,
+    form = whole_form(
+        np.concatenate([[cutoff], pool.costs[columns]]),
+        csr_array(matrix),
+        (np.concatenate([coverage, row_bounds[0]]), np.concatenate([coverage, row_bounds[1]])),
+        np.concatenate([[1.0], pool.limits[columns].astype(np.float64)]),
     )
+    for variable in form.variables:
+        variable.value = 0.0
     form.variables[0].value = 1.0
     result = solve_form(form, solver, options, start=True, budget=budget)
     chosen = None

@@ -38,7 +38,7 @@ from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.freeform.freeform_mip import freeform_mip
-from anonymip.exact.set_partitioning.set_columns import Columns
+from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.exact.trust import is_too_fine
 from anonymip.recodings import KK, EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Progress

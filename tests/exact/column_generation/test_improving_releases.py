@@ -12,8 +12,7 @@ from anonymip.exact.classes.small import solve_small
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules, columns_of
 from anonymip.exact.column_generation.improving_releases import dive
-from anonymip.exact.column_generation.pricing import SearchedColumns
-from anonymip.exact.column_generation.relaxed_program import Master, solve_relaxation
+from anonymip.exact.column_generation.pricing import Master, SearchedColumns, solve_relaxation
 from anonymip.exact.column_generation.release_neighbourhoods import (
     columns_below,
     improve_by_neighbourhoods,

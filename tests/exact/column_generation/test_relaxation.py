@@ -18,14 +18,18 @@ from anonymip.exact.column_generation.conditions import ColumnRules, column_rule
 from anonymip.exact.column_generation.pricing import (
     Centre,
     ListedColumns,
-    Multipliers,
+    Master,
     Priced,
     SearchedColumns,
     repaired,
+    solve_relaxation,
 )
-from anonymip.exact.column_generation.relaxed_program import Master, solve_relaxation
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
-from anonymip.exact.set_partitioning.set_columns import Columns, KnownColumns
+from anonymip.exact.set_partitioning.restricted_master import (
+    Columns,
+    KnownColumns,
+    Multipliers,
+)
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import solve_linear_program

@@ -1,0 +1,412 @@
+"""The restricted master of set partitioning: columns, linear program, integer program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, hstack, identity, vstack
+
+from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients, right_sides
+from anonymip.runtime.budget import Budget
+from anonymip.solvers import Named, SolverOptions, SolverResult, StandardForm, solve_form
+from anonymip.solvers.linear_programs import GrowingProgram
+
+#: What a row costs that no column holds, in units.
+_ARTIFICIAL = 1e4
+#: Rows that are left out count from this share on.
+_USED = 1e-6
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Covering:
+    """What sums of columns have to be.
+
+    Parameters
+    ----------
+    sides
+        (t,) in how many columns the rows of each type lie, in sum.
+    most
+        Most columns in a sum.
+    counted
+        Whether that is a row of the program, which the others do not imply.
+    price
+        Cost of a row that is left out; infinite where none may be.
+    """
+
+    sides: NDArray[np.float64]
+    most: int
+    counted: bool
+    price: float
+
+    @property
+    def types(self) -> int:
+        """Number of row types."""
+        return len(self.sides)
+
+    @property
+    def coverage(self) -> NDArray[np.int64]:
+        """(t,) the sides, as whole numbers."""
+        return self.sides.astype(np.int64)
+
+    @property
+    def may_leave_out(self) -> bool:
+        """Whether rows may be left out."""
+        return bool(np.isfinite(self.price))
+
+
+Rules = TypeVar("Rules", bound=Covering)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Multisets of row types with their costs.
+
+    Parameters
+    ----------
+    starts
+        (c + 1,) where the members of each column begin.
+    types
+        (members,) row types of the members, ascending within a column, repeated as often as they
+        occur.
+    costs
+        (c,) what a release pays for each.
+    """
+
+    starts: NDArray[np.int64]
+    types: NDArray[np.int32]
+    costs: NDArray[np.float64]
+
+    @classmethod
+    def none(cls) -> Columns:
+        """Return no columns."""
+        return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.costs)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(c,) members of each column."""
+        return np.diff(self.starts)
+
+    def of(self, column: int) -> NDArray[np.int32]:
+        """Return the members of one column."""
+        return self.types[self.starts[column] : self.starts[column + 1]]
+
+    def only(self, kept: NDArray[np.bool_]) -> Columns:
+        """Return some of the columns.
+
+        Parameters
+        ----------
+        kept
+            (c,) which ones.
+        """
+        sizes = self.sizes
+        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
+        return Columns(starts, self.types[np.repeat(kept, sizes)], self.costs[kept])
+
+    def and_also(self, others: Columns) -> Columns:
+        """Return these columns and, behind them, others."""
+        return Columns(
+            np.concatenate([self.starts, self.starts[-1] + others.starts[1:]]),
+            np.concatenate([self.types, others.types]),
+            np.concatenate([self.costs, others.costs]),
+        )
+
+    def incidence(self, types: int) -> csc_array:
+        """Return (types, c) how many rows of each type each column holds."""
+        ones = np.ones(len(self.types))
+        # What is repeated is summed up in place, in copies.
+        parts = (ones, self.types.copy(), self.starts.copy())
+        matrix = csc_array(parts, shape=(types, len(self)))
+        matrix.sum_duplicates()
+        return matrix
+
+    def reduced_costs(self, duals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return (c,) costs less the duals of the members."""
+        if not len(self):
+            return np.empty(0)
+        return self.costs - np.add.reduceat(duals[self.types], self.starts[:-1])
+
+
+class KnownColumns:
+    """All columns that were ever added, each once."""
+
+    def __init__(self) -> None:
+        self._places: dict[bytes, int] = {}
+        self._parts: list[Columns] = []
+        self._all = Columns.none()
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self._places)
+
+    def add(self, columns: Columns) -> Columns:
+        """Add what is not known yet and return it."""
+        new = np.zeros(len(columns), np.bool_)
+        for column in range(len(columns)):
+            key = columns.of(column).tobytes()
+            if key not in self._places:
+                self._places[key] = len(self._places)
+                new[column] = True
+        added = columns.only(new)
+        if len(added):
+            self._parts.append(added)
+        return added
+
+    def place(self, members: NDArray[np.int32]) -> int | None:
+        """Return which column has these members; None if it is not known."""
+        return self._places.get(members.tobytes())
+
+    def all(self) -> Columns:
+        """Return all columns in the order in which they were added."""
+        for part in self._parts:
+            self._all = self._all.and_also(part)
+        self._parts = []
+        return self._all
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Duals of the rows of the master, in units of the loss.
+
+    Parameters
+    ----------
+    duals
+        (t,) of the row types.
+    cuts
+        (q,) of the cuts, at least 0.
+    count
+        Of the number of columns, at least 0.
+    """
+
+    duals: NDArray[np.float64]
+    cuts: NDArray[np.float64]
+    count: float
+
+    def mixed(self, other: Multipliers, share: float) -> Multipliers:
+        """Return a share of these and the rest of others, which may know fewer cuts."""
+        cuts = np.zeros(len(self.cuts))
+        cuts[: len(other.cuts)] = other.cuts
+        return Multipliers(
+            share * self.duals + (1.0 - share) * other.duals,
+            share * self.cuts + (1.0 - share) * cuts,
+            share * self.count + (1.0 - share) * other.count,
+        )
+
+    def terms(self, rules: Covering, sides: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the terms that make up the bound of feasible duals.
+
+        Parameters
+        ----------
+        rules
+            Of the columns.
+        sides
+            (q,) of the cuts.
+        """
+        return np.concatenate(
+            [rules.sides * self.duals, -self.cuts * sides, [-self.count * rules.most]]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MasterPoint:
+    """An optimal vertex of the restricted master.
+
+    Parameters
+    ----------
+    value
+        Its cost.
+    shares
+        (c,) how much of each known column it uses.
+    alone
+        (t,) how many rows of each type it leaves out.
+    multipliers
+        Its duals.
+    feasible
+        Whether it leaves out none that may not be.
+    """
+
+    value: float
+    shares: NDArray[np.float64]
+    alone: NDArray[np.float64]
+    multipliers: Multipliers
+    feasible: bool
+
+
+class RestrictedMaster(Generic[Rules]):
+    """The restricted master, which grows by columns and cuts and goes on from its last basis.
+
+    Its rows are the row types, the number of columns where that is counted, and the cuts. Its first
+    columns leave a row of a type out: at a price where that is allowed, else at one that no release
+    pays.
+
+    Parameters
+    ----------
+    rules
+        What their sums have to be.
+    unit
+        Costs are divided by it, so that a solver's tolerances fit them.
+    """
+
+    def __init__(self, rules: Rules, unit: float) -> None:
+        self.rules, self.unit = rules, unit
+        self.known = KnownColumns()
+        self.cuts: list[RankOneCut] = []
+        lower, upper = rules.sides, rules.sides
+        if rules.counted:
+            lower, upper = np.append(lower, -np.inf), np.append(upper, float(rules.most))
+        self._model = GrowingProgram(lower, upper)
+        price = rules.price / unit if rules.may_leave_out else _ARTIFICIAL
+        single = vstack([identity(rules.types), csc_array((len(lower) - rules.types, rules.types))])
+        self._model.add_columns(np.full(rules.types, price), csc_array(single))
+
+    @property
+    def sides(self) -> NDArray[np.float64]:
+        """(q,) what the cuts sum up to at most."""
+        return right_sides(self.cuts, self.rules.coverage).astype(np.float64)
+
+    def add(self, columns: Columns) -> int:
+        """Add the columns that are new, and return how many these are."""
+        new = self.known.add(columns)
+        if len(new):
+            incidence = new.incidence(self.rules.types)
+            counted = csc_array(np.ones((int(self.rules.counted), len(new))))
+            rows = vstack([incidence, counted, coefficients(self.cuts, incidence.T).T])
+            self._model.add_columns(new.costs / self.unit, csc_array(rows))
+        return len(new)
+
+    def add_cuts(self, cuts: Sequence[RankOneCut]) -> None:
+        """Add inequalities that every release obeys."""
+        incidence = self.known.all().incidence(self.rules.types)
+        alone = csc_array((len(cuts), self.rules.types))
+        rows = csr_array(hstack([alone, coefficients(cuts, incidence.T).T]))
+        sides = right_sides(cuts, self.rules.coverage).astype(np.float64)
+        self._model.add_rows(rows, np.full(len(cuts), -np.inf), sides)
+        self.cuts += cuts
+
+    def require(self, times: NDArray[np.int64]) -> None:
+        """Have the first columns used at least so many times, until other times are required."""
+        columns = self.rules.types + np.arange(len(times))
+        self._model.require_columns(columns, times.astype(np.float64))
+
+    def reduced_costs(self, multipliers: Multipliers, columns: Columns) -> NDArray[np.float64]:
+        """Return (c,) the reduced costs of columns."""
+        reduced = columns.reduced_costs(multipliers.duals) + multipliers.count
+        # Duals that are older than some cuts know nothing of these.
+        known = self.cuts[: len(multipliers.cuts)]
+        if known:
+            incidence = columns.incidence(self.rules.types)
+            reduced = reduced + coefficients(known, incidence.T) @ multipliers.cuts
+        return np.asarray(reduced, np.float64)
+
+    def solve(self, budget: Budget) -> MasterPoint | None:
+        """Return an optimal vertex; None if time ended."""
+        found = self._model.solve(budget)
+        if found is None:
+            return None
+        t = self.rules.types
+        duals = self.unit * found.duals
+        own = t + int(self.rules.counted)
+        alone = found.point[:t]
+        return MasterPoint(
+            value=self.unit * found.value,
+            shares=found.point[t:],
+            alone=alone,
+            multipliers=Multipliers(
+                np.minimum(duals[:t], self.rules.price),
+                np.maximum(-duals[own:], 0.0),
+                float(max(-duals[t], 0.0)) if self.rules.counted else 0.0,
+            ),
+            feasible=self.rules.may_leave_out or bool((alone <= _USED).all()),
+        )
+
+
+def solve_whole(
+    rules: Covering,
+    columns: Columns,
+    solver: str,
+    options: SolverOptions,
+    budget: Budget,
+    *,
+    start: NDArray[np.int64] | None = None,
+    cuts: Sequence[RankOneCut] = (),
+) -> tuple[SolverResult, NDArray[np.int64] | None]:
+    """Return what a solver says of the cheapest sum of columns, and (c,) how often it takes each.
+
+    Parameters
+    ----------
+    rules
+        What sums have to be. What is left out pays its price in the costs of what is not.
+    columns
+        That may be used.
+    solver, options, budget
+        Of the search, which need not end.
+    start
+        (c,) how often a known sum takes each.
+    cuts
+        Inequalities that strengthen the relaxation.
+
+    Raises
+    ------
+    SolverError
+        If the solver fails.
+    """
+    held = columns.incidence(rules.types)
+    entries = held.tocoo()
+    most = np.full(len(columns), float(rules.most))
+    np.minimum.at(most, entries.col, np.floor(rules.sides[entries.row] / entries.data))
+    saved = rules.price if rules.may_leave_out else 0.0
+    least = np.full(rules.types, -np.inf) if rules.may_leave_out else rules.sides
+    rows, sides = [held], [rules.sides]
+    if rules.counted:
+        rows.append(csc_array(np.ones((1, len(columns)))))
+        sides.append(np.array([float(rules.most)]))
+    if cuts:
+        rows.append(csc_array(coefficients(cuts, csr_array(held.T)).T))
+        sides.append(right_sides(cuts, rules.coverage).astype(np.float64))
+    upper = np.concatenate(sides)
+    lower = np.concatenate([least, np.full(len(upper) - rules.types, -np.inf)])
+    form = whole_form(
+        columns.costs - saved * columns.sizes,
+        csr_array(vstack(rows)),
+        (lower, upper),
+        most,
+        offset=saved * float(rules.sides.sum()),
+    )
+    if start is not None:
+        for variable, value in zip(form.variables, start.tolist(), strict=True):
+            variable.value = value
+    result = solve_form(form, solver, options, start=start is not None, budget=budget)
+    if result.values is None:
+        return result, None
+    return result, np.rint(result.values).astype(np.int64)
+
+
+def whole_form(
+    cost: NDArray[np.float64],
+    matrix: csr_array,
+    sides: tuple[NDArray[np.float64], NDArray[np.float64]],
+    most: NDArray[np.float64],
+    *,
+    offset: float = 0.0,
+) -> StandardForm:
+    """Return the integer program of columns, none taken more than so often, at the least cost."""
+    return StandardForm(
+        variables=tuple(Named(f"column_{at}") for at in range(len(cost))),
+        constraints=tuple(Named(f"row_{at}") for at in range(len(sides[0]))),
+        cost=cost,
+        offset=offset,
+        matrix=matrix.astype(np.float64),
+        row_lower=sides[0],
+        row_upper=sides[1],
+        lower=np.zeros(len(cost)),
+        upper=most,
+        integer=np.ones(len(cost), np.bool_),
+        maximize=False,
+    )
