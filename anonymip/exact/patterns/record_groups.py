@@ -7,12 +7,14 @@ share are paid too, which no search under duals of records alone knows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals
+from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut
 from anonymip.runtime.kernels import kernel
 
 #: Steps of the search for groups, for each group that is allowed.
@@ -76,6 +78,12 @@ class TripleDuals:
 
     triples: NDArray[np.int64]
     duals: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cuts: Sequence[RankOneCut], duals: NDArray[np.float64], unit: int) -> TripleDuals:
+        """Return the duals of cuts of three types and divisor 2, in parts of a unit of the loss."""
+        triples = np.array([cut.types for cut in cuts], np.int64).reshape(-1, 3)
+        return cls(triples, np.rint(duals * unit).astype(np.int64))
 
 
 def no_triples() -> TripleDuals:

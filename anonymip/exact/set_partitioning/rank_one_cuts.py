@@ -246,6 +246,7 @@ def separate(
     *,
     known: Iterable[RankOneCut] = (),
     seed: int = 0,
+    among: NDArray[np.bool_] | None = None,
     most: int = 80,
     starts: int = 60,
 ) -> list[RankOneCut]:
@@ -263,10 +264,12 @@ def separate(
         Cuts that are not to be returned.
     seed
         Of the starts of the local search.
+    among
+        (t,) which types T may hold; None for all.
     most
         Triples, and a quarter of that of every other shape, at most.
     starts
-        Of the local search for each shape.
+        Of the local search for each shape; 0 for triples alone.
 
     Notes
     -----
@@ -281,6 +284,8 @@ def separate(
     # What is taken as a whole belongs to no violation of its own, but to the sums.
     support = np.flatnonzero(weights > _FRACTION)
     present = np.unique(csr_array(incidence[taken]).indices).astype(np.int64)
+    if among is not None:
+        present = present[among[present]]
     held = csr_array(incidence[support][:, present]).astype(np.int64)
     held.sort_indices()
     shares, covered = weights[support], coverage[present]
@@ -289,6 +294,8 @@ def separate(
     found: list[RankOneCut] = []
     sets, excess = violated_triples(held, shares, covered)
     found += _chosen(sets, excess, 2, present, seen, most)
+    if not starts:
+        return found
     fractional = np.flatnonzero(np.isin(support, taken))
     rng, packed = np.random.default_rng(seed), _support(held, shares, covered)
     for size, divisor in shapes_of(coverage, largest):

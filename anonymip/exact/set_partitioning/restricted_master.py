@@ -14,6 +14,7 @@ from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficien
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import Named, SolverOptions, SolverResult, StandardForm, solve_form
 from anonymip.solvers.linear_programs import GrowingProgram
+from anonymip.tolerances import same_loss
 
 #: What a row costs that no column holds, in units.
 _ARTIFICIAL = 1e4
@@ -135,24 +136,28 @@ class Columns:
 
 
 class KnownColumns:
-    """All columns that were ever added, each once."""
+    """All columns that were ever added, each once, or again where it became cheaper."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}
+        self._costs: list[float] = []
         self._parts: list[Columns] = []
         self._all = Columns.none()
 
     def __len__(self) -> int:
         """Return the number of columns."""
-        return len(self._places)
+        return len(self._costs)
 
     def add(self, columns: Columns) -> Columns:
-        """Add what is not known yet and return it."""
+        """Add what is not known yet, or costs more as known, and return it."""
         new = np.zeros(len(columns), np.bool_)
-        for column in range(len(columns)):
+        for column, cost in enumerate(columns.costs.tolist()):
             key = columns.of(column).tobytes()
-            if key not in self._places:
-                self._places[key] = len(self._places)
+            place = self._places.get(key)
+            known = np.inf if place is None else self._costs[place]
+            if cost < known and (place is None or not same_loss(cost, known)):
+                self._places[key] = len(self._costs)
+                self._costs.append(cost)
                 new[column] = True
         added = columns.only(new)
         if len(added):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
-import anonymip.exact.patterns.group_master as group_master
 import anonymip.exact.patterns.neighbourhoods as neighbourhoods
 from anonymip import SolverError, Stopped
 from anonymip.bounds.patterns.pattern_duals import (
@@ -27,8 +27,8 @@ from anonymip.exact.patterns.group_master import (
     cheapest_groups,
     groups_of,
     repaired,
+    solve_groups,
     triple_bound,
-    violated_triples,
 )
 from anonymip.exact.patterns.neighbourhoods import improve_by_groups
 from anonymip.exact.patterns.proof import prove
@@ -38,6 +38,7 @@ from anonymip.exact.patterns.record_groups import (
     record_groups_within,
     value_of,
 )
+from anonymip.exact.set_partitioning import rank_one_cuts, restricted_master
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, SolverResult
 from tests.bounds.patterns.pattern_references import hard_pattern_problem
@@ -133,12 +134,15 @@ def test_violated_triples_are_those_of_a_search_of_all(seed: int) -> None:
     expected = {
         triple
         for triple in combinations(np.flatnonzero(single).tolist(), 3)
-        if shares[np.isin(members, triple).sum(axis=1) >= 2].sum() > 1.02
+        if shares[np.isin(members, triple).sum(axis=1) >= 2].sum() > 1.03
     }
+    held = np.array([np.bincount(own[own >= 0], minlength=7) for own in members])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_master, "_SHARED", 100)
-        found = violated_triples(members, shares, single)
-    assert {tuple(triple) for triple in found.tolist()} == expected
+        patch.setattr(rank_one_cuts, "_EACH_TYPE", 100)
+        found = rank_one_cuts.separate(
+            csr_array(held), shares, np.ones(7, np.int64), among=single, starts=0
+        )
+    assert {cut.types for cut in found} == expected
 
 
 def test_triples_prove_more_than_duals_of_records() -> None:
@@ -173,12 +177,12 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
     assert amounts is not None
     answer = SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "liar 1")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_master, "solve_form", lambda *_, **__: answer)
+        patch.setattr(restricted_master, "solve_form", lambda *_, **__: answer)
         patch.setattr(neighbourhoods, "solve_form", lambda *_, **__: answer)
         own, triples = groups_of(duals, amounts), np.empty((0, 3), np.int64)
         given_ = "highs", SolverOptions(), Budget()
         with pytest.raises(SolverError, match="liar 1 calls"):
-            group_master.solve_groups(duals, amounts, own, triples, *given_)
+            solve_groups(duals, amounts, own, triples, *given_)
         with pytest.raises(SolverError, match="liar 1 calls"):
             neighbourhoods.solve_restricted(duals, amounts > 0, amounts, *given_)
         assert neighbourhoods.solve_restricted(duals, amounts > 0, None, *given_).bound == np.inf
