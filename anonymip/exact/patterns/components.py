@@ -19,7 +19,6 @@ from anonymip.exact.patterns.group_master import (
     triple_bound,
 )
 from anonymip.exact.patterns.neighbourhoods import (
-    improve_by_groups,
     improve_nearby,
     places_of,
     solve_restricted,
@@ -252,8 +251,14 @@ class PatternComponent:
         room = self._target() - tightened.value
         near, _ = cheapest_groups(tightened.duals, tightened.triples, room, _MOST_GROUPS, budget)
         if near is not None and self.amounts is not None:
-            self.amounts = improve_by_groups(
-                self.duals, self.amounts, near, self.lower, solver, options, budget
+            self.amounts = improve_nearby(
+                self.duals,
+                self.amounts,
+                solver,
+                options,
+                budget,
+                groups=near,
+                enough=self.lower,
             )
 
     def _target(self) -> int:

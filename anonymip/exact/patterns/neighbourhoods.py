@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,15 +169,36 @@ def _vertex(form: StandardForm) -> NDArray[np.float64]:
     return found.point
 
 
-#: Records that a neighbourhood has at least, those that join it at once, and its pairs at most.
-_RECORDS, _JOINING, _PAIRS = 120, 40, 2_000
-#: Records of one that is filled by groups, at first and at most; groups for each record; failures
-#: after which they become half as many again.
-_FEW, _MANY, _GROUPS, _GROWING = 180, 620, 7, 12
-#: Weight of a row type whose row has no reduced cost, in costs of a star.
-_LEAST = 0.1
-#: Seconds for one, and neighbourhoods without success after which the search ends.
-_SECONDS, _PATIENCE = 3.0, 25
+#: Records that join a neighbourhood at once; weight of a row type whose row has no reduced cost, in
+#: costs of a star.
+_JOINING, _LEAST = 40, 0.1
+
+
+@dataclass(frozen=True)
+class Search:
+    """How neighbourhoods of a release are chosen.
+
+    Parameters
+    ----------
+    records
+        That one has, at first and at most.
+    patience
+        Neighbourhoods without success after which they become half as many again.
+    seconds
+        For one of as many records as the first has.
+    costly
+        Whether records in rows of high reduced cost are likelier to be the first of one.
+    """
+
+    records: tuple[int, int]
+    patience: int
+    seconds: float
+    costly: bool
+
+
+#: Filled by pairs, so many of least reduced cost; by groups, so many for each record.
+BY_PAIRS, _PAIRS = Search((120, 120), patience=25, seconds=3.0, costly=False), 2_000
+BY_GROUPS, _GROUPS = Search((180, 620), patience=12, seconds=3.0, costly=True), 7
 
 
 def improve_nearby(
@@ -186,6 +207,9 @@ def improve_nearby(
     solver: str,
     options: SolverOptions,
     budget: Budget,
+    *,
+    groups: RecordGroups | None = None,
+    enough: float = -np.inf,
 ) -> NDArray[np.int64]:
     """Return a release that is no worse, better where a few rows at once can be changed for others.
 
@@ -203,105 +227,96 @@ def improve_nearby(
         Of the MIPs.
     budget
         Ends the search.
-    """
-    program = duals.program
-    generator = np.random.default_rng(options.seed)
-    cheap = _cheap(duals)
-    failed = 0
-    while failed < _PATIENCE and budget.stop_reason() is None:
-        first = int(generator.integers(program.type_count))
-        chosen, moved = _neighbourhood(duals, amounts, cheap, generator, first, _RECORDS)
-        freed = _freed(duals, amounts, chosen, moved)
-        types = np.flatnonzero(freed)
-        own = replace(program.restricted_to(types), counts=freed[types])
-        part = pattern_duals(own, duals.multipliers[types] / duals.unit)
-        place = places_of(duals, types, part)
-        before = np.where(moved, amounts, 0)[place]
-        kept = before > 0
-        kept[np.argsort(duals.reduced_costs[place], kind="stable")[:_PAIRS]] = True
-        left = budget.remaining()
-        seconds = _SECONDS if left is None else min(_SECONDS, max(left, 1e-3))
-        found = solve_restricted(
-            part, kept, before, solver, options, budget.renewed(seconds)
-        ).amounts
-        failed += 1
-        if found is None:
-            continue
-        costs = own.costs[part.pair_patterns] - (own.price if np.isfinite(own.price) else 0.0)
-        if float(costs @ (found - before)) < -1e-9 * max(1.0, float(np.abs(costs) @ before)):
-            amounts = np.where(moved, 0, amounts)
-            amounts[place] += found
-            failed = 0
-    return amounts
-
-
-def improve_by_groups(
-    duals: PatternDuals,
-    amounts: NDArray[np.int64],
-    groups: RecordGroups,
-    enough: float,
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
-) -> NDArray[np.int64]:
-    """Return a release that is no worse: as :func:`improve_nearby`, with larger neighbourhoods.
-
-    Parameters
-    ----------
-    duals, amounts, solver, options, budget
-        As there.
     groups
-        Of few records each, by which the rows that are given up are filled again.
+        Of few records each, by which the rows that are given up are filled again, larger
+        neighbourhoods then; None: by pairs of a record and a row.
     enough
         Loss at which no better release is needed.
     """
+    search = BY_PAIRS if groups is None else BY_GROUPS
     generator = np.random.default_rng(options.seed)
     cheap = _cheap(duals)
-    records, failed = _FEW, 0
-    while records <= _MANY and budget.stop_reason() is None:
+    (records, most), failed = search.records, 0
+    while records <= most and budget.stop_reason() is None:
         if loss_of(duals, amounts) <= enough:
             break
-        first = _costly_type(duals, amounts, generator)
+        first = _first_type(duals, amounts, search.costly, generator)
         chosen, moved = _neighbourhood(duals, amounts, cheap, generator, first, records)
         freed = _freed(duals, amounts, chosen, moved)
-        within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
-        within = within[
-            np.argsort(groups.reduced_costs[within], kind="stable")[: _GROUPS * records]
-        ]
         left = budget.remaining()
-        seconds = _SECONDS * records / _FEW
-        seconds = seconds if left is None else min(seconds, max(left, 1e-3))
-        found = solve_groups(
-            duals,
-            np.where(moved, amounts, 0),
-            groups.only(within),
-            np.empty((0, 3), np.int64),
-            solver,
-            options,
-            budget.renewed(seconds),
-            counts=freed,
-        ).amounts
+        seconds = search.seconds * records / search.records[0]
+        own = budget.renewed(seconds if left is None else min(seconds, max(left, 1e-3)))
+        given = np.where(moved, amounts, 0)
+        if groups is None:
+            found = _filled_by_pairs(duals, given, freed, solver, options, own)
+        else:
+            found = _filled_by_groups(duals, given, freed, groups, solver, options, own, records)
         failed += 1
         if found is not None:
             found += np.where(moved, 0, amounts)
             after, before = loss_of(duals, found), loss_of(duals, amounts)
             if after < before and not same_loss(after, before):
                 amounts, failed = found, 0
-        if failed == _GROWING:
+        if failed == search.patience:
             records, failed = records * 3 // 2, 0
     return amounts
 
 
-def _costly_type(
-    duals: PatternDuals, amounts: NDArray[np.int64], generator: np.random.Generator
+def _filled_by_pairs(
+    duals: PatternDuals,
+    given: NDArray[np.int64],
+    freed: NDArray[np.int64],
+    solver: str,
+    options: SolverOptions,
+    budget: Budget,
+) -> NDArray[np.int64] | None:
+    """Return (pairs,) the best way found to publish (t,) records by pairs, given one."""
+    types = np.flatnonzero(freed)
+    own = replace(duals.program.restricted_to(types), counts=freed[types])
+    part = pattern_duals(own, duals.multipliers[types] / duals.unit)
+    place = places_of(duals, types, part)
+    kept = given[place] > 0
+    kept[np.argsort(duals.reduced_costs[place], kind="stable")[:_PAIRS]] = True
+    answer = solve_restricted(part, kept, given[place], solver, options, budget)
+    if answer.amounts is None:
+        return None
+    found = np.zeros_like(given)
+    found[place] = answer.amounts
+    return found
+
+
+def _filled_by_groups(
+    duals: PatternDuals,
+    given: NDArray[np.int64],
+    freed: NDArray[np.int64],
+    groups: RecordGroups,
+    solver: str,
+    options: SolverOptions,
+    budget: Budget,
+    records: int,
+) -> NDArray[np.int64] | None:
+    """Return (pairs,) the best way found to publish (t,) records by groups, given one."""
+    within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
+    cheapest = np.argsort(groups.reduced_costs[within], kind="stable")[: _GROUPS * records]
+    near, none = groups.only(within[cheapest]), np.empty((0, 3), np.int64)
+    return solve_groups(duals, given, near, none, solver, options, budget, counts=freed).amounts
+
+
+def _first_type(
+    duals: PatternDuals,
+    amounts: NDArray[np.int64],
+    costly: bool,
+    generator: np.random.Generator,
 ) -> int:
-    """Return a row type, the likelier the higher the reduced costs of the rows of its records."""
+    """Return any row type; or one the likelier, the more the rows of its records cost."""
     program = duals.program
+    if not costly:
+        return int(generator.integers(program.type_count))
     net = program.costs[duals.pair_patterns] - duals.multipliers[duals.pair_types] / duals.unit
     rows = np.bincount(duals.pair_rows, weights=amounts * net, minlength=program.rows)
     weights = np.full(program.type_count, _LEAST * program.star_cost)
-    costly = np.maximum(rows, 0.0)[duals.pair_rows] * (amounts > 0)
-    np.maximum.at(weights, duals.pair_types, costly)
+    paid = np.maximum(rows, 0.0)[duals.pair_rows] * (amounts > 0)
+    np.maximum.at(weights, duals.pair_types, paid)
     return int(generator.choice(program.type_count, p=weights / weights.sum()))
 
 

@@ -1,35 +1,286 @@
-"""Patterns for k = 2, exactly: records are cut into pairs and triples that look alike."""
+"""Patterns for k = 2, exactly: records are cut into pairs and triples that look alike.
+
+Duals of records rule most pairs and triples out. Two loops list the others, and not the depth-first
+search of `enumeration`: what a group costs is read from a table by the columns in which its members
+differ, and no group of four is ever needed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import block_array, csr_array
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
-from anonymip.exact.patterns.pairs_and_triples import (
-    RecordPairs,
-    SmallGroups,
-    pairs_with_duals,
-    small_groups_within,
+from anonymip.exact.set_partitioning.restricted_master import (
+    Columns,
+    often_at_most,
+    whole_form,
 )
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
+from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.patterns.pattern_search import pattern_search
+from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.rows.output_rows import recoding_of, suppression_cost
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import Named, SolverOptions, SolverResult, StandardForm, solve_form
+from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
 from anonymip.status import Stopped
-from anonymip.tolerances import SOLVER_RESOLUTION, same_loss
+from anonymip.tolerances import LOSS_RELATIVE, SOLVER_RESOLUTION, same_loss
+
+#: All pairs of more records would take too much memory.
+LARGEST_TABLE = 6_000
+#: Sets of columns are numbers below two to this power.
+MOST_COLUMNS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class RecordPairs:
+    """Row types with what pairs of them cost, and duals of their records.
+
+    Parameters
+    ----------
+    counts, inverse
+        (t,) records of each type, and (n,) type of each record.
+    differing
+        (t, t) int64, the columns in which two types differ, as a set of bits.
+    cheapest
+        (2^m,) cost of a record under the cheapest pattern with stars in such columns, infinite
+        where there is none.
+    pattern
+        (2^m,) that pattern.
+    common
+        The cheapest pattern through which all records look alike; -1 if there is none, or
+        suppression costs no more.
+    unpaired
+        Cost of a record under that pattern, or of a suppressed one; infinite if there is neither.
+        Pairs and triples cost less for each record.
+    duals
+        (t,) dual value of each record: no pair or triple costs less than the duals of its records.
+    bound
+        Sum of the duals of all records: no release costs less.
+    """
+
+    counts: NDArray[np.int64]
+    inverse: NDArray[np.int64]
+    differing: NDArray[np.int64]
+    cheapest: NDArray[np.float64]
+    pattern: NDArray[np.int64]
+    common: int
+    unpaired: float
+    duals: NDArray[np.float64]
+    bound: float
+
+
+def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Stopped | None]:
+    """Return pairs with duals of records, and why the duals are not the best.
+
+    A fractional choice of pairs that covers every record once is half of an assignment of the
+    records to each other; its duals are returned. A record that becomes the row that all may
+    become, or is suppressed, is assigned to itself. Triples need no duals of their own: a triple
+    costs as much as half of each of its three pairs does through the same pattern.
+
+    Parameters
+    ----------
+    problem
+        With patterns as its recoding, and k = 2.
+    budget
+        Of the assignment; when it ends, the duals are worse, but still valid.
+
+    Raises
+    ------
+    InputError
+        If the table has too many records or columns.
+
+    Notes
+    -----
+    Complexity: O(n^3) time at worst, O(n^2) memory.
+    """
+    microdata = problem.microdata
+    if microdata.n > LARGEST_TABLE or microdata.m > MOST_COLUMNS:
+        raise InputError(
+            f"pattern-pairs looks at all pairs of {microdata.n:,} records and sets of "
+            f"{microdata.m} columns, at most {LARGEST_TABLE:,} and {MOST_COLUMNS}",
+            remedy="Use pattern-ilp",
+        )
+    stars = recoding_of(problem).stars(problem)
+    costs = pattern_costs(problem.compiled, stars)
+    cheapest, pattern = _cheapest(stars, costs)
+    types = microdata.row_types()
+    codes = np.ascontiguousarray(microdata.codes[types.first])
+    differing = np.empty((len(codes), len(codes)), np.int64)
+    _differences(codes, differing)
+    matrix = cheapest[differing][np.ix_(types.inverse, types.inverse)]
+    common, unpaired = _common(codes, stars, costs, suppression_cost(problem))
+    matrix = np.minimum(matrix, unpaired)
+    np.fill_diagonal(matrix, unpaired)
+    # Where records have no partner at all, a cost above all others stands for one.
+    matrix = np.ascontiguousarray(np.minimum(matrix, 10.0 * (1.0 + costs.max()) * microdata.n))
+    _, columns, stopped = assign(matrix, budget, phase="duals of records")
+    records = (matrix - columns).min(axis=1) + columns
+    # Two records of a type may change places, so their mean is a dual value for both.
+    duals = np.bincount(types.inverse, weights=records) / types.counts
+    duals -= LOSS_RELATIVE * np.abs(duals)
+    bound = float(duals @ types.counts)
+    counts, inverse = types.counts.copy(), types.inverse
+    known = counts, inverse, differing, cheapest, pattern, common, unpaired
+    return RecordPairs(*known, duals, bound), stopped
+
+
+def small_groups_within(pairs: RecordPairs, cutoff: float, most: int) -> Columns | None:
+    """Return the groups whose cost exceeds the duals of their members by so much at most.
+
+    Pairs and triples that become one output row, and single records, which are suppressed, or
+    become the row that all may become.
+
+    Parameters
+    ----------
+    pairs
+        With duals.
+    cutoff
+        A release that uses another group costs more than the bound and this.
+    most
+        None is returned if there are more.
+
+    Notes
+    -----
+    The three pairs of a triple exceed their duals by twice what the triple does, together and at
+    most: triples are looked for among pairs that exceed them by no more.
+    """
+    empty = np.empty((0, 3), np.int64)
+    arguments = (pairs.counts, pairs.differing, pairs.cheapest, pairs.duals, pairs.unpaired)
+    count = int(_list_groups(*arguments, float(cutoff), most, empty))
+    if count > most:
+        return None
+    members = np.full((count, 3), -1, np.int64)
+    _list_groups(*arguments, float(cutoff), most, members)
+    first, second, third = members.T
+    columns = pairs.differing[first, second]
+    three = third >= 0
+    columns[three] |= pairs.differing[first[three], third[three]]
+    costs = pairs.cheapest[columns] * np.where(three, 3.0, 2.0)
+    sizes = np.where(three, 3, 2)
+    types = members[members >= 0]
+    if np.isfinite(pairs.unpaired):
+        alone = np.flatnonzero(pairs.unpaired - pairs.duals <= cutoff)
+        types = np.concatenate([types, alone])
+        sizes = np.append(sizes, np.ones(len(alone), np.int64))
+        costs = np.append(costs, np.full(len(alone), pairs.unpaired))
+    return Columns(np.concatenate([[0], np.cumsum(sizes)]), types.astype(np.int32), costs)
+
+
+def _common(
+    codes: NDArray[np.int32],
+    stars: NDArray[np.bool_],
+    costs: NDArray[np.float64],
+    suppressed: float,
+) -> tuple[int, float]:
+    """Return the cheapest pattern that makes all records equal, and its cost; -1 if none pays."""
+    varied = (codes != codes[0]).any(axis=0)
+    fitting = np.flatnonzero((stars | ~varied).all(axis=1))
+    if not len(fitting):
+        return -1, suppressed
+    best = int(fitting[np.argmin(costs[fitting])])
+    return (-1, suppressed) if suppressed <= costs[best] else (best, float(costs[best]))
+
+
+def _cheapest(
+    stars: NDArray[np.bool_], costs: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return cost and number of the cheapest pattern with stars in each set of columns."""
+    m = stars.shape[1]
+    sets = stars @ (1 << np.arange(m, dtype=np.int64))
+    cheapest = np.full(1 << m, np.inf)
+    pattern = np.full(1 << m, -1, np.int64)
+    cheapest[sets], pattern[sets] = costs, np.arange(len(costs))
+    numbers = np.arange(1 << m)
+    for a in range(m):
+        without = numbers[(numbers >> a) & 1 == 0]
+        better = without[cheapest[without | (1 << a)] < cheapest[without]]
+        cheapest[better] = cheapest[better | (1 << a)]
+        pattern[better] = pattern[better | (1 << a)]
+    return cheapest, pattern
+
+
+@kernel
+def _differences(codes: NDArray[np.int32], differing: NDArray[np.int64]) -> None:
+    for i in range(len(codes)):
+        for j in range(i + 1):
+            columns = 0
+            for a in range(codes.shape[1]):
+                if codes[i, a] != codes[j, a]:
+                    columns |= 1 << a
+            differing[i, j] = columns
+            differing[j, i] = columns
+
+
+@kernel
+def _list_groups(
+    counts: NDArray[np.int64],
+    differing: NDArray[np.int64],
+    cheapest: NDArray[np.float64],
+    duals: NDArray[np.float64],
+    unpaired: float,
+    cutoff: float,
+    most: int,
+    members: NDArray[np.int64],
+) -> int:
+    """Count pairs and triples, and write them as far as there is room; end above `most`."""
+    t, count = len(counts), 0
+    near = np.empty(t, np.int64)
+    over = np.empty(t)
+    for a in range(t):
+        # Pairs of this type and one no smaller; a type pairs with itself if it has two records.
+        found = 0
+        for b in range(a, t):
+            if a == b and counts[a] < 2:
+                continue
+            if cheapest[differing[a, b]] >= unpaired:
+                continue
+            # A pair of up to twice the cutoff may still be part of a triple.
+            above = 2.0 * cheapest[differing[a, b]] - duals[a] - duals[b]
+            if above <= 2.0 * cutoff:
+                near[found] = b
+                over[found] = above
+                found += 1
+        for i in range(found):
+            b = near[i]
+            if over[i] <= cutoff:
+                if count < len(members):
+                    members[count, 0] = a
+                    members[count, 1] = b
+                count += 1
+            # The three pairs of a triple exceed their duals by twice what it does: two of them
+            # that exceed more rule it out.
+            for j in range(i, found):
+                c = near[j]
+                if over[i] + over[j] > 2.0 * cutoff:
+                    continue
+                if (b == c and counts[b] < 2) or (a == c and counts[a] < 3):
+                    continue
+                columns = differing[a, b] | differing[a, c]
+                worth = duals[a] + duals[b] + duals[c]
+                if cheapest[columns] < unpaired and 3.0 * cheapest[columns] - worth <= cutoff:
+                    if count < len(members):
+                        members[count, 0] = a
+                        members[count, 1] = b
+                        members[count, 2] = c
+                    count += 1
+            if count > most:
+                return count
+    return count
+
 
 #: Groups that a program may have.
 _MOST_GROUPS = 3_000_000
@@ -172,25 +423,17 @@ def _is_proven(best: Solution, bound: float) -> bool:
     return proves_optimal(best.problem, best.objective, bound, strict=True)
 
 
+@dataclass(eq=False)
 class _Search:
     """Programs on more and more groups, until no other group can matter."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        pairs: RecordPairs,
-        solver: str,
-        options: SolverOptions,
-        budget: Budget,
-        trace: list[str],
-    ) -> None:
-        self.named: str | None = None
-        self._problem = problem
-        self._pairs = pairs
-        self._solver = solver
-        self._options = options
-        self._budget = budget
-        self._trace = trace
+    problem: Problem
+    pairs: RecordPairs
+    solver: str
+    options: SolverOptions
+    budget: Budget
+    trace: list[str]
+    named: str | None = None
 
     def run(self, best: Solution | None) -> tuple[Solution | None, Stopped | None, Bound | None]:
         """Return the best release, why the search ended early, and a bound.
@@ -200,15 +443,15 @@ class _Search:
         NoSolution
             If there is none.
         """
-        pairs, proven = self._pairs, None
+        pairs, proven = self.pairs, None
         cutoff, everything = self._first_cutoff(), self._everything()
         while True:
             if best is not None:
                 cutoff = min(cutoff, max(0.0, best.objective - pairs.bound))
             cutoff = min(cutoff, everything)
-            groups = small_groups_within(pairs, self._slackened(cutoff), _MOST_GROUPS)
+            groups = small_groups_within(pairs, cutoff + SOLVER_RESOLUTION, _MOST_GROUPS)
             if groups is None:
-                self._trace.append(
+                self.trace.append(
                     f"more than {_MOST_GROUPS:,} groups may matter: not all looked at"
                 )
                 return best, Stopped.NODES, proven
@@ -220,7 +463,7 @@ class _Search:
                 best = found
             if result.stopped is Stopped.INFEASIBLE:
                 if cutoff >= everything:
-                    known = best or self._compared()
+                    known = best or cheap_release(self.problem, self.budget, self.options.seed)
                     if known is not None:
                         claim = RefutedClaim.of_infeasible(result.solver, known)
                         return self._without_solver(claim, best), Stopped.ERROR, None
@@ -236,7 +479,7 @@ class _Search:
                 value = self._trusted(result.bound, groups)
                 if cutoff < everything:
                     value = min(value, pairs.bound + cutoff)
-            if not self._options.solver_options:
+            if not self.options.solver_options:
                 try:
                     self._hold_against_releases(value, best)
                 except RefutedClaim as claim:
@@ -254,21 +497,11 @@ class _Search:
             # More groups, or fewer: without the costliest a solver's bound is trusted farther.
             cutoff = needed
 
-    def _compared(self) -> Solution | None:
-        """Return a release that needs no solver."""
-        return cheap_release(self._problem, self._budget, self._options.seed)
-
     def _hold_against_releases(self, claimed: float, best: Solution | None) -> None:
-        """Refuse a bound above a release that is known or found soon.
-
-        Raises
-        ------
-        RefutedClaim
-            With the release.
-        """
-        losses = np.append(self._pairs.cheapest, self._pairs.unpaired)
-        slack = slack_of(losses[np.isfinite(losses)], self._problem.n)
-        for known in (best, self._compared()):
+        """Raise RefutedClaim if a release that is known or found soon is below a bound."""
+        losses = np.append(self.pairs.cheapest, self.pairs.unpaired)
+        slack = slack_of(losses[np.isfinite(losses)], self.problem.n)
+        for known in (best, cheap_release(self.problem, self.budget, self.options.seed)):
             if known is not None:
                 refuse_refuted(str(self.named), claimed, known.objective, slack, known)
 
@@ -278,12 +511,12 @@ class _Search:
         known = [release for release in (best, refuting) if release is not None]
         if not known:
             raise failure
-        self._trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
+        self.trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
         return min(known, key=lambda release: release.objective)
 
     def _first_cutoff(self) -> float:
         """Return the reduced cost of the last of the pairs in the first program."""
-        pairs = self._pairs
+        pairs = self.pairs
         upper = np.triu_indices(len(pairs.counts), 1)
         over = 2.0 * pairs.cheapest[pairs.differing[upper]]
         over -= pairs.duals[upper[0]] + pairs.duals[upper[1]]
@@ -292,54 +525,51 @@ class _Search:
 
     def _everything(self) -> float:
         """Return a reduced cost that no group exceeds."""
-        costs = self._pairs.cheapest[np.isfinite(self._pairs.cheapest)]
+        costs = self.pairs.cheapest[np.isfinite(self.pairs.cheapest)]
         most = max(0.0, float(costs.max(initial=0.0)))
-        if np.isfinite(self._pairs.unpaired):
-            most = max(most, self._pairs.unpaired)
-        return 3.0 * (most + float(np.abs(self._pairs.duals).max())) + 1.0
+        if np.isfinite(self.pairs.unpaired):
+            most = max(most, self.pairs.unpaired)
+        return 3.0 * (most + float(np.abs(self.pairs.duals).max())) + 1.0
 
-    def _slackened(self, cutoff: float) -> float:
-        return cutoff + SOLVER_RESOLUTION
-
-    def _trusted(self, claimed: float, groups: SmallGroups) -> float:
+    def _trusted(self, claimed: float, groups: Columns) -> float:
         """Return what of a solver's bound on the given groups is sure: whole if all losses are."""
         losses = groups.costs
         largest = float(np.abs(losses).max(initial=0.0))
         # Every row of the program may be off a little, and its dual is up to the largest loss.
-        sure = claimed - SOLVER_RESOLUTION * largest * max(1.0, self._problem.n / 100)
+        sure = claimed - SOLVER_RESOLUTION * largest * max(1.0, self.problem.n / 100)
         return float(np.ceil(sure)) if np.array_equal(np.rint(losses), losses) else sure
 
-    def _solve(self, groups: SmallGroups) -> tuple[Solution | None, SolverResult]:
+    def _solve(self, groups: Columns) -> tuple[Solution | None, SolverResult]:
         """Return the best release of the groups, if one is found, and the solver's result."""
-        form = _form(groups, self._pairs)
-        self._trace.append(f"{len(groups.costs):,} pairs and triples in the program")
-        self._budget.report("pairs and triples", total=len(groups.costs))
-        result = solve_form(form, self._solver, self._options, budget=self._budget)
+        form = _form(groups, self.pairs)
+        self.trace.append(f"{len(groups.costs):,} pairs and triples in the program")
+        self.budget.report("pairs and triples", total=len(groups.costs))
+        result = solve_form(form, self.solver, self.options, budget=self.budget)
         self.named = result.solver
         if result.values is None:
             return None, result
         times = np.rint(result.values[: len(groups.costs)]).astype(np.int64)
         found = self._patterns(groups, times)
-        return Solution.of(self._problem, found, method="pattern-pairs"), result
+        return Solution.of(self.problem, found, method="pattern-pairs"), result
 
-    def _patterns(self, groups: SmallGroups, times: NDArray[np.int64]) -> Patterns:
+    def _patterns(self, groups: Columns, times: NDArray[np.int64]) -> Patterns:
         """Return the patterns that groups give their members."""
-        pairs = self._pairs
+        pairs = self.pairs
         waiting = [
             part.tolist()
             for part in np.split(
                 np.argsort(pairs.inverse, kind="stable"), np.cumsum(pairs.counts)[:-1]
             )
         ]
-        index = np.full(self._problem.n, SUPPRESSED, np.int32)
-        for at in np.flatnonzero(times):
-            members = groups.members[at][groups.members[at] >= 0]
+        index = np.full(self.problem.n, SUPPRESSED, np.int32)
+        for at in np.flatnonzero(times).tolist():
+            members = groups.of(at)
             pattern = pairs.common if pairs.common >= 0 else SUPPRESSED
             if len(members) > 1:
                 columns = np.bitwise_or.reduce(pairs.differing[members[0], members])
                 pattern = int(pairs.pattern[columns])
             for _ in range(int(times[at])):
-                for type_ in members:
+                for type_ in members.tolist():
                     if not waiting[type_]:
                         raise SolverError(
                             f"{self.named} covers a record twice", remedy="Use another solver"
@@ -350,42 +580,21 @@ class _Search:
         return Patterns(index)
 
 
-def _form(groups: SmallGroups, pairs: RecordPairs) -> StandardForm:
+def _form(groups: Columns, pairs: RecordPairs) -> StandardForm:
     """Return the program: every record of a type lies in one group.
 
     Where single records become one row, none or at least two of them do.
     """
-    counts = pairs.counts
-    group, place = np.nonzero(groups.members >= 0)
-    types = groups.members[group, place]
-    width, rows = len(groups.costs), len(counts)
-    held = np.full(groups.members.shape, np.inf)
-    held[group, place] = counts[types]
-    values, row, column = [np.ones(len(group))], [types], [group]
-    single = np.flatnonzero(groups.members[:, 1] < 0) if pairs.common >= 0 else np.empty(0, int)
-    shared = int(len(single) > 0)
-    if shared:
-        ones = np.ones(len(single))
-        values += [ones, np.array([-2.0]), ones, np.array([-float(counts.sum())])]
-        for extra in (rows, rows + 1):
-            row += [np.full(len(single), extra), np.array([extra])]
-            column += [single, np.array([width])]
-    matrix = coo_array(
-        (np.concatenate(values), (np.concatenate(row), np.concatenate(column))),
-        shape=(rows + 2 * shared, width + shared),
-    ).tocsr()
-    matrix.sum_duplicates()
-    records = counts.astype(np.float64)
-    return StandardForm(
-        variables=tuple(Named(f"g_{at}") for at in range(width + shared)),
-        constraints=tuple(Named(f"c_{at}") for at in range(rows + 2 * shared)),
-        cost=np.concatenate([groups.costs, np.zeros(shared)]),
-        offset=0.0,
-        matrix=matrix,
-        row_lower=np.concatenate([records, [0.0, -np.inf][: 2 * shared]]),
-        row_upper=np.concatenate([records, [np.inf, 0.0][: 2 * shared]]),
-        lower=np.zeros(width + shared),
-        upper=np.concatenate([held.min(axis=1), np.ones(shared)]),
-        integer=np.ones(width + shared, np.bool_),
-        maximize=False,
-    )
+    records = pairs.counts.astype(np.float64)
+    held: Any = groups.incidence(len(records))
+    costs, most = groups.costs, often_at_most(held, records)
+    lower, upper = records, records
+    if pairs.common >= 0 and (groups.sizes == 1).any():
+        single = (groups.sizes == 1).astype(np.float64)[None]
+        # The last variable says whether there are any.
+        switch = np.array([[-2.0], [-records.sum()]])
+        blocks: Any = [[held, None], [np.vstack([single, single]), switch]]
+        held = block_array(blocks)
+        costs, most = np.append(costs, 0.0), np.append(most, 1.0)
+        lower, upper = np.append(records, [0.0, -np.inf]), np.append(records, [np.inf, 0.0])
+    return whole_form(costs, csr_array(held), (lower, upper), most)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
-from anonymip.exact.set_partitioning.restricted_master import whole_form
+from anonymip.exact.set_partitioning.restricted_master import often_at_most, whole_form
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, solve_form
 from anonymip.solvers.linear_programs import Basis, GrowingProgram
@@ -75,8 +75,7 @@ class Pool:
     @cached_property
     def limits(self) -> NDArray[np.float64]:
         """(c,) how often a selection can hold each column."""
-        fits = self.coverage[self.incidence.indices] // self.incidence.data
-        return np.minimum.reduceat(fits, self.incidence.indptr[:-1]).astype(np.float64)
+        return often_at_most(self.incidence, self.coverage)
 
     @cached_property
     def largest(self) -> float:
@@ -441,7 +440,7 @@ def solve_integer(
         np.concatenate([[cutoff], pool.costs[columns]]),
         csr_array(matrix),
         (np.concatenate([coverage, row_bounds[0]]), np.concatenate([coverage, row_bounds[1]])),
-        np.concatenate([[1.0], pool.limits[columns].astype(np.float64)]),
+        np.concatenate([[1.0], pool.limits[columns]]),
     )
     for variable in form.variables:
         variable.value = 0.0

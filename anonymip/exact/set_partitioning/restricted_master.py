@@ -363,9 +363,7 @@ def solve_whole(
         If the solver fails.
     """
     held = columns.incidence(rules.types)
-    entries = held.tocoo()
-    most = np.full(len(columns), float(rules.most))
-    np.minimum.at(most, entries.col, np.floor(rules.sides[entries.row] / entries.data))
+    most = np.minimum(often_at_most(held, rules.sides), float(rules.most))
     saved = rules.price if rules.may_leave_out else 0.0
     least = np.full(rules.types, -np.inf) if rules.may_leave_out else rules.sides
     rows, sides = [held], [rules.sides]
@@ -391,6 +389,14 @@ def solve_whole(
     if result.values is None:
         return result, None
     return result, np.rint(result.values).astype(np.int64)
+
+
+def often_at_most(
+    incidence: csc_array | csr_array, sides: NDArray[np.float64] | NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return (c,) how often a sum can take each column, given its members column by column."""
+    fits = np.floor(sides[incidence.indices] / incidence.data)
+    return np.asarray(np.minimum.reduceat(fits, incidence.indptr[:-1]), np.float64)
 
 
 def whole_form(

@@ -30,7 +30,7 @@ from anonymip.exact.patterns.group_master import (
     solve_groups,
     triple_bound,
 )
-from anonymip.exact.patterns.neighbourhoods import improve_by_groups
+from anonymip.exact.patterns.neighbourhoods import Search, improve_nearby
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.patterns.record_groups import (
     TripleDuals,
@@ -199,12 +199,11 @@ def test_rounding_is_no_success() -> None:
         return RestrictedAnswer(amounts, None, "none")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbourhoods, "_MANY", neighbourhoods._FEW)
-        patch.setattr(neighbourhoods, "_GROWING", 1)
+        patch.setattr(neighbourhoods, "BY_GROUPS", Search((180, 180), 1, 3.0, costly=True))
         patch.setattr(neighbourhoods, "solve_groups", as_it_was)
         patch.setattr(neighbourhoods, "loss_of", lambda *_: next(losses))
         own, budget = groups_of(duals, before), Budget.of(1.0)
-        after = improve_by_groups(duals, before, own, 0.0, "highs", SolverOptions(), budget)
+        after = improve_nearby(duals, before, "highs", SolverOptions(), budget, groups=own)
     assert after is before
 
 
@@ -218,7 +217,7 @@ def test_releases_become_groups_and_back() -> None:
     assert amounts_of(duals, own, np.ones(len(own), np.int64)).tolist() == before.tolist()
     groups, _ = cheapest_groups(duals, no_triples(), duals.unit, 5_000, Budget())
     assert groups is not None
-    after = improve_by_groups(duals, before, groups, 0.0, "highs", SolverOptions(), Budget.of(1.0))
+    after = improve_nearby(duals, before, "highs", SolverOptions(), Budget.of(1.0), groups=groups)
     program = duals.program
     held = np.bincount(duals.pair_rows, weights=after)
     assert ((held == 0) | (held >= program.k)).all()
