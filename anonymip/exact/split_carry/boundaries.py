@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.errors import NoSolution
+from anonymip.exact.classes.best_classes import compiles
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.classes.small.kernels import compiles
 from anonymip.exact.split_carry.options import LINK_NODES
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.exact.classes.small.kernels import PROVEN as SOLVED
-from anonymip.exact.classes.small.kernels import SmallRules, SmallWork, solve_rows
+from anonymip.exact.classes.best_classes import PROVEN as SOLVED
+from anonymip.exact.classes.best_classes import solve_rows
+from anonymip.exact.classes.set_search import SmallRules, SmallWork
 from anonymip.exact.split_carry.carrying import CarryRule, Outcome, divide_window
 from anonymip.exact.split_carry.state import (
     BOUND,

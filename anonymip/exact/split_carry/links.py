@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InvalidAssignment, LicenceLimit, NoSolution, SolverError
+from anonymip.exact.classes.best_classes import compiles, small_rules
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
+from anonymip.exact.classes.set_search import new_small_work
 from anonymip.exact.classes.small import solve_small
-from anonymip.exact.classes.small.kernels import compiles, new_small_work, small_rules
 from anonymip.exact.failed_solver import has_failed
 from anonymip.exact.split_carry.carrying import carry_rule, divide_window, new_outcome
 from anonymip.exact.split_carry.kernels import (
@@ -39,6 +40,7 @@ from anonymip.exact.split_carry.state import (
 from anonymip.heuristics.classes.batch_cut import cut_in_batches
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.repair import repaired
+from anonymip.heuristics.local_search.local_search import improve
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
 from anonymip.problem import Problem
 from anonymip.problem_rules import has_rules
@@ -135,10 +137,6 @@ class Answer:
     proven: bool = False
     start_accepted: bool | None = None
     reason: str = ""
-
-
-#: Windows of more rows are hardly ever proven: what the compiled loop has found of them is kept.
-_LARGE = 30
 
 
 class ClassLinks:
@@ -263,28 +261,21 @@ class ClassLinks:
     ) -> Answer | None:
         """Return what the search finds, or the start where that is better or time is over."""
         answer = found
-        if budget is not None and (found is None or part.n <= _LARGE):
+        if budget is not None and found is None:
             try:
                 result = solve_small(part, max_nodes=LINK_NODES, budget=budget, seed=self._seed)
             except NoSolution:
-                if found is None:
-                    return None
-            else:
-                answer = Answer(
-                    np.asarray(result.labels, np.int64),
-                    result.objective,
-                    result.bound,
-                    result.proven,
-                    reason="" if result.proven else reason_of(result.reason),
-                )
-                if result.proven:
-                    return answer
+                return None
+            labels, reason = np.asarray(result.labels, np.int64), reason_of(result.reason)
+            answer = Answer(labels, result.objective, result.bound, result.proven, reason=reason)
+        elif budget is not None and found is not None:
+            improved = Classes(improve(part, found.labels, effort="quick", budget=budget))  # type: ignore[arg-type]
+            answer = _better(part, found, improved)
+        if answer is not None and answer.proven:
+            return replace(answer, reason="")
         start = self._start(part, budget)
         if start is not None:
-            loss = Solution.of(part, start, method="start").objective
-            if answer is None or loss < answer.objective:
-                bound, reason = (None, "time") if answer is None else (answer.bound, answer.reason)
-                answer = Answer(start.labels.astype(np.int64), loss, bound, reason=reason)
+            answer = _better(part, answer, start)
         return answer
 
     def _solved_by_model(self, part: Problem, budget: Budget | None) -> Answer | None:
@@ -409,6 +400,15 @@ class ClassLinks:
         if compiled.aggregate == "sum":
             return float(sum(parts))
         return max(parts, default=0.0)
+
+
+def _better(part: Problem, answer: Answer | None, release: Classes) -> Answer:
+    """Return the answer with the classes of a release where they lose less."""
+    loss = Solution.of(part, release, method="start").objective
+    if answer is not None and answer.objective <= loss:
+        return answer
+    bound, reason = (None, "time") if answer is None else (answer.bound, answer.reason)
+    return Answer(release.labels.astype(np.int64), loss, bound, reason=reason)
 
 
 def _reason(solution: Solution) -> str:

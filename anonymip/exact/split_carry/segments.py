@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.exact.classes.small.kernels import compiles
+from anonymip.exact.classes.best_classes import compiles
 from anonymip.exact.split_carry.boundaries import rows_of_boundaries, solve_boundaries
 from anonymip.exact.split_carry.checkpoint import ChainFile, Checkpoint, Keeper, arrays_of, resumed
 from anonymip.exact.split_carry.links import ChainClock, ClassLinks, links_of_classes

@@ -270,7 +270,7 @@ def test_claimed_optimality_without_proof_is_not_repeated(
 ) -> None:
     """Optimal is said by the bound alone, whatever the solver says."""
     answering(monkeypatch, objective=0.955090154, bound=0.9)
-    monkeypatch.setattr("anonymip.exact.classes.small.solving._COMPARED", 0)
+    monkeypatch.setattr("anonymip.exact.classes.small._COMPARED", 0)
     solution = equivalence_mip(health)
     assert solution.status.stopped is Stopped.GAP
     assert not solution.is_optimal

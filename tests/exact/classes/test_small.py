@@ -29,24 +29,20 @@ from anonymip import (
     WeightedLoss,
     census,
 )
-from anonymip.exact.classes.equivalence_mip import equivalence_mip
-from anonymip.exact.classes.small import solve_small
-from anonymip.exact.classes.small.column_generation import ColumnGeneration
-from anonymip.exact.classes.small.first_release import nearest_duals
-from anonymip.exact.classes.small.kernels import (
+from anonymip.exact.classes.best_classes import (
     CAPPED,
     INFEASIBLE,
     PROVEN,
-    SmallRules,
-    SmallWork,
     compiles,
-    new_small_work,
+    merge_types,
+    nearest_duals,
     small_rules,
+    solve_relaxation,
     solve_rows,
 )
-from anonymip.exact.classes.small.relaxation_duals import solve_relaxation
-from anonymip.exact.classes.small.row_types import merge_types
-from anonymip.exact.classes.small.set_search import rank_types
+from anonymip.exact.classes.equivalence_mip import equivalence_mip
+from anonymip.exact.classes.set_search import SmallRules, SmallWork, new_small_work, rank_types
+from anonymip.exact.classes.small import solve_small
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from tests.brute_force import Column
 from tests.random_problems import (
@@ -313,23 +309,6 @@ def test_room_for_larger_sub_problems_changes_nothing() -> None:
     assert wide.work.row_sets.held[0] > 0
     assert wide.work.nodes[0] == own.work.nodes[0]
     assert wide.work.result[0] == own.work.result[0]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_column_generation_proves_what_the_first_duals_do_not(seed: int) -> None:
-    """Column generation alone finds the optimum, from whatever release it starts."""
-    problem = Problem(census(14, 4, seed=seed), 3)
-    kernel = kernel_of(problem)
-    if kernel.solve(np.arange(14), max_nodes=1) == PROVEN:
-        return
-    generation = ColumnGeneration(problem, kernel.rows, kernel.rules, kernel.work, MANY)
-    assert generation.prove(Budget())
-    labels = kernel.work.labels.copy()
-    loss = problem.compiled.total(
-        problem.recoding.describe(problem, Classes(labels.astype(np.int32))), None
-    )
-    assert kernel.solve(np.arange(14)) == PROVEN
-    assert loss == pytest.approx(kernel.work.result[0], rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))

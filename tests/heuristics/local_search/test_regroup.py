@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip.exact.classes.small.kernels import compiles
+from anonymip.exact.classes.best_classes import compiles
 from anonymip.heuristics.local_search.regroup import regroup
 from anonymip.heuristics.local_search.regroup_work import new_regroup_work
 from anonymip.heuristics.local_search.state import PooledClasses

@@ -104,6 +104,16 @@ def new_packing(most: int) -> Packing:
     )
 
 
+def new_found(capacity: int, most: int) -> FoundSets:
+    """Return room for so many sets of up to `most` types."""
+    return FoundSets(
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity),
+        np.zeros(most + 1, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
 def new_cover(most: int) -> CoverSearch:
     """Return the workspace of covers of up to `most` rows."""
     deep = most + 1

@@ -1,25 +1,315 @@
 """The sets of rows that a better release than the known one may hold, found depth first.
 
 A set grows by one row at a time, types never descending, and what may follow is filtered on the
-way down. The types come in the order of falling duals. With a
-monotone record loss c a set of t rows that contains S loses at least t c(S); its reduced cost is at
-least that less the duals of S and the t - |S| highest ones that may follow.
+way down. The types come in the order of falling duals. With a monotone record loss c a set of t
+rows that contains S loses at least t c(S); its reduced cost is at least that less the duals of S
+and the t - |S| highest ones that may follow.
+
+Every array of the workspace is made once, for the largest sub-problem; a call allocates nothing.
 """
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.exact.classes.small.exact_cover import Packing, pack_counts
-from anonymip.exact.classes.small.workspace import SetSearch, SmallRules, SmallWork, TypeRows
-from anonymip.objectives.kernels.class_loss import KernelRows, range_loss
+from anonymip.exact.classes.exact_cover import (
+    CoverSearch,
+    FoundSets,
+    Packing,
+    new_cover,
+    new_found,
+    new_packing,
+    pack_counts,
+)
+from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, new_state
 from anonymip.objectives.language.tables import LossTables
-from anonymip.recodings.rules.diversity_counts import count_in, may_be_diverse, take_back
+from anonymip.recodings.rules.diversity_counts import (
+    DiversityRule,
+    ValueCounts,
+    count_in,
+    may_be_diverse,
+    new_counts,
+    take_back,
+)
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+#: Sets that are listed at most.
+_MOST_SETS = 1 << 17
+#: Sets of k rows in the linear relaxation at most.
+_MOST_ROW_SETS = 1 << 18
 
 #: What a search for sets ends with.
 COMPLETE, OVERFLOWED, OUT_OF_NODES = 0, 1, 2
+
+
+class SmallRules(Packed):
+    """What classes must keep and what counts.
+
+    Parameters
+    ----------
+    k
+        Fewest rows of a class.
+    summed
+        Whether the losses of the records are summed; else the largest counts.
+    diversity
+        What a class must hold of the sensitive columns; of all rows.
+    """
+
+    k: int
+    summed: bool
+    diversity: DiversityRule
+
+
+class TypeRows(Packed):
+    """The row types of a sub-problem, highest duals first, as the search reads them.
+
+    Parameters
+    ----------
+    rank
+        (most,) types in the order in which they were merged, highest duals first.
+    duals
+        (most,) dual of a row of each type.
+    values
+        (most, r) as in :class:`~anonymip.objectives.kernels.class_loss.KernelRows`.
+    set_bits
+        (most, s) bit of the value, among those that occur in the sub-problem.
+    pair_codes
+        (most, p) as there.
+    used
+        (most,) rows of each type in the partial set.
+    diversity
+        What a class must hold of the sensitive columns; of the types.
+    """
+
+    rank: NDArray[np.int64]
+    duals: NDArray[np.float64]
+    values: NDArray[np.float64]
+    set_bits: NDArray[np.int64]
+    pair_codes: NDArray[np.int64]
+    used: NDArray[np.int64]
+    diversity: DiversityRule
+
+
+class SetSearch(Packed):
+    """The partial set of the search and what may follow; the first index is the number of its rows.
+
+    Parameters
+    ----------
+    members
+        (most + 1,) types of its rows.
+    dual_sum, packed
+        (most + 1,) duals summed; counts of its types in one word.
+    low, high, pair_low, pair_high
+        (most + 1, r) and (most + 1, p) ends of the description; of no rows, those that any row
+        replaces.
+    held, set_counts
+        (most + 1, s) bits of the values in each set, and how many there are.
+    followers, losses
+        (most + 1, most) types that may follow, and the record loss of the partial set with each.
+    end, at
+        (most + 1,) how many may follow, and which is next.
+    top
+        (most + 1,) highest duals of what may follow, summed.
+    counts
+        Of the sensitive values, a level for each number of rows.
+    """
+
+    members: NDArray[np.int64]
+    dual_sum: NDArray[np.float64]
+    packed: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    pair_low: NDArray[np.int64]
+    pair_high: NDArray[np.int64]
+    held: NDArray[np.int64]
+    set_counts: NDArray[np.int64]
+    followers: NDArray[np.int64]
+    losses: NDArray[np.float64]
+    end: NDArray[np.int64]
+    at: NDArray[np.int64]
+    top: NDArray[np.float64]
+    counts: ValueCounts
+
+
+class RowSets(Packed):
+    """All sets of k rows, those together that differ in the last row only.
+
+    Parameters
+    ----------
+    shared
+        (capacity, k - 1) types of the rows before the last one, ascending.
+    begin
+        (capacity + 1,) where the sets begin that share them.
+    last, costs
+        (capacity,) type of the last row, and loss of the set.
+    held
+        (1,) how many are shared.
+    """
+
+    shared: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    last: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    held: NDArray[np.int64]
+
+
+class Simplex(Packed):
+    """A basis of the linear relaxation over the sets of k rows.
+
+    Parameters
+    ----------
+    inverse
+        (most, most) of the basis matrix.
+    amounts
+        (most,) values of the basic columns.
+    duals
+        (most,) duals of the types.
+    column
+        (most,) the entering column in terms of the basis.
+    """
+
+    inverse: NDArray[np.float64]
+    amounts: NDArray[np.float64]
+    duals: NDArray[np.float64]
+    column: NDArray[np.float64]
+
+
+class FirstRelease(Packed):
+    """Workspace of the first release and the first bound.
+
+    Parameters
+    ----------
+    loss, begin
+        (most + 1,) least loss of a cut of the rows up to a place, and where its last class begins.
+    nearest
+        (k,) losses with the nearest rows.
+    counts, state
+        Of the sensitive values of a class; a class.
+    """
+
+    loss: NDArray[np.float64]
+    begin: NDArray[np.int64]
+    nearest: NDArray[np.float64]
+    counts: ValueCounts
+    state: ClassState
+
+
+class SmallWork(Packed):
+    """Workspace for sub-problems of up to a number of rows, written over by every call.
+
+    Parameters
+    ----------
+    labels
+        (most,) class of each row of the sub-problem, in the order in which they were given.
+    result
+        (2,) loss and lower bound.
+    nodes
+        (1,) partial sets and partial covers looked at.
+    order
+        (most,) places in the sub-problem, rows that are alike behind each other.
+    begin
+        (most + 1,) where each type begins in it.
+    duals
+        (most,) for each type, the dual of a row of it: summed over the rows of any class no more
+        than its loss, or where the largest loss counts, what a record loses at least.
+    scratch
+        (most + 1,) for a moment.
+    first
+        Of the first release.
+    packing, types, search, found, cover
+        Of the search.
+    row_sets, simplex
+        Of the linear relaxation.
+    """
+
+    labels: NDArray[np.int64]
+    result: NDArray[np.float64]
+    nodes: NDArray[np.int64]
+    order: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    duals: NDArray[np.float64]
+    scratch: NDArray[np.int64]
+    first: FirstRelease
+    packing: Packing
+    types: TypeRows
+    search: SetSearch
+    found: FoundSets
+    cover: CoverSearch
+    row_sets: RowSets
+    simplex: Simplex
+
+
+def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWork:
+    """Return the workspace of sub-problems of up to `most` rows."""
+    ranges, sets = len(tables.range_columns), len(tables.set_columns)
+    pairs = len(tables.pair_columns)
+    deep, whole = most + 1, np.int64
+    largest = most if rules.diversity.values.shape[1] else min(most, 2 * rules.k - 1)
+    possible = sum(comb(most, size) for size in range(rules.k, largest + 1))
+    return SmallWork(
+        labels=np.zeros(most, whole),
+        result=np.zeros(2),
+        nodes=np.zeros(1, whole),
+        order=np.zeros(most, whole),
+        begin=np.zeros(deep, whole),
+        duals=np.zeros(most),
+        scratch=np.zeros(deep, whole),
+        first=FirstRelease(
+            np.zeros(deep),
+            np.zeros(deep, whole),
+            np.zeros(rules.k),
+            new_counts(rules.diversity),
+            new_state(tables, 1),
+        ),
+        packing=new_packing(most),
+        types=TypeRows(
+            rank=np.zeros(most, whole),
+            duals=np.zeros(most),
+            values=np.zeros((most, ranges)),
+            set_bits=np.zeros((most, sets), whole),
+            pair_codes=np.zeros((most, pairs), whole),
+            used=np.zeros(most, whole),
+            diversity=rules.diversity.of_rows(np.zeros(most, whole)),
+        ),
+        search=SetSearch(
+            members=np.zeros(deep, whole),
+            dual_sum=np.zeros(deep),
+            packed=np.zeros(deep, whole),
+            low=np.full((deep, ranges), np.inf),
+            high=np.full((deep, ranges), -np.inf),
+            pair_low=np.full((deep, pairs), np.iinfo(whole).max),
+            pair_high=np.full((deep, pairs), -1),
+            held=np.zeros((deep, sets), whole),
+            set_counts=np.zeros((deep, sets), whole),
+            followers=np.zeros((deep, most), whole),
+            losses=np.zeros((deep, most)),
+            end=np.zeros(deep, whole),
+            at=np.zeros(deep, whole),
+            top=np.zeros(deep),
+            counts=new_counts(rules.diversity, deep),
+        ),
+        found=new_found(min(_MOST_SETS, max(possible, 1)), most),
+        cover=new_cover(most),
+        row_sets=_new_row_sets(most, rules.k),
+        simplex=Simplex(np.zeros((most, most)), np.zeros(most), np.zeros(most), np.zeros(most)),
+    )
+
+
+def _new_row_sets(most: int, k: int) -> RowSets:
+    """Return the workspace of the sets of k out of `most` rows, or of as many as are listed."""
+    capacity = min(comb(most, k), _MOST_ROW_SETS)
+    shared = min(comb(most, k - 1), _MOST_ROW_SETS)
+    return RowSets(
+        np.zeros((shared, k - 1), np.int64),
+        np.zeros(shared + 1, np.int64),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity),
+        np.zeros(1, np.int64),
+    )
 
 
 @kernel
@@ -87,10 +377,13 @@ def list_sets(
     largest = size if rules.diversity.values.shape[1] else min(size, 2 * rules.k - 1)
     # No rows are in the partial set; all types may be its first, in the order of falling duals.
     for t in range(count):
-        search.used[t] = 0
+        types.used[t] = 0
     search.counts.held[:] = 0
     found.held[0] = 0
-    _list_first(tables, rules, types, search, count, largest, cutoff)
+    for t in range(count):
+        search.followers[0, t] = t
+    losses_with_followers(tables, types, search, 0, count, search.followers[0], search.losses[0])
+    search.at[0], search.end[0] = 0, count
     depth = 0
     while True:
         # Back to the last partial set that something may still follow; what was counted for the
@@ -100,7 +393,7 @@ def list_sets(
                 found.begin[count] = found.held[0]
                 return COMPLETE
             depth -= 1
-            search.used[search.members[depth]] -= 1
+            types.used[search.members[depth]] -= 1
             take_back(types.diversity, search.counts, search.members[depth])
         at = search.at[depth]
         search.at[depth] += 1
@@ -120,7 +413,9 @@ def list_sets(
         # The partial set may itself be a class.
         if depth >= rules.k:
             cost = depth * loss - search.dual_sum[depth] if rules.summed else loss
-            if cost < cutoff and _may_be_diverse(types, search, depth, depth):
+            if cost < cutoff and may_be_diverse(
+                types.diversity, search.counts, depth, depth, depth
+            ):
                 held = found.held[0]
                 if held == len(found.costs):
                     return OVERFLOWED
@@ -132,69 +427,27 @@ def list_sets(
 
 
 @kernel
-def _list_first(
-    tables: LossTables,
-    rules: SmallRules,
-    types: TypeRows,
-    search: SetSearch,
-    count: int,
-    largest: int,
-    cutoff: float,
-) -> None:
-    """List all types as what the empty set may grow by."""
-    search.dual_sum[0], search.packed[0] = 0.0, 0
-    for s in range(types.set_bits.shape[1]):
-        search.held[0, s] = search.set_counts[0, s] = 0
-    for t in range(count):
-        search.followers[0, t] = t
-        search.losses[0, t] = grown_loss(tables, types, search, 0, t)
-    search.at[0], search.end[0] = 0, count
-
-
-@kernel
 def enter_row(types: TypeRows, packing: Packing, search: SetSearch, depth: int, t: int) -> None:
     """Add a row to the partial set."""
     size = depth + 1
     search.members[depth] = t
-    search.used[t] += 1
+    types.used[t] += 1
     search.dual_sum[size] = search.dual_sum[depth] + types.duals[t]
     search.packed[size] = search.packed[depth] + packing.ones[t]
     for r in range(types.values.shape[1]):
         value = types.values[t, r]
-        search.low[size, r] = value if depth == 0 else min(search.low[depth, r], value)
-        search.high[size, r] = value if depth == 0 else max(search.high[depth, r], value)
+        search.low[size, r] = min(search.low[depth, r], value)
+        search.high[size, r] = max(search.high[depth, r], value)
     for p in range(types.pair_codes.shape[1]):
         code = types.pair_codes[t, p]
-        search.pair_low[size, p] = code if depth == 0 else min(search.pair_low[depth, p], code)
-        search.pair_high[size, p] = code if depth == 0 else max(search.pair_high[depth, p], code)
+        search.pair_low[size, p] = min(search.pair_low[depth, p], code)
+        search.pair_high[size, p] = max(search.pair_high[depth, p], code)
     for s in range(types.set_bits.shape[1]):
         bit = types.set_bits[t, s]
         search.set_counts[size, s] = search.set_counts[depth, s] + (
             search.held[depth, s] & bit == 0
         )
         search.held[size, s] = search.held[depth, s] | bit
-
-
-@kernel
-def grown_loss(tables: LossTables, types: TypeRows, search: SetSearch, size: int, t: int) -> float:
-    """Return the record loss of the partial set with one row more."""
-    loss = tables.constant
-    for r in range(types.values.shape[1]):
-        value = types.values[t, r]
-        low = value if size == 0 else min(search.low[size, r], value)
-        high = value if size == 0 else max(search.high[size, r], value)
-        loss += range_loss(tables, r, low, high)
-    for s in range(types.set_bits.shape[1]):
-        distinct = search.set_counts[size, s] + (search.held[size, s] & types.set_bits[t, s] == 0)
-        loss += tables.set_losses[tables.set_start[s] + distinct]
-    for p in range(types.pair_codes.shape[1]):
-        code = types.pair_codes[t, p]
-        low_code = code if size == 0 else min(search.pair_low[size, p], code)
-        high_code = code if size == 0 else max(search.pair_high[size, p], code)
-        loss += tables.pair_losses[
-            tables.pair_start[p] + low_code * tables.pair_sizes[p] + high_code
-        ]
-    return loss
 
 
 @kernel
@@ -211,7 +464,7 @@ def _promising(
     """Return whether the partial set with a row may become a wanted one by rows not before it."""
     t, loss = search.followers[depth, at], search.losses[depth, at]
     grown, dual_sum = depth + 1, search.dual_sum[depth] + types.duals[t]
-    left = counts[t] - search.used[t] - 1
+    left = counts[t] - types.used[t] - 1
     while True:
         if grown >= rules.k:
             if (grown * loss - dual_sum if rules.summed else loss) < cutoff:
@@ -226,7 +479,7 @@ def _promising(
             if at == search.end[depth]:
                 return False
             t = search.followers[depth, at]
-            left = counts[t] - search.used[t]
+            left = counts[t] - types.used[t]
         dual_sum += types.duals[t]
         left -= 1
         grown += 1
@@ -254,7 +507,7 @@ def _list_followers(
     count = 0
     for at in range(first, search.end[size - 1]):
         t = search.followers[size - 1, at]
-        if counts[t] > search.used[t]:
+        if counts[t] > types.used[t]:
             followers[count] = t
             count += 1
     losses_with_followers(tables, types, search, size, count, followers, losses)
@@ -275,10 +528,10 @@ def _list_followers(
         if kept:
             followers[held], losses[held] = t, loss
             held += 1
-            left += counts[t] - search.used[t]
+            left += counts[t] - types.used[t]
     reach = min(largest, size + left)
     # What is left must suffice for k rows and for the diversity.
-    if reach >= rules.k and _may_be_diverse(types, search, size, reach):
+    if reach >= rules.k and may_be_diverse(types.diversity, search.counts, size, size, reach):
         search.end[size] = held
 
 
@@ -299,7 +552,7 @@ def _sum_top_duals(
     top[0] = 0.0
     for at in range(first, search.end[size - 1]):
         t = search.followers[size - 1, at]
-        for _ in range(min(counts[t] - search.used[t], most - q)):
+        for _ in range(min(counts[t] - types.used[t], most - q)):
             top[q + 1] = top[q] + types.duals[t]
             q += 1
         if q == most:
@@ -349,9 +602,3 @@ def losses_with_followers(
             losses[at] += tables.pair_losses[
                 start + min(low_code, code) * width + max(high_code, code)
             ]
-
-
-@kernel
-def _may_be_diverse(types: TypeRows, search: SetSearch, size: int, reach: int) -> bool:
-    """Return whether the partial set may have the diversity when it has grown to `reach` rows."""
-    return may_be_diverse(types.diversity, search.counts, size, size, reach)

@@ -1,0 +1,341 @@
+"""Exact solver of small problems of equivalence classes: some twenty records, any loss and rules.
+
+Where the loss has monotone tables and there are no limits, a compiled search does the work, which
+proves tables of up to about twenty records, and more where many are alike; what it leaves open,
+local search improves. Every other loss and rule goes through the enumeration of all possible
+classes and an exact cover by them. Larger tables are for column generation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.enumeration import ClusterSets
+from anonymip.errors import InputError, NoSolution
+from anonymip.exact.classes.best_classes import PROVEN, compiles, small_rules, solve_rows
+from anonymip.exact.classes.exact_cover import (
+    FoundSets,
+    Packing,
+    cheapest_cover,
+    new_cover,
+    new_packing,
+    pack_counts,
+)
+from anonymip.exact.classes.set_search import new_small_work
+from anonymip.exact.priced_sets import PricedSets, priced_sets
+from anonymip.exact.trust import under_assumptions
+from anonymip.heuristics.classes.greedy_search import greedy_search
+from anonymip.heuristics.classes.ordered_cut import ordered_cut
+from anonymip.heuristics.local_search.local_search import improve
+from anonymip.models.parts.set_columns import MAX_COLUMNS
+from anonymip.objectives.kernels.class_loss import kernel_rows
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.budget import Budget
+from anonymip.solution import Bound, Solution
+from anonymip.status import Stopped
+from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, VISIBLE_SLACK
+
+#: Partial sets and partial covers that one search looks at by default.
+MAX_NODES = 1_000_000
+#: Records up to which losses are compared exactly after another proof, and nodes of that.
+_COMPARED, _COMPARED_NODES = 16, 200_000
+#: Nodes that a kernel looks at in a second at least, on the sizes that it is made for.
+_NODES_A_SECOND = 200_000
+#: Releases that are better by less than this share of the loss are not looked for.
+_ROUNDING = 1e-3 * LOSS_RELATIVE
+
+
+@dataclass(frozen=True, eq=False)
+class SmallResult:
+    """The best classes found, and what is proven about them.
+
+    Parameters
+    ----------
+    labels
+        (n,) class of each record, numbered in the order in which they first appear; -1 for a
+        suppressed record.
+    objective
+        Loss, recomputed by the objective's own function.
+    bound
+        Lower bound on the loss of any release; None if nothing is known.
+    proven
+        Whether the classes are proven best.
+    nodes
+        Partial sets and partial covers that were looked at.
+    reason
+        What kept it from a proof: ``"max_nodes"``, ``"max_sets"``, ``"size"`` (too many rows),
+        ``"rounding"``, or the value of :class:`~anonymip.status.Stopped`; None if it is proven.
+    """
+
+    labels: NDArray[np.int32]
+    objective: float
+    bound: float | None
+    proven: bool
+    nodes: int
+    reason: str | None
+
+
+def solve_small(
+    problem: Problem,
+    *,
+    budget: Budget | None = None,
+    max_nodes: int = MAX_NODES,
+    seed: int = 0,
+) -> SmallResult:
+    """Return the best classes of a small problem, or the best found and a lower bound.
+
+    Parameters
+    ----------
+    problem
+        With equivalence classes. Up to about twenty records are proven as a rule; more where many
+        are alike.
+    budget
+        Ends the search; it is asked between searches, each of which looks at no more nodes than
+        there is time for.
+    max_nodes
+        Partial sets and partial covers that one search looks at.
+    seed
+        Of the heuristics that the search starts from.
+
+    Notes
+    -----
+    Complexity: exponential in the worst case. A sub-problem of 12 to 18 records with k = 3 takes
+    microseconds where many records are alike, mostly less than half a millisecond else.
+
+    Raises
+    ------
+    InputError
+        If the problem has another recoding, or `max_nodes` is below 1.
+    NoSolution
+        If no release keeps the rules, or none was found before the search ended.
+    """
+    if not isinstance(problem.recoding, EquivalenceClasses):
+        raise InputError(
+            f"the recoding is {problem.recoding.name}", remedy="Use equivalence classes"
+        )
+    if max_nodes < 1:
+        raise InputError(f"max_nodes is {max_nodes}", remedy="Give a whole number of at least 1")
+    budget = budget or Budget()
+    remaining = budget.remaining()
+    if remaining is not None:
+        max_nodes = max(1, min(max_nodes, int(remaining * _NODES_A_SECOND)))
+    if compiles(problem):
+        return _solve_compiled(problem, budget, max_nodes)
+    return _solve_enumerated(problem, budget, max_nodes, seed)
+
+
+def _solve_compiled(problem: Problem, budget: Budget, max_nodes: int) -> SmallResult:
+    tables, rules = problem.compiled.tables, small_rules(problem)
+    every = np.arange(problem.n)
+    rows = kernel_rows(problem.microdata, tables, every)
+    work = new_small_work(tables, rules, problem.n)
+    status = solve_rows(tables, rows, rules, work, every, problem.n, max_nodes)
+    # Whole problems have a release: the class of all records keeps k and the diversity.
+    proven, nodes, labels = status == PROVEN, int(work.nodes[0]), work.labels
+    if not proven:
+        labels = improve(problem, labels, effort="quick", budget=budget)
+    release = Classes(labels.astype(np.int32))
+    loss = Solution.of(problem, release, method="small").objective
+    if proven:
+        return SmallResult(release.labels, loss, loss, True, nodes, None)
+    stopped = budget.stop_reason()
+    reason = "max_nodes" if stopped is None else stopped.value
+    bound = min(float(work.result[1]), loss)
+    return SmallResult(release.labels, loss, bound, False, nodes, reason)
+
+
+def compare_exactly(solution: Solution, budget: Budget, seed: int) -> Solution:
+    """Return the best release by exact sums of losses, where tolerances leave a gap.
+
+    A solver, and duals that are repaired, take losses for equal that differ by less than their
+    tolerances; in a small table they are told apart by a search that has none.
+
+    Parameters
+    ----------
+    solution
+        Of a method that went on until its proof ended.
+    budget, seed
+        Of the search.
+    """
+    bound, problem = solution.bound, solution.problem
+    ended = solution.status.stopped is Stopped.GAP and budget.stop_reason() is None
+    fits = isinstance(problem.recoding, EquivalenceClasses) and problem.n <= _COMPARED
+    if bound is None or not ended or not fits:
+        return solution
+    try:
+        small = solve_small(problem, budget=budget, max_nodes=_COMPARED_NODES, seed=seed)
+    except NoSolution:
+        return solution
+    best = solution
+    if small.objective < solution.objective:
+        best = Solution.of(
+            problem,
+            Classes(small.labels),
+            method=solution.method,
+            bound=bound,
+            stopped=solution.status.stopped,
+            options=solution.options,
+            seconds=solution.seconds,
+            seed=solution.seed,
+            trace=solution.trace,
+            solver=solution.solver,
+        )
+    if not small.proven or small.bound is None:
+        return best
+    source = under_assumptions(problem, "search of all classes")
+    remark = "losses within tolerances were compared by a search of all classes"
+    proven = best.with_bound(Bound(small.bound, source, "argument"))
+    return replace(proven, trace=(*best.trace, remark))
+
+
+@dataclass(frozen=True, eq=False)
+class _PackedSets:
+    """The sets in words, as the cover search reads them.
+
+    Parameters
+    ----------
+    rank
+        Types of the enumeration, highest duals first.
+    packing, found
+        Of the types in that order.
+    dual_sum, dual_size
+        Sum of the duals of all rows, and of their absolute values.
+    fits
+        Whether the counts fit in one word.
+    """
+
+    rank: NDArray[np.int64]
+    packing: Packing
+    found: FoundSets
+    dual_sum: float
+    dual_size: float
+    fits: bool
+
+
+def _solve_enumerated(problem: Problem, budget: Budget, max_nodes: int, seed: int) -> SmallResult:
+    """Return the best classes of a problem: list all possible ones, then search for a cover.
+
+    Raises
+    ------
+    NoSolution
+        If no release keeps the rules, or none was found before the search ended.
+    """
+    start = _start(problem, budget, seed)
+    upper = None if start is None else start.objective
+    columns = priced_sets(problem, upper, max_sets=MAX_COLUMNS, budget=budget)
+    nodes = columns.sets.nodes
+    bound = None if columns.bound is None else columns.bound.value
+    if not columns.sets.complete:
+        return _kept(start, bound, nodes, columns.sets.reason)
+    packed = _packed(problem, columns)
+    if not packed.fits:
+        return _kept(start, bound, nodes, "size")
+    summed, types = problem.compiled.aggregate == "sum", columns.sets.rows.types
+    gap = np.inf if upper is None else upper - packed.dual_sum
+    slack = 0.0 if upper is None else _ROUNDING * (abs(upper) + abs(packed.dual_sum))
+    slack += DUAL_ROUNDING * packed.dual_size
+    cover, looked = new_cover(problem.n), np.zeros(1, np.int64)
+    sets, complete = cheapest_cover(
+        summed, packed.packing, packed.found, cover, types, gap, slack, looked, max_nodes
+    )
+    nodes += int(looked[0])
+    best = start if not sets else _labelled(problem, columns.sets, packed, cover.best[:sets])
+    if not complete:
+        return _kept(best, bound, nodes, "max_nodes")
+    if best is None:
+        raise NoSolution(
+            "no classes keep the limits and the diversity", remedy="Ask for less, or suppress"
+        )
+    lost = max(abs(best.objective), abs(best.objective - problem.unavoidable))
+    if slack > VISIBLE_SLACK * lost:
+        return _kept(best, bound, nodes, "rounding")
+    return SmallResult(
+        best.assignment.labels,  # type: ignore[union-attr]
+        best.objective,
+        best.objective,
+        True,
+        nodes,
+        None,
+    )
+
+
+def _start(problem: Problem, budget: Budget, seed: int) -> Solution | None:
+    """Return the better of two quick releases; None if they find none that keeps the rules."""
+    found = []
+    for heuristic in (ordered_cut, greedy_search):
+        try:
+            found.append(heuristic(problem, budget=budget, seed=seed))
+        except NoSolution:
+            # Under limits a heuristic may fail where there is a release.
+            continue
+    return min(found, key=lambda solution: solution.objective, default=None)
+
+
+def _kept(
+    best: Solution | None, bound: float | None, nodes: int, reason: str | None
+) -> SmallResult:
+    """Return the best release so far."""
+    if best is None:
+        raise NoSolution(
+            f"no classes were found before the search ended ({reason})",
+            remedy="Give it more time or nodes, or fewer records",
+        )
+    labels = best.assignment.labels  # type: ignore[union-attr]
+    bound = None if bound is None else min(bound, best.objective)
+    return SmallResult(labels, best.objective, bound, False, nodes, reason)
+
+
+def _packed(problem: Problem, columns: PricedSets) -> _PackedSets:
+    """Return the sets in words; the cheapest ones of each first type come first."""
+    sets = columns.sets
+    types, counts = sets.rows.types, sets.rows.counts
+    duals = np.zeros(types) if columns.duals is None else columns.duals
+    rank = np.argsort(-duals, kind="stable")
+    place = np.empty(types, np.int64)
+    place[rank] = np.arange(types)
+    packing = new_packing(types)
+    packing.counts[:] = counts[rank]
+    fits = bool(pack_counts(packing, types))
+    words, first = np.empty(0, np.int64), np.empty(0, np.int64)
+    if len(sets):
+        begins = sets.offsets[:-1]
+        bits = sets.counts.astype(np.int64) << packing.shift[place[sets.types]]
+        words = np.add.reduceat(bits, begins)
+        first = np.minimum.reduceat(place[sets.types], begins)
+    costs = sets.losses - sets.incidence.T @ duals
+    recoding = problem.recoding
+    if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
+        words = np.concatenate([words, packing.ones])
+        first = np.concatenate([first, np.arange(types)])
+        costs = np.concatenate([costs, problem.compiled.suppression_price - duals[rank]])
+    order = np.lexsort((costs, first))
+    found = FoundSets(
+        words[order],
+        costs[order],
+        np.searchsorted(first[order], np.arange(types + 1)).astype(np.int64),
+        np.array([len(words)], np.int64),
+    )
+    dual_sum, dual_size = float(duals @ counts), float(np.abs(duals) @ counts)
+    return _PackedSets(rank, packing, found, dual_sum, dual_size, fits)
+
+
+def _labelled(
+    problem: Problem, sets: ClusterSets, packed: _PackedSets, words: NDArray[np.int64]
+) -> Solution:
+    """Return the release of a cover; sets of one row are suppressed records."""
+    rows = sets.rows
+    following = rows.starts[:-1].copy()
+    labels = np.full(problem.n, SUPPRESSED, np.int32)
+    for label, word in enumerate(words):
+        copies = (word & packed.packing.fields) >> packed.packing.shift
+        alone = copies.sum() == 1
+        for t, rank in enumerate(packed.rank):
+            stop = following[rank] + copies[t]
+            labels[rows.records[following[rank] : stop]] = SUPPRESSED if alone else label
+            following[rank] = stop
+    return Solution.of(problem, Classes(labels), method="small")
