@@ -82,8 +82,8 @@ WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     "exact": (
         ("set_partitioning",),
         ("classes", "freeform", "patterns", "full_domain"),
-        ("split_carry",),
         ("column_generation",),
+        ("split_carry",),
     ),
     "experiments": (("running",),),
     "heuristics": (("growing",),),

@@ -259,11 +259,8 @@ def new_small_work(tables: LossTables, rules: SmallRules, most: int) -> SmallWor
         duals=np.zeros(most),
         scratch=np.zeros(deep, whole),
         first=FirstRelease(
-            np.zeros(deep),
-            np.zeros(deep, whole),
-            np.zeros(rules.k),
-            new_counts(rules.diversity),
-            new_state(tables, 1),
+            *(np.zeros(deep), np.zeros(deep, whole), np.zeros(rules.k)),
+            *(new_counts(rules.diversity), new_state(tables, 1)),
         ),
         packing=new_packing(most),
         types=TypeRows(
@@ -444,9 +441,8 @@ def enter_row(types: TypeRows, packing: Packing, search: SetSearch, depth: int, 
         search.pair_high[size, p] = max(search.pair_high[depth, p], code)
     for s in range(types.set_bits.shape[1]):
         bit = types.set_bits[t, s]
-        search.set_counts[size, s] = search.set_counts[depth, s] + (
-            search.held[depth, s] & bit == 0
-        )
+        new = search.held[depth, s] & bit == 0
+        search.set_counts[size, s] = search.set_counts[depth, s] + new
         search.held[size, s] = search.held[depth, s] | bit
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.errors import InvalidAssignment, LicenceLimit, NoSolution, SolverError
+from anonymip.errors import InputError, InvalidAssignment, LicenceLimit, NoSolution, SolverError
 from anonymip.exact.classes.best_classes import compiles, small_rules
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.set_search import new_small_work
 from anonymip.exact.classes.small import solve_small
+from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.failed_solver import has_failed
 from anonymip.exact.split_carry.carrying import carry_rule, divide_window, new_outcome
 from anonymip.exact.split_carry.kernels import (
@@ -110,6 +111,12 @@ class ChainClock:
 
 #: A window without a release takes in up to so many chunks of new rows before it is given up.
 _CHUNKS = 4
+
+
+#: Rows of a window that column generation takes over where the search ends without a proof: of 24
+#: it proves nearly all in 0.2 s. Beyond, windows of 1.7 s are among them, and a proof of a window
+#: makes the whole lose no less than local search of it does.
+_PRICED = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +278,8 @@ class ClassLinks:
         elif budget is not None and found is not None:
             improved = Classes(improve(part, found.labels, effort="quick", budget=budget))  # type: ignore[arg-type]
             answer = _better(part, found, improved)
+            if part.n <= _PRICED:
+                answer = _priced(part, answer, budget, self._seed)
         if answer is not None and answer.proven:
             return replace(answer, reason="")
         start = self._start(part, budget)
@@ -409,6 +418,18 @@ def _better(part: Problem, answer: Answer | None, release: Classes) -> Answer:
         return answer
     bound, reason = (None, "time") if answer is None else (answer.bound, answer.reason)
     return Answer(release.labels.astype(np.int64), loss, bound, reason=reason)
+
+
+def _priced(part: Problem, answer: Answer, budget: Budget, seed: int) -> Answer:
+    """Return what column generation makes of an answer; the answer where it does not apply."""
+    start = Classes(answer.labels)  # type: ignore[arg-type]
+    try:
+        solution = column_generation(part, start=start, effort="quick", budget=budget, seed=seed)
+    except (InputError, NoSolution, SolverError):
+        return answer
+    better = _better(part, answer, solution.assignment)  # type: ignore[arg-type]
+    bound = None if solution.bound is None else solution.bound.value
+    return replace(better, bound=bound, proven=solution.is_optimal)
 
 
 def _reason(solution: Solution) -> str:
