@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from anonymip.errors import unknown_name
 from anonymip.heuristics.freeform.partitioned import in_parts
-from anonymip.heuristics.freeform.rounds.greedy_by_originals import let_originals_choose
-from anonymip.heuristics.freeform.rounds.greedy_by_sets import let_sets_choose
-from anonymip.heuristics.freeform.rounds.reciprocal.pair_rounds import grow_pairs
+from anonymip.heuristics.freeform.rounds.choices import choose_in_order
+from anonymip.heuristics.freeform.rounds.reciprocal import grow_pairs
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 
-_CHOOSERS = {"published": let_sets_choose, "originals": let_originals_choose}
+_CHOOSERS = ("published", "originals")
 
 
 @in_parts
@@ -81,13 +80,13 @@ def greedy(
     budget = rounds.budget
     options = {"chooser": chooser, "reciprocal": rounds.reciprocal}
     if rounds.reciprocal:
-        return rounds.finish(grow_pairs(rounds, budget, cheapest_first=False), options)
+        return rounds.finish(grow_pairs(rounds, budget), options)
     stopped = None
     for number in range(1, rounds.count + 1):
         before = rounds.cover.sizes.copy()
         quota = rounds.sizes_after(number) - before
         phase = f"round {number} of {rounds.count}"
-        stopped = _CHOOSERS[chooser](rounds, quota, budget, phase)
+        stopped = choose_in_order(rounds, quota, budget, phase, by_originals=chooser == "originals")
         rounds.refresh(before)
         if stopped is not None:
             break

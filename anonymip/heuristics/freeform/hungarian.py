@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,12 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.freeform.partitioned import in_parts
 from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, add
-from anonymip.heuristics.freeform.rounds.reciprocal.pairs import (
-    make_pair,
-    open_records,
-    pair_in_order,
-)
-from anonymip.heuristics.freeform.rounds.rounds import Rounds
-from anonymip.heuristics.freeform.rounds.weight_matrix import fill_costs, new_costs
+from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pairs, make_pair
+from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, fill_costs, new_costs
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
-from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -79,8 +74,10 @@ def hungarian(
     )
     budget = rounds.budget
     _refuse_degrees(rounds)
-    run = assign_pairs if rounds.reciprocal else _assign_rounds
-    stopped = run(rounds, budget)
+    if rounds.reciprocal:
+        stopped = grow_pairs(rounds, budget, partial(_pair_by_assignment, new_costs(rounds)))
+    else:
+        stopped = _assign_rounds(rounds, budget)
     return rounds.finish(stopped, {"reciprocal": rounds.reciprocal})
 
 
@@ -115,40 +112,25 @@ def _add_all(cover: GrowingCover, columns: NDArray[np.int64]) -> None:
             add(cover, i, columns[i])
 
 
-def assign_pairs(rounds: Rounds, budget: Budget) -> Stopped | None:
-    """Run the rounds of a reciprocal cover; return why they stopped early, if they did.
+def _pair_by_assignment(
+    costs: Costs, rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str
+) -> Stopped | None:
+    """Make the pairs of an assignment on the weights both ways of the records that lack partners.
 
-    Each round solves the assignment on the weights both ways of the records that lack partners. A
-    cycle of even length falls into pairs in two ways, the cheaper is taken; one of odd length
-    leaves out the record that makes the rest cheapest. Those left out pair in order.
+    A cycle of even length falls into pairs in two ways, the cheaper is taken; one of odd length
+    leaves out the record that makes the rest cheapest.
     """
-    costs = new_costs(rounds)
-    for number in range(1, rounds.count + 1):
-        before = rounds.cover.sizes.copy()
-        phase = f"round {number} of {rounds.count}"
-        stopped = fill_costs(rounds, costs, budget, phase)
-        if stopped is not None:
-            return stopped
-        _add_transpose(costs)
-        room = rounds.sizes_after(number) - before
-        lacking = np.flatnonzero(room > 0)
-        among = costs if len(lacking) == len(costs) else costs[np.ix_(lacking, lacking)]
-        columns, _, stopped = assign(among, budget, phase=phase)
-        open_ = open_records(rounds.weights, room, bounded=rounds.bounds_hold)
-        for cycle in _cycles(columns):
-            for one, other in _pairs(cycle, among):
-                make_pair(
-                    rounds.cover, rounds.weights, open_, int(lacking[one]), int(lacking[other])
-                )
-
-        def step(amount: int, open_: Any = open_) -> int:
-            return int(pair_in_order(rounds.cover, rounds.weights, open_, rounds.limited, amount))
-
-        stopped = stopped or run_in_steps(step, len(room), budget, phase, first=100)
-        rounds.refresh(before)
-        if stopped is not None:
-            return stopped
-    return None
+    stopped = fill_costs(rounds, costs, budget, phase)
+    if stopped is not None:
+        return stopped
+    _add_transpose(costs)
+    lacking = np.flatnonzero(open_.blocks.places > 0)
+    among = costs if len(lacking) == len(costs) else costs[np.ix_(lacking, lacking)]
+    columns, _, stopped = assign(among, budget, phase=phase)
+    for cycle in _cycles(columns):
+        for one, other in _pairs(cycle, among):
+            make_pair(rounds.cover, rounds.weights, open_, int(lacking[one]), int(lacking[other]))
+    return stopped
 
 
 @kernel

@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.graphs import components
-from anonymip.heuristics.freeform.finish_cover import finish_cover
+from anonymip.heuristics.freeform.partitioned import finish_cover
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
+    SetTerms,
     fill_weights,
     increase,
     new_states,
     new_table,
+    set_terms,
     take,
 )
-from anonymip.heuristics.freeform.set_terms import SetTerms, set_terms
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE
 from anonymip.problem import Problem

@@ -7,8 +7,7 @@ import numpy as np
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.degree_flow import cheapest_degrees
 from anonymip.heuristics.freeform.rounds.growing_cover import add
-from anonymip.heuristics.freeform.rounds.rounds import Rounds
-from anonymip.heuristics.freeform.rounds.weight_matrix import fill_costs, new_costs
+from anonymip.heuristics.freeform.rounds.rounds import Rounds, fill_costs, new_costs
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.assignments import Cover
-from anonymip.heuristics.freeform.finish_cover import finish_cover
-from anonymip.heuristics.freeform.rings.diverse_rings import diverse_parts
-from anonymip.heuristics.freeform.rings.ring_sets import reciprocal_degree, ring_degree, ring_sets
+from anonymip.heuristics.freeform.partitioned import finish_cover
+from anonymip.heuristics.freeform.rings import (
+    diverse_parts,
+    reciprocal_degree,
+    ring_degree,
+    ring_sets,
+)
 from anonymip.orders.lexicographic_parts import Parts, lexicographic_parts
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem

@@ -1,8 +1,8 @@
-"""Freeform heuristics on parts of a large table, one process a part."""
+"""Freeform heuristics on parts of a large table, and the checked solution of a cover."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature
@@ -12,16 +12,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
-from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.freeform.finish_cover import finish_cover
+from anonymip.errors import InputError, InvalidAssignment, NoSolution
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem
+from anonymip.problem_rules import has_rules, named_rules
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.side_by_side import can_be_sent, run_side_by_side, workers_of
 from anonymip.solution import Solution
 from anonymip.status import Stopped
+
+
+def finish_cover(
+    problem: Problem,
+    cover: Cover,
+    method: str,
+    watch: Stopwatch,
+    *,
+    stopped: Stopped | None = None,
+    options: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    trace: tuple[str, ...] = (),
+) -> Solution:
+    """Return the solution of a cover.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    cover
+        A set for each record, as large as the recoding asks for; it may break limits and diversity.
+    method, watch, stopped, options, seed, trace
+        As the solution has them.
+
+    Raises
+    ------
+    NoSolution
+        If the cover breaks a limit or the diversity.
+    """
+    try:
+        return Solution.of(
+            problem,
+            cover,
+            method=method,
+            stopped=stopped or Stopped.HEURISTIC,
+            options=options,
+            seconds=watch.seconds,
+            seed=seed,
+            trace=trace,
+        )
+    except InvalidAssignment as error:
+        if not has_rules(problem):
+            raise
+        raise NoSolution(
+            f"{method} does not look at {named_rules(problem)}, and its sets break them: {error}",
+            remedy="Use freeform-mip, equivalence classes, or loosen the rules",
+        ) from error
+
 
 #: A method: problem, budget and seed in, solution with a cover out.
 Method = Callable[..., Solution]

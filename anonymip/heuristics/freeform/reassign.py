@@ -12,10 +12,9 @@ from anonymip.assignments import Assignment, Cover
 from anonymip.effort import check_effort
 from anonymip.errors import InputError, argument, unknown_name
 from anonymip.graphs import degree_of
-from anonymip.heuristics.freeform.exchanges.match_swaps import swap_matches
-from anonymip.heuristics.freeform.exchanges.matching_exchange import MatchingExchange
+from anonymip.heuristics.freeform.exchanges import MatchingExchange, swap_matches
 from anonymip.heuristics.freeform.partitioned import in_parts
-from anonymip.heuristics.freeform.rounds.weight_matrix import LARGEST_TABLE
+from anonymip.heuristics.freeform.rounds.rounds import LARGEST_TABLE
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget

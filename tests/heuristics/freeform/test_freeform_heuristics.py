@@ -396,7 +396,7 @@ def test_single_precision_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large tables keep their weights in single precision and lose next to nothing by it."""
     problem = Problem(census(200, 6, seed=4), 2, recoding=Freeform())
     exact = {run: run(problem).objective for run in (hungarian, min_cost_flow)}
-    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.weight_matrix._DOUBLE", 10)
+    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.rounds._DOUBLE", 10)
     for run, loss in exact.items():
         rough = run(problem).objective
         assert loss - 1e-9 <= rough <= loss * (1 + 1e-5)
@@ -426,7 +426,7 @@ def test_what_single_methods_refuse(people: Problem, monkeypatch: pytest.MonkeyP
         sort_greedy(people, weight="gain")
     with pytest.raises(InputError, match="unknown repair"):
         sort_greedy(people, repair="both")
-    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.weight_matrix.LARGEST_TABLE", 100)
+    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.rounds.LARGEST_TABLE", 100)
     for run in (hungarian, min_cost_flow):
         with pytest.raises(InputError, match="sort-greedy"):
             run(people)

@@ -17,9 +17,9 @@ from anonymip.heuristics.freeform.set_growth import (
     new_table,
     rebuild,
     set_loss,
+    set_terms,
     take,
 )
-from anonymip.heuristics.freeform.set_terms import set_terms
 from tests.brute_force import Rules
 from tests.random_problems import PRODUCT, Case, cases, ruled_cases
 

@@ -6,8 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
-from anonymip.heuristics.freeform.set_growth import SetStates, increase, rebuild, set_loss, take
-from anonymip.heuristics.freeform.set_terms import SetTerms
+from anonymip.heuristics.freeform.set_growth import (
+    SetStates,
+    SetTerms,
+    increase,
+    rebuild,
+    set_loss,
+    take,
+)
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -119,6 +125,30 @@ def replace(cover: GrowingCover, i: int, old: int, new: int) -> None:
             cover.members[i, at] = new
     cover.degrees[old] -= 1
     cover.degrees[new] += 1
+
+
+@kernel
+def join(cover: GrowingCover, one: int, other: int) -> None:
+    """Let two records cover each other."""
+    add(cover, one, other)
+    add(cover, other, one)
+
+
+@kernel
+def separate(cover: GrowingCover, one: int, other: int) -> None:
+    """Let two records cover each other no longer."""
+    _drop(cover, one, other)
+    _drop(cover, other, one)
+
+
+@kernel
+def _drop(cover: GrowingCover, i: int, record: int) -> None:
+    last = cover.sizes[i] - 1
+    for at in range(last):
+        if cover.members[i, at] == record:
+            cover.members[i, at] = cover.members[i, last]
+    cover.sizes[i] = last
+    cover.degrees[record] -= 1
 
 
 @kernel
@@ -336,5 +366,136 @@ def fill_up(
         while cover.degrees[record] < cover.wanted[record]:
             if not place_anywhere(cover, weights, search, record, limited):
                 missing += cover.wanted[record] - cover.degrees[record]
+                break
+    return missing
+
+
+@kernel
+def _keep_limits(cover: GrowingCover, weights: PairWeights, i: int) -> bool:
+    """Bring the state of a set up to date and return whether it keeps the limits."""
+    rebuild(weights.terms, weights.states, i, cover.members[i, : cover.sizes[i]])
+    return set_loss(weights.terms, weights.states, i) < np.inf
+
+
+@kernel
+def _all_keep_limits(
+    cover: GrowingCover, weights: PairWeights, one: int, other: int, near: int, far: int
+) -> bool:
+    """Bring the states of four sets up to date and return whether all keep the limits."""
+    kept = _keep_limits(cover, weights, one)
+    kept = _keep_limits(cover, weights, other) and kept
+    kept = _keep_limits(cover, weights, near) and kept
+    return _keep_limits(cover, weights, far) and kept
+
+
+@kernel
+def _try_exchange(
+    cover: GrowingCover,
+    weights: PairWeights,
+    one: int,
+    other: int,
+    near: int,
+    far: int,
+    limited: bool,
+) -> bool:
+    """Separate two partners and give each to one of two records, unless a limit forbids it."""
+    separate(cover, near, far)
+    join(cover, one, near)
+    join(cover, other, far)
+    if not limited:
+        return True
+    kept = _all_keep_limits(cover, weights, one, other, near, far)
+    if not kept:
+        separate(cover, one, near)
+        separate(cover, other, far)
+        join(cover, near, far)
+        _all_keep_limits(cover, weights, one, other, near, far)
+    return kept
+
+
+@kernel
+def _exchange(
+    cover: GrowingCover, weights: PairWeights, one: int, other: int, limited: bool
+) -> bool:
+    """Find partners for two records that lack one each, or for one that lacks two."""
+    n = len(cover.sizes)
+    if one != other and not covers(cover, one, other):
+        join(cover, one, other)
+        if not limited:
+            return True
+        kept = _keep_limits(cover, weights, one)
+        if _keep_limits(cover, weights, other) and kept:
+            return True
+        separate(cover, one, other)
+        _keep_limits(cover, weights, one)
+        _keep_limits(cover, weights, other)
+    for distance in range(1, n):
+        near = (one + distance) % n
+        if near == other or covers(cover, one, near):
+            continue
+        for at in range(1, cover.sizes[near]):
+            far = cover.members[near, at]
+            if far == one or covers(cover, other, far):
+                continue
+            if _try_exchange(cover, weights, one, other, near, far, limited):
+                return True
+    return False
+
+
+@kernel
+def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, limited: bool) -> int:
+    """Complete a reciprocal cover cheaply; return how many matches are still missing.
+
+    Parameters
+    ----------
+    reach
+        So many places behind a record in the order are tried first, the nearest first.
+    limited
+        Whether limits forbid sets; then `weights.states` are kept up to date.
+
+    Notes
+    -----
+    What is missing then is found by exchanges: if x and y lack a partner and know each other
+    (or are one record that lacks two), some a that x does not know has a partner b that y does
+    not know, since a has as many partners as wanted and y fewer, and x is one of y's but not of
+    a's; a and b separate, x takes a and y takes b. Where all sets have one size and nothing is
+    forbidden this never fails.
+    """
+    n = len(cover.sizes)
+    # Pairs of records near each other in the order, the nearest first.
+    for distance in range(1, min(reach, n - 1) + 1):
+        for one in range(n):
+            other = (one + distance) % n
+            if cover.sizes[one] >= cover.wanted[one] or cover.sizes[other] >= cover.wanted[other]:
+                continue
+            if covers(cover, one, other):
+                continue
+            # Either limit forbids the pair; the states follow what is joined.
+            if limited:
+                terms, states = weights.terms, weights.states
+                if increase(terms, states, one, other) == np.inf:
+                    continue
+                if increase(terms, states, other, one) == np.inf:
+                    continue
+                take(terms, states, one, other)
+                take(terms, states, other, one)
+            join(cover, one, other)
+    # What is left: one exchange for two records that lack a partner each, or one that lacks two.
+    missing = 0
+    for one in range(n):
+        # Records before this one have all partners, or what they lack is counted as missing.
+        while cover.sizes[one] < cover.wanted[one]:
+            found = False
+            for distance in range(1, n):
+                other = (one + distance) % n
+                if cover.sizes[other] < cover.wanted[other]:
+                    found = _exchange(cover, weights, one, other, limited)
+                    if found:
+                        break
+            # No other record that lacks a partner helps: one exchange gives this one two.
+            if not found and cover.wanted[one] - cover.sizes[one] >= 2:
+                found = _exchange(cover, weights, one, one, limited)
+            if not found:
+                missing += cover.wanted[one] - cover.sizes[one]
                 break
     return missing

@@ -1,4 +1,4 @@
-"""What the freeform heuristics that work in rounds share: set-up, weights, and the end."""
+"""Rounds in which freeform covers grow: set-up, weights, and the end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +20,21 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     PairWeights,
     PathSearch,
     fill_up,
+    fill_up_both_ways,
     finished,
     new_search,
     own_cover,
 )
 from anonymip.heuristics.freeform.set_growth import (
     SetStates,
+    SetTerms,
     fill_losses,
+    fill_weights,
     new_states,
     rebuild,
+    set_terms,
     take,
 )
-from anonymip.heuristics.freeform.set_terms import SetTerms, set_terms
 from anonymip.objectives import GCP
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem
@@ -38,6 +42,7 @@ from anonymip.problem_rules import losses_within_limits
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -53,7 +58,6 @@ _SECONDS_A_RECORD = 5e-5
 #: Up to so many records the weights of a loss without tables are computed for all pairs; of more
 #: records those of GCP take their place.
 LARGEST_MATRIX = 1_000
-_BATCH = 20_000
 
 
 @dataclass
@@ -382,8 +386,6 @@ class Rounds:
     def _complete(self) -> int:
         reach = 2 * int(self.cover.wanted.max())
         if self.reciprocal:
-            from anonymip.heuristics.freeform.rounds.reciprocal.pairs import fill_up_both_ways
-
             return int(fill_up_both_ways(self.cover, self.weights, reach, self.limited))
         return int(fill_up(self.cover, self.weights, self.search, reach, self.limited))
 
@@ -459,3 +461,67 @@ def _take_new(
     for i in range(len(before)):
         for at in range(before[i], cover.sizes[i]):
             take(terms, states, i, cover.members[i, at])
+
+
+#: From more records on the weights are kept in single precision.
+_DOUBLE = 2_000
+#: The matrix of more records would not fit the memory of an ordinary machine.
+LARGEST_TABLE = 20_000
+
+Costs = NDArray[np.floating[Any]]
+
+
+def new_costs(rounds: Rounds) -> Costs:
+    """Return the memory of the weights of all pairs.
+
+    Raises
+    ------
+    InputError
+        If there are more than 20 000 records.
+    """
+    n = rounds.problem.n
+    if n > LARGEST_TABLE:
+        raise InputError(
+            f"{rounds.method} keeps the weights of all pairs, and {n} records have {n * n} of them",
+            remedy=f"Use greedy or sort-greedy beyond {LARGEST_TABLE} records",
+        )
+    return np.empty((n, n), np.float64 if n <= _DOUBLE else np.float32)
+
+
+def fill_costs(rounds: Rounds, costs: Costs, budget: Budget, phase: str) -> Stopped | None:
+    """Write the weights [published, original], infinite where the set has the record already.
+
+    Complexity: O(n^2 m) time.
+    """
+    cursor = np.zeros(1, np.int64)
+    table = np.empty(int(rounds.weights.terms.table_start[-1]))
+
+    def step(amount: int) -> int:
+        return int(_fill_step(rounds.cover, rounds.weights, costs, table, cursor, amount))
+
+    return run_in_steps(step, len(costs), budget, phase, first=100)
+
+
+@kernel
+def _fill_step(
+    cover: GrowingCover,
+    weights: PairWeights,
+    costs: Costs,
+    table: NDArray[np.float64],
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Fill up to `amount` further rows; return how many are done."""
+    everyone = np.empty(0, np.int64)
+    for _ in range(amount):
+        i = cursor[0]
+        if i == len(costs):
+            break
+        if weights.matrix.shape[0] > 0:
+            costs[i] = weights.matrix[i]
+        else:
+            fill_weights(weights.terms, weights.states, i, everyone, table, costs[i])
+        for at in range(cover.sizes[i]):
+            costs[i, cover.members[i, at]] = np.inf
+        cursor[0] += 1
+    return cursor[0]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anonymip import Classes, Problem, SetGCP
 from anonymip.assignments import Cover
-from anonymip.heuristics.freeform.rings.ring_sets import ring_sets
+from anonymip.heuristics.freeform.rings import ring_sets
 from anonymip.recodings import Freeform
 from tests.brute_force import Column
 from tests.random_problems import LOSSES, Case, cases, microdata

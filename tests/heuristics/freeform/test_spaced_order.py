@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import Diversity
-from anonymip.heuristics.freeform.rings.spaced_order import diverse_order
+from anonymip.heuristics.freeform.spaced_order import diverse_order
 
 
 def diverse(order: Sequence[int], columns: np.ndarray, window: int, diversity: Diversity) -> bool:

@@ -1,1 +1,0 @@
-"""Exchanges of matches that improve a freeform cover."""

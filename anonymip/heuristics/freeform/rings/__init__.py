@@ -1,1 +1,0 @@
-"""Ring generalization: orders and sets of rings (Wong et al. 2010)."""

@@ -1,0 +1,466 @@
+"""Records that may be chosen in a round, in blocks of neighbours, and the search for the cheapest.
+
+Published records choose the originals that they take in, or originals the published records whose
+sets they join; which of the two is a parameter of :class:`Blocks`. The bound of a block adds up
+the least penalty of each term in the order in which a weight adds up its own, so rounding cannot
+reverse the two, and the answer is that of a scan.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.freeform.rounds.growing_cover import (
+    GrowingCover,
+    PairWeights,
+    covers,
+    pair_weight,
+)
+from anonymip.heuristics.freeform.set_growth import SetStates, SetTerms, fill_table, new_table
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+#: Originals in a block: their terms are weighed side by side, one short pass a term.
+_ORIGINALS = 32
+#: Published records in a block: each is weighed by itself.
+_PUBLISHED = 64
+#: A term with more values than this is left out of the bounds of published records: their memory
+#: is values times blocks.
+_MOST_VALUES = 8_192
+#: Most records that a search can be asked for.
+LONGEST = 32
+
+
+class _OriginalTerms(Packed):
+    """What the blocks of originals hold beside the ends of ranges; empty for published records.
+
+    Parameters
+    ----------
+    values, set_codes, pair_codes
+        (r | s | p, n) the terms of the items, side by side so that each term is one short pass.
+    masks
+        (s, blocks) uint64, a bit for each value of a block, values being counted modulo 64.
+    pair_low, pair_high
+        (p, blocks) least and greatest rank of a block.
+    """
+
+    values: NDArray[np.float64]
+    set_codes: NDArray[np.int32]
+    pair_codes: NDArray[np.int32]
+    masks: NDArray[np.uint64]
+    pair_low: NDArray[np.int32]
+    pair_high: NDArray[np.int32]
+
+
+class _LeastPenalties(Packed):
+    """What the blocks of published records hold beside the ends of ranges; empty for originals.
+
+    Parameters
+    ----------
+    least
+        (values, blocks) least penalty of a block for each value of each set and pair term.
+    begin
+        (s + p,) where the values of a term begin in `least`; -1: left out.
+    """
+
+    least: NDArray[np.float64]
+    begin: NDArray[np.int64]
+
+
+class Blocks(Packed):
+    """Records that may still be chosen in a round, in order, cut into blocks.
+
+    Parameters
+    ----------
+    published
+        Whether these are published records, chosen by originals; else originals are chosen.
+    length
+        Records of a block.
+    places
+        (n,) matches that each record is still to find in the round.
+    items
+        (n,) records that had places when the blocks were made.
+    low, high
+        (r, blocks) least and greatest value of a block of originals; least lower and greatest
+        upper end of the sets of published records.
+    originals, penalties
+        What else bounds a block of the one kind, of the other.
+    bounds
+        (blocks,) workspace; empty if no bounds are wanted.
+    table, weights
+        Workspaces: penalties of one record; weights of a block.
+    found, costs
+        (32,) what :func:`find_cheapest` finds.
+    cursor
+        (2,) items; those that still have places.
+    """
+
+    published: bool
+    length: int
+    places: NDArray[np.int64]
+    items: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    originals: _OriginalTerms
+    penalties: _LeastPenalties
+    bounds: NDArray[np.float64]
+    table: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    found: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    cursor: NDArray[np.int64]
+
+
+def new_blocks(
+    weights: PairWeights, places: NDArray[np.int64], *, published: bool, bounded: bool
+) -> Blocks:
+    """Return the blocks of the records that have places.
+
+    Parameters
+    ----------
+    weights
+        Of the round.
+    places
+        (n,) matches that each record is to find.
+    published
+        Whether published records are chosen, else originals.
+    bounded
+        Whether bounds are wanted, which hold if no penalty is negative and the loss monotone.
+    """
+    terms = weights.terms
+    r, n = terms.range_values.shape
+    s, p = len(terms.set_sizes), len(terms.pair_sizes)
+    length = _PUBLISHED if published else _ORIGINALS
+    count = -(-n // length) if bounded else 0
+    held, bounds = (0, 0) if published else (n, count)
+    values = np.diff(terms.table_start)
+    read = np.where(published & (values <= _MOST_VALUES), values, 0)
+    begin = np.where(values <= _MOST_VALUES, np.cumsum(read) - read, -1).astype(np.int64)
+    blocks = Blocks(
+        published,
+        length,
+        places.copy(),
+        np.empty(n, np.int64),
+        np.empty((r, count)),
+        np.empty((r, count)),
+        _OriginalTerms(
+            np.empty((r, held)),
+            np.empty((s, held), np.int32),
+            np.empty((p, held), np.int32),
+            np.empty((s, bounds), np.uint64),
+            np.empty((p, bounds), np.int32),
+            np.empty((p, bounds), np.int32),
+        ),
+        _LeastPenalties(np.empty((int(read.sum()), count)), begin),
+        np.empty(count),
+        new_table(terms),
+        np.empty(length),
+        np.empty(LONGEST, np.int64),
+        np.empty(LONGEST),
+        np.zeros(2, np.int64),
+    )
+    make_blocks(blocks, weights)
+    return blocks
+
+
+@kernel
+def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
+    """Gather the records that have places and bound each block.
+
+    Complexity: O(n m) time for originals, O(n times the number of values) for published records.
+    """
+    terms, states = weights.terms, weights.states
+    own = blocks.originals
+    # Items keep the order of the records, so that a block holds neighbours.
+    kept = 0
+    for record in range(len(blocks.places)):
+        if blocks.places[record] > 0:
+            blocks.items[kept] = record
+            if not blocks.published:
+                # One by one: numba compiles the assignment of a whole column for a second.
+                for r in range(len(own.values)):
+                    own.values[r, kept] = terms.range_values[r, record]
+                for s in range(len(own.set_codes)):
+                    own.set_codes[s, kept] = terms.set_codes[s, record]
+                for p in range(len(own.pair_codes)):
+                    own.pair_codes[p, kept] = terms.pair_codes[p, record]
+            kept += 1
+    blocks.cursor[0] = kept
+    blocks.cursor[1] = kept
+    if len(blocks.bounds) == 0:
+        return
+    for b in range((kept + blocks.length - 1) // blocks.length):
+        held = blocks.items[b * blocks.length : min(kept, (b + 1) * blocks.length)]
+        for r in range(len(terms.range_up)):
+            low, high = np.inf, -np.inf
+            for record in held:
+                value = terms.range_values[r, record]
+                low = min(low, states.low[record, r] if blocks.published else value)
+                high = max(high, states.high[record, r] if blocks.published else value)
+            blocks.low[r, b] = low
+            blocks.high[r, b] = high
+        if blocks.published:
+            _bound_penalties(blocks, terms, states, b, held)
+        else:
+            _bound_codes(blocks, terms, b, held)
+
+
+@kernel
+def _bound_penalties(
+    blocks: Blocks, terms: SetTerms, states: SetStates, b: int, held: NDArray[np.int64]
+) -> None:
+    """Write the penalties that no set of a block of published records undercuts."""
+    least, begin = np.full(len(blocks.table), np.inf), blocks.penalties.begin
+    for i in held:
+        fill_table(terms, states, i, blocks.table)
+        for value in range(len(least)):
+            least[value] = min(least[value], blocks.table[value])
+    # Value by value, so that the bounds of all blocks for one value are a row.
+    for term in range(len(begin)):
+        if begin[term] >= 0:
+            start = terms.table_start[term]
+            for value in range(terms.table_start[term + 1] - start):
+                blocks.penalties.least[begin[term] + value, b] = least[start + value]
+
+
+@kernel
+def _bound_codes(blocks: Blocks, terms: SetTerms, b: int, held: NDArray[np.int64]) -> None:
+    """Write which values and ranks a block of originals holds."""
+    own = blocks.originals
+    # Values that share a bit make a bound lower, never too high.
+    for s in range(len(terms.set_sizes)):
+        mask = np.uint64(0)
+        for record in held:
+            mask |= np.uint64(1) << np.uint64(terms.set_codes[s, record] & 63)
+        own.masks[s, b] = mask
+    for p in range(len(terms.pair_sizes)):
+        least, most = terms.pair_codes[p, held[0]], terms.pair_codes[p, held[0]]
+        for record in held:
+            least = min(least, terms.pair_codes[p, record])
+            most = max(most, terms.pair_codes[p, record])
+        own.pair_low[p, b] = least
+        own.pair_high[p, b] = most
+
+
+@kernel
+def _fill_bounds(blocks: Blocks, weights: PairWeights, chooser: int, count: int) -> None:
+    """Add up the least penalty of each term in the order in which a weight adds up its own."""
+    terms, states, bounds = weights.terms, weights.states, blocks.bounds
+    bounds[:count] = 0.0
+    for r in range(len(terms.range_up)):
+        # What it costs where the block lies below the chooser, and above it.
+        low, high = states.low[chooser, r], states.high[chooser, r]
+        below, above = terms.range_down[r], terms.range_up[r]
+        if blocks.published:
+            low = high = terms.range_values[r, chooser]
+            below, above = above, below
+        least, most = blocks.low[r], blocks.high[r]
+        # A block within or across the range may hold a record for which nothing widens.
+        for b in range(count):
+            down, up = low - most[b], least[b] - high
+            bounds[b] += below * (down if down > 0.0 else 0.0) + above * (up if up > 0.0 else 0.0)
+    if not blocks.published:
+        _add_code_bounds(blocks, terms, states, chooser, count)
+        return
+    sets, begin = len(terms.set_sizes), blocks.penalties.begin
+    for term in range(len(begin)):
+        if begin[term] >= 0:
+            code = (
+                terms.set_codes[term, chooser]
+                if term < sets
+                else terms.pair_codes[term - sets, chooser]
+            )
+            row = blocks.penalties.least[begin[term] + code]
+            for b in range(count):
+                bounds[b] += row[b]
+
+
+@kernel
+def _add_code_bounds(
+    blocks: Blocks, terms: SetTerms, states: SetStates, i: int, count: int
+) -> None:
+    """Add what the set of published record i pays for the cheapest values of each block."""
+    bounds, own = blocks.bounds, blocks.originals
+    # A block that shares no bit with the set holds only values that are new to it.
+    for s in range(len(terms.set_sizes)):
+        mask = np.uint64(0)
+        begin = states.list_start[s]
+        for place in range(begin, begin + states.counts[i, s]):
+            mask |= np.uint64(1) << np.uint64(states.listed[i, place] & 63)
+        # A further value costs the same whichever it is.
+        rise = 0.0
+        if states.counts[i, s] < terms.set_sizes[s]:
+            at = terms.set_start[s] + states.counts[i, s]
+            rise = terms.set_losses[at + 1] - terms.set_losses[at]
+        masks = own.masks[s]
+        for b in range(count):
+            bounds[b] += rise if (masks[b] & mask) == np.uint64(0) else 0.0
+    for p in range(len(terms.pair_sizes)):
+        low_code, high_code = states.pair_low[i, p], states.pair_high[i, p]
+        begin = terms.table_start[len(terms.set_sizes) + p]
+        # The rank of the block within the range of the set or nearest to it: none costs less.
+        for b in range(count):
+            code = max(own.pair_low[p, b], min(low_code, own.pair_high[p, b]))
+            if own.pair_low[p, b] > high_code:
+                code = own.pair_low[p, b]
+            bounds[b] += blocks.table[begin + code]
+
+
+@kernel
+def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, end: int) -> None:
+    """Fill in the weights of the items from `begin` on; the table holds the penalties."""
+    weights, own = blocks.weights[: end - begin], blocks.originals
+    if blocks.published:
+        for at in range(begin, end):
+            if blocks.places[blocks.items[at]] > 0:
+                weights[at - begin] = pair_weight(pairs, blocks.items[at], chooser)
+        return
+    if pairs.matrix.shape[0] > 0:
+        for at in range(begin, end):
+            weights[at - begin] = pairs.matrix[chooser, blocks.items[at]]
+        return
+    terms, states = pairs.terms, pairs.states
+    weights[:] = 0.0
+    for r in range(len(terms.range_up)):
+        low, high, cap = states.low[chooser, r], states.high[chooser, r], terms.range_cap[r]
+        down, up = terms.range_down[r], terms.range_up[r]
+        values = own.values[r, begin:end]
+        for at in range(len(weights)):
+            below, above = low - values[at], values[at] - high
+            weights[at] += down * (below if below > 0.0 else 0.0) + up * (
+                above if above > 0.0 else 0.0
+            )
+        if cap < np.inf:
+            for at in range(len(weights)):
+                if max(high, values[at]) - min(low, values[at]) > cap:
+                    weights[at] = np.inf
+    sets = len(terms.set_sizes)
+    for term in range(sets + len(terms.pair_sizes)):
+        codes = (
+            own.set_codes[term, begin:end]
+            if term < sets
+            else own.pair_codes[term - sets, begin:end]
+        )
+        entries = blocks.table[terms.table_start[term] : terms.table_start[term + 1]]
+        for at in range(len(weights)):
+            weights[at] += entries[codes[at]]
+
+
+@kernel
+def _scan_block(
+    blocks: Blocks,
+    weights: PairWeights,
+    cover: GrowingCover,
+    chooser: int,
+    both_ways: bool,
+    longest: int,
+    b: int,
+    held: int,
+) -> int:
+    """Insert the records of a block that are cheaper than those found, or find room among them."""
+    # Named once: the loop would look them up again for each record.
+    found, costs, places, items = blocks.found, blocks.costs, blocks.places, blocks.items
+    begin, end = b * blocks.length, min(blocks.cursor[0], (b + 1) * blocks.length)
+    _weigh_block(blocks, weights, chooser, begin, end)
+    rising = not both_ways or len(blocks.bounds) > 0  # what comes on top is not negative
+    # Found are sorted by weight, then by number; the last one is to be undercut.
+    worst, last = (costs[longest - 1], found[longest - 1]) if held == longest else (np.inf, -1)
+    weighed = blocks.weights
+    for at in range(begin, end):
+        weight, item = weighed[at - begin], items[at]
+        if places[item] == 0 or (weight > worst and rising):
+            continue
+        if both_ways:
+            weight += pair_weight(weights, item, chooser)
+        if weight > worst or (weight == worst and item > last):
+            continue
+        if covers(cover, item, chooser) if blocks.published else covers(cover, chooser, item):
+            continue
+        # Those that are dearer move one place back, the last one of a full list off it.
+        place = held if held < longest else longest - 1
+        while place > 0 and (
+            costs[place - 1] > weight or (costs[place - 1] == weight and found[place - 1] > item)
+        ):
+            costs[place], found[place] = costs[place - 1], found[place - 1]
+            place -= 1
+        costs[place], found[place] = weight, item
+        held = min(held + 1, longest)
+        if held == longest:
+            worst, last = costs[longest - 1], found[longest - 1]
+    return held
+
+
+@kernel
+def find_cheapest(
+    blocks: Blocks,
+    weights: PairWeights,
+    cover: GrowingCover,
+    chooser: int,
+    both_ways: bool,
+    longest: int,
+) -> int:
+    """Find the records that a chooser may match at the least weights; return how many.
+
+    They are in ``blocks.found``, sorted by weight, then by number, the weights in ``blocks.costs``.
+
+    Parameters
+    ----------
+    both_ways
+        Whether the weight is the sum of both ways: each takes in the other.
+    longest
+        Most records wanted.
+
+    Notes
+    -----
+    Complexity: O(v + (n / l + l b) m) time for v values of all attributes and blocks of l, b being
+    the blocks whose bound does not rule them out.
+    """
+    count = (blocks.cursor[0] + blocks.length - 1) // blocks.length
+    bounded = len(blocks.bounds) > 0
+    # What each value would cost this set, once for all blocks.
+    if not blocks.published and weights.matrix.shape[0] == 0:
+        fill_table(weights.terms, weights.states, chooser, blocks.table)
+    held, own = 0, -1
+    if bounded and count > 0:
+        _fill_bounds(blocks, weights, chooser, count)
+        # First the block that holds the record itself: it is likely to hold cheap ones.
+        place = int(np.searchsorted(blocks.items[: blocks.cursor[0]], chooser))
+        own = min(count - 1, place // blocks.length)
+        held = _scan_block(blocks, weights, cover, chooser, both_ways, longest, own, held)
+    bounds, items, costs = blocks.bounds, blocks.items, blocks.costs
+    for b in range(count):
+        if b == own:
+            continue
+        # A block whose bound is above the worst, or equal to it with later records, has no better.
+        if bounded and held == longest:
+            worst, bound = costs[longest - 1], bounds[b]
+            if bound > worst:
+                continue
+            if bound == worst and items[b * blocks.length] > blocks.found[longest - 1]:
+                continue
+        held = _scan_block(blocks, weights, cover, chooser, both_ways, longest, b, held)
+    return held
+
+
+@kernel
+def cheapest(
+    blocks: Blocks, weights: PairWeights, cover: GrowingCover, chooser: int, both_ways: bool
+) -> int:
+    """Return the record that a chooser may match at the least weight, ``blocks.costs[0]``.
+
+    The first of them where several do; -1 if it may match none that has places.
+    """
+    if find_cheapest(blocks, weights, cover, chooser, both_ways, 1) == 0:
+        return -1
+    return blocks.found[0]
+
+
+@kernel
+def take_place(blocks: Blocks, weights: PairWeights, record: int) -> None:
+    """Count a match of a record that was chosen; remake the blocks when half of them are full."""
+    blocks.places[record] -= 1
+    if blocks.places[record] == 0:
+        blocks.cursor[1] -= 1
+        if 2 * blocks.cursor[1] < blocks.cursor[0] and blocks.cursor[0] > blocks.length:
+            make_blocks(blocks, weights)

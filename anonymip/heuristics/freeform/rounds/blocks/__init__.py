@@ -1,1 +1,0 @@
-"""Records in blocks of neighbours: bounds rule out most of them."""

@@ -1,0 +1,152 @@
+"""The cheapest matches of all records: a heap of the best of each, shortlists of the next ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.freeform.rounds.blocks import LONGEST, Blocks, find_cheapest
+from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+#: Records on a first shortlist: bounds rule out fewer blocks the longer it is.
+_FIRST = 2
+#: Records on later ones: one that lost some matches to others is likely to lose more.
+_LONGEST = LONGEST
+
+
+class MatchHeap(Packed):
+    """Records, each with its best match; the least weight comes first.
+
+    A binary heap; ties go to the match, then the record, that comes first in the order.
+
+    Parameters
+    ----------
+    weight
+        (n,) of the match of each record.
+    match
+        (n,) the other side of it.
+    records
+        (n,) records of the heap.
+    size
+        (1,) records in the heap.
+    """
+
+    weight: NDArray[np.float64]
+    match: NDArray[np.int64]
+    records: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+def new_heap(n: int) -> MatchHeap:
+    """Return an empty heap for n records."""
+    return MatchHeap(
+        np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(1, np.int64)
+    )
+
+
+@kernel
+def _precedes(heap: MatchHeap, one: int, other: int) -> bool:
+    if heap.weight[one] != heap.weight[other]:
+        return heap.weight[one] < heap.weight[other]
+    if heap.match[one] != heap.match[other]:
+        return heap.match[one] < heap.match[other]
+    return one < other
+
+
+@kernel
+def push(heap: MatchHeap, record: int, weight: float, match: int) -> None:
+    """Put a record into the heap; it must not be in it.
+
+    Complexity: O(log n) time.
+    """
+    heap.weight[record] = weight
+    heap.match[record] = match
+    at = heap.size[0]
+    heap.size[0] += 1
+    while at > 0:
+        above = (at - 1) // 2
+        if not _precedes(heap, record, heap.records[above]):
+            break
+        heap.records[at] = heap.records[above]
+        at = above
+    heap.records[at] = record
+
+
+@kernel
+def pop(heap: MatchHeap) -> int:
+    """Take the first record out of the heap and return it; -1 if there is none.
+
+    Complexity: O(log n) time.
+    """
+    if heap.size[0] == 0:
+        return -1
+    first = heap.records[0]
+    heap.size[0] -= 1
+    size = heap.size[0]
+    if size > 0:
+        moved = heap.records[size]
+        at = 0
+        while True:
+            below = 2 * at + 1
+            if below >= size:
+                break
+            if below + 1 < size and _precedes(heap, heap.records[below + 1], heap.records[below]):
+                below += 1
+            if not _precedes(heap, heap.records[below], moved):
+                break
+            heap.records[at] = heap.records[below]
+            at = below
+        heap.records[at] = moved
+    return first
+
+
+class Shortlists(Packed):
+    """The cheapest originals of each published record when it last searched.
+
+    Originals that found all their sets since are passed over; none comes back within a round.
+
+    Parameters
+    ----------
+    records, costs
+        (n, longest) originals by weight, then by number, and the weights.
+    cursor
+        (n, 2) the next place; places filled.
+    """
+
+    records: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    cursor: NDArray[np.int64]
+
+
+def new_shortlists(n: int) -> Shortlists:
+    """Return empty shortlists of n published records for a round."""
+    longest = min(n, _LONGEST)
+    return Shortlists(
+        np.empty((n, longest), np.int64), np.empty((n, longest)), np.zeros((n, 2), np.int64)
+    )
+
+
+@kernel
+def next_original(
+    lists: Shortlists, blocks: Blocks, weights: PairWeights, cover: GrowingCover, i: int
+) -> tuple[int, float]:
+    """Return the original that published record i takes in at the least weight, and the weight.
+
+    The first of them where several do; -1 if it may take in none that looks for a set. An original
+    is returned once in a round.
+    """
+    at, filled = lists.cursor[i, 0], lists.cursor[i, 1]
+    while True:
+        while at < filled and blocks.places[lists.records[i, at]] == 0:
+            at += 1
+        if at < filled:
+            lists.cursor[i, 0], lists.cursor[i, 1] = at + 1, filled
+            return lists.records[i, at], lists.costs[i, at]
+        longest = min(_FIRST if filled == 0 else _LONGEST, lists.records.shape[1])
+        at, filled = 0, find_cheapest(blocks, weights, cover, i, False, longest)
+        lists.records[i, :filled] = blocks.found[:filled]
+        lists.costs[i, :filled] = blocks.costs[:filled]
+        if filled == 0:
+            return -1, np.inf

@@ -1,0 +1,215 @@
+"""Reciprocal covers: two records take in each other, in rounds that try to pair all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.freeform.rounds.blocks import Blocks, cheapest, new_blocks, take_place
+from anonymip.heuristics.freeform.rounds.growing_cover import (
+    GrowingCover,
+    PairWeights,
+    covers,
+    join,
+    pair_weight,
+    separate,
+)
+from anonymip.heuristics.freeform.rounds.matches import MatchHeap, new_heap, pop, push
+from anonymip.heuristics.freeform.rounds.rounds import Rounds
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
+
+
+class OpenRecords(Packed):
+    """Records that are to find partners in the present round.
+
+    Parameters
+    ----------
+    blocks
+        Those that have places: partners that they are still to find.
+    pairs
+        (pairs, 2) pairs made in this round, in order.
+    cursor
+        (2,) pairs made; records served so far.
+    """
+
+    blocks: Blocks
+    pairs: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+
+
+#: Makes pairs before the rest find partners in order; returns why it stopped early, if it did.
+PairFirst = Callable[[Rounds, OpenRecords, Budget, str], Stopped | None]
+
+
+def grow_pairs(
+    rounds: Rounds, budget: Budget, pair_first: PairFirst | None = None
+) -> Stopped | None:
+    """Run the rounds of a reciprocal cover; return why they stopped early, if they did.
+
+    A round offers each record as many partners as it lacks of those that this round and the ones
+    before it should have given it; record after record picks its cheapest. What the last round
+    leaves open is for the end of the rounds.
+
+    Parameters
+    ----------
+    rounds
+        The cover grows.
+    budget
+        Asked between steps.
+    pair_first
+        Makes pairs before that, such as :func:`pair_cheapest`.
+    """
+    for number in range(1, rounds.count + 1):
+        before = rounds.cover.sizes.copy()
+        room = rounds.sizes_after(number) - before
+        blocks = new_blocks(rounds.weights, room, published=False, bounded=rounds.bounds_hold)
+        pairs = np.empty((int(room.sum()) // 2 + 1, 2), np.int64)
+        open_ = OpenRecords(blocks, pairs, np.zeros(2, np.int64))
+        phase = f"round {number} of {rounds.count}"
+        stopped = pair_first(rounds, open_, budget, phase) if pair_first else None
+        if stopped is None:
+            stopped = _pair_in_order(rounds, open_, budget, phase)
+        rounds.refresh(before)
+        if stopped is not None:
+            return stopped
+    return None
+
+
+def _pair_in_order(
+    rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str
+) -> Stopped | None:
+    def step(amount: int) -> int:
+        return int(_in_order_step(rounds.cover, rounds.weights, open_, rounds.limited, amount))
+
+    return run_in_steps(step, len(open_.blocks.places), budget, phase, first=100)
+
+
+def pair_cheapest(rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str) -> Stopped | None:
+    """Make the cheapest pairs of all first."""
+    places = open_.blocks.places
+    heap, cursor = new_heap(len(places)), np.zeros(2, np.int64)
+
+    def step(amount: int) -> int:
+        return int(_cheapest_step(rounds.cover, rounds.weights, open_, heap, cursor, amount))
+
+    return run_in_steps(step, len(places) + int(places.sum()), budget, phase, first=100)
+
+
+@kernel
+def _offer(
+    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, heap: MatchHeap, record: int
+) -> None:
+    """Put a record into the heap with its cheapest partner, if it has one."""
+    other = cheapest(open_.blocks, weights, cover, record, True)
+    if other >= 0:
+        push(heap, record, open_.blocks.costs[0], other)
+
+
+@kernel
+def _cheapest_step(
+    cover: GrowingCover,
+    weights: PairWeights,
+    open_: OpenRecords,
+    heap: MatchHeap,
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Put so many records into the heap, or take them out; return the work done.
+
+    The cursor holds records put in at first, and places filled since.
+    """
+    places = open_.blocks.places
+    n = len(places)
+    for _ in range(amount):
+        if cursor[0] < n:
+            record = cursor[0]
+            cursor[0] += 1
+            if places[record] > 0:
+                _offer(cover, weights, open_, heap, record)
+            continue
+        # The cheapest pair that was known when its record was put in; by now a partner may be full.
+        record = pop(heap)
+        if record < 0:
+            return n + places.sum() + cursor[1]
+        if places[record] == 0:
+            continue
+        other = heap.match[record]
+        if places[other] > 0 and not covers(cover, record, other):
+            make_pair(cover, weights, open_, record, other)
+            cursor[1] += 2
+        if places[record] > 0:
+            _offer(cover, weights, open_, heap, record)
+    return cursor[0] + cursor[1]
+
+
+@kernel
+def make_pair(
+    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, one: int, other: int
+) -> None:
+    """Pair two records that both have places."""
+    join(cover, one, other)
+    open_.pairs[open_.cursor[0]] = (one, other)
+    open_.cursor[0] += 1
+    take_place(open_.blocks, weights, one)
+    take_place(open_.blocks, weights, other)
+
+
+@kernel
+def _take_partner_over(
+    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, record: int, limited: bool
+) -> bool:
+    """Let a record take over a partner of a pair made in this round, the latest pair first.
+
+    The one it leaves takes its cheapest other partner.
+    """
+    for place in range(open_.cursor[0] - 1, -1, -1):
+        for side in range(2):
+            taken, left = open_.pairs[place, side], open_.pairs[place, 1 - side]
+            if taken == record or left == record or covers(cover, taken, record):
+                continue
+            if limited and (
+                pair_weight(weights, taken, record) == np.inf
+                or pair_weight(weights, record, taken) == np.inf
+            ):
+                continue
+            # The partner left behind must find another, and not this record.
+            open_.blocks.places[record] -= 1
+            other = cheapest(open_.blocks, weights, cover, left, True)
+            open_.blocks.places[record] += 1
+            if other >= 0:
+                separate(cover, taken, left)
+                join(cover, taken, record)
+                open_.pairs[place] = (taken, record)
+                take_place(open_.blocks, weights, record)
+                join(cover, left, other)
+                open_.pairs[open_.cursor[0]] = (left, other)
+                open_.cursor[0] += 1
+                take_place(open_.blocks, weights, other)
+                return True
+    return False
+
+
+@kernel
+def _in_order_step(
+    cover: GrowingCover, weights: PairWeights, open_: OpenRecords, limited: bool, amount: int
+) -> int:
+    """Serve up to `amount` further records in order; return how many are done."""
+    n = len(open_.blocks.places)
+    for _ in range(amount):
+        record = open_.cursor[1]
+        if record == n:
+            break
+        while open_.blocks.places[record] > 0:
+            other = cheapest(open_.blocks, weights, cover, record, True)
+            if other >= 0:
+                make_pair(cover, weights, open_, record, other)
+            elif not _take_partner_over(cover, weights, open_, record, limited):
+                break
+        open_.cursor[1] += 1
+    return open_.cursor[1]

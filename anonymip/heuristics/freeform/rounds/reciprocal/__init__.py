@@ -1,1 +1,0 @@
-"""Rounds of reciprocal covers: records take in each other."""
