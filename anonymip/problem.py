@@ -16,9 +16,9 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives import CompiledObjective, MembersObjective, Objective, load_objective
 from anonymip.objectives.kernels.effects import size_of_exact
 from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
+from anonymip.recodings.freeform import WITHOUT_DIVERSITY
 from anonymip.recodings.registry import as_recoding, published_form
 from anonymip.recodings.rules.limits import refuse_unfit
-from anonymip.recodings.weaker import WITHOUT_DIVERSITY
 from anonymip.runtime.frozen import Frozen
 
 #: What the releases of a recoding are called.

@@ -24,7 +24,7 @@ from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.objectives.steadiness import refuse_unsteady
 from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.rows.equal_rows import equal_rows, published_numbers
+from anonymip.recodings.rows import equal_rows, published_numbers
 from anonymip.runtime.compilation import kept_at_hand
 from anonymip.runtime.frozen import Frozen
 from anonymip.status import Status, Stopped

@@ -42,7 +42,7 @@ def export(
 ) -> None:
     """Write the model that a method would solve, for solvers and tools of your own."""
     from anonymip.experiments.records import model_record
-    from anonymip.methods.modelling import model_of
+    from anonymip.methods.acceptance import model_of
     from anonymip.models.export import export_files, export_model
 
     files = export_files(output)

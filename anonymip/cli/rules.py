@@ -165,7 +165,7 @@ class StarRules:
         InputError
             If a text is no list of columns.
         """
-        from anonymip.recodings.masks.mask_sections import listed_columns
+        from anonymip.recodings.patterns import listed_columns
 
         rules: dict[str, Any] = {}
         if self.suppress_at_most is not None:
@@ -296,7 +296,7 @@ class StarRules:
             If there is none of that name, or rules contradict each other.
         """
         from anonymip.recodings import FullDomain, PatternLevels
-        from anonymip.recodings.masks.mask_sections import read_mask_section
+        from anonymip.recodings.patterns import read_mask_section
         from anonymip.recodings.registry import find_recoding
 
         if name == "full-domain" and self.most_suppressed is not None:
@@ -344,7 +344,7 @@ class StarRules:
 
 
 def _priced(costs: Mapping[str, Any]) -> Suppressions:
-    from anonymip.recodings.masks.mask_sections import read_mask_section
+    from anonymip.recodings.patterns import read_mask_section
 
     objective = read_mask_section({"costs": costs}).objective
     assert objective is not None

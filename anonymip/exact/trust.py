@@ -15,7 +15,7 @@ from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.objectives.kernels.effects import effects_of_cells, least_step, size_of_exact
 from anonymip.optimality import changeable
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import grid_of
+from anonymip.recodings.output_rows import grid_of
 from anonymip.solution import Solution
 from anonymip.solvers import SolverResult
 from anonymip.status import Stopped

@@ -76,7 +76,7 @@ class Schema:
         Format of the file.
     mask
         Which cells may be suppressed together, by the keys of the section ``[mask]``; see
-        :func:`anonymip.recodings.masks.mask_sections.read_mask_section`.
+        :func:`anonymip.recodings.patterns.read_mask_section`.
     replaced
         Quasi-identifiers that it declared before others took their place.
     """

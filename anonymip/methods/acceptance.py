@@ -1,19 +1,25 @@
-"""What an objective can be used with: its tier, what is proven, and which methods accept it."""
+"""Acceptance: what an objective can be used with, and the model that a method would solve."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances import Microdata
-from anonymip.methods.registry import METHODS
+from anonymip.methods.registry import METHODS, find_method, refuse_unfit
 from anonymip.methods.spec import MethodSpec
-from anonymip.models import formulations_of, model_size
+from anonymip.models import build, formulations_of, model_size
+from anonymip.models.formulations import choices_of, plain_formulation
 from anonymip.objectives import CompiledObjective, MembersObjective, Objective
 from anonymip.problem import Problem
 from anonymip.recodings.registry import find_recoding
+
+if TYPE_CHECKING:
+    from pyomo.environ import ConcreteModel
 
 
 @dataclass(frozen=True)
@@ -144,3 +150,56 @@ def _superadditive(compiled: CompiledObjective) -> tuple[str, str]:
     if proof is None:
         return "assumed", "its author declares it; no sample disproves it"
     return "proven", str(proof)
+
+
+def model_of(
+    problem: Problem, method: str, options: Mapping[str, object] | None = None
+) -> ConcreteModel:
+    """Return the Pyomo model that a method would solve.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    method
+        Name of a method that solves a model.
+    options
+        Those of the method that shape the model: ``formulation`` and its choices. The formulation
+        of the recoding's paper is written where none is asked for.
+
+    Raises
+    ------
+    InputError
+        If the method solves no model, or an option has no part in it.
+
+    Examples
+    --------
+    >>> import anonymip
+    >>> from anonymip.methods.acceptance import model_of
+    >>> problem = anonymip.Problem(anonymip.load_instance("health-records"), k=3)
+    >>> model_of(problem, "equivalence-mip", {"integer_ends": "no"}).formulation
+    'bigm'
+    """
+    spec = find_method(method)
+    refuse_unfit(spec, problem)
+    if not _solves_model(spec):
+        modelling = [known.name for known in METHODS.values() if _solves_model(known)]
+        raise InputError(f"method {method} solves no model", remedy=f"Use {', '.join(modelling)}")
+    given = spec.parse_options(options or {})
+    defaults = {option.name: option.default for option in spec.options}
+    formulation = str(given.pop("formulation", "auto"))
+    if formulation == "auto":
+        formulation = plain_formulation(problem.recoding.name)
+    known = choices_of(formulation)
+    for name in given:
+        if name not in known:
+            raise InputError(
+                f"option {method}.{name} has no part in the model {formulation}",
+                remedy="Leave it out",
+            )
+    choices = {name: value for name, value in defaults.items() if name in known}
+    return build(problem, formulation, **{**choices, **given})
+
+
+def _solves_model(spec: MethodSpec) -> bool:
+    return spec.role == "exact" and any(option.name == "formulation" for option in spec.options)

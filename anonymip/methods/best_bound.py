@@ -1,4 +1,4 @@
-"""The ladder of bounds: as high as an effort reaches."""
+"""Bounds from the nearest neighbours to the linear program: as high as an effort reaches."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What memory a run needs, estimated from the table before it begins.
+"""Memory that a run needs, estimated from the table before it begins.
 
 All heuristics hold some arrays of the table's size: where these do not fit, the run is refused
 before it has cost anything. Models and pools of sets watch what they hold themselves: a model that
 does not fit leaves its start, a pool its bound so far. What the estimate misses ends with the best
-release so far (:mod:`anonymip.methods.at_hand`).
+release so far (:mod:`anonymip.solving`).
 """
 
 from __future__ import annotations

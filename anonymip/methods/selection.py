@@ -17,7 +17,7 @@ from anonymip.models import model_size
 from anonymip.problem import Problem
 from anonymip.problem_rules import is_plain
 from anonymip.recodings import Freeform
-from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 from anonymip.status import Stopped

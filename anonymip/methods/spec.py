@@ -1,4 +1,4 @@
-"""What a method is, as data: what it solves, needs and takes."""
+"""Methods as data: what each solves, needs and takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anonymip.errors import InputError, UnsupportedObjective, did_you_mean
 from anonymip.objectives import pattern_costs
 from anonymip.objectives.level_costs import level_costs
 from anonymip.problem import Problem
-from anonymip.recodings.rows.level_maps import level_maps
+from anonymip.recodings.rows import level_maps
 
 Method = Callable[..., Any]
 

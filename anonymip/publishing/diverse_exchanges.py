@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.recodings import Diversity
-from anonymip.recodings.rows.visible import RowsOfRecords
+from anonymip.recodings.rules.diversity import RowsOfRecords
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed

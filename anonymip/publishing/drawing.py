@@ -18,7 +18,7 @@ from anonymip.graphs.rings import ring_successors
 from anonymip.problem import Problem
 from anonymip.publishing.diverse_exchanges import exchange_cycles, exchange_records
 from anonymip.recodings import Diversity
-from anonymip.recodings.rows.visible import RowsOfRecords, lacking_records
+from anonymip.recodings.rules.diversity import RowsOfRecords, lacking_records
 from anonymip.runtime.budget import Budget
 
 

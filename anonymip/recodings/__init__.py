@@ -1,15 +1,14 @@
 """What is allowed, and what an assignment publishes: one file a recoding."""
 
 from anonymip.recodings.equivalence import EquivalenceClasses
-from anonymip.recodings.freeform import Freeform
+from anonymip.recodings.freeform import KK, Freeform, KConcealment, KOne, OneK
 from anonymip.recodings.full_domain import FullDomain
-from anonymip.recodings.masks.masks import Mask
+from anonymip.recodings.masks import Mask
 from anonymip.recodings.pattern_levels import PatternLevels
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import Recoding, SizeLimit
 from anonymip.recodings.rules.diversity import Diversity
 from anonymip.recodings.rules.limits import Apart, Cap, Limit
-from anonymip.recodings.weaker import KK, KConcealment, KOne, OneK
 
 __all__ = [
     "KK",

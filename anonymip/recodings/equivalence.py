@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description
 from anonymip.errors import InvalidAssignment
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows.describing import describe_sets
+from anonymip.recodings.rows import describe_sets
 from anonymip.recodings.rules.limits import check_limits
 
 

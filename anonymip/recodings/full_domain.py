@@ -15,8 +15,7 @@ from anonymip.assignments import Assignment, CellSets, Classes, Description, Lev
 from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective, argument
 from anonymip.instances.microdata import Microdata
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows.equal_rows import equal_rows
-from anonymip.recodings.rows.level_maps import STAR, level_maps
+from anonymip.recodings.rows import STAR, equal_rows, level_maps
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from anonymip.errors import InputError, InvalidAssignment
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.level_costs import level_costs
 from anonymip.recodings.equivalence import EquivalenceClasses
-from anonymip.recodings.masks.masks import Mask
+from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows.level_maps import LevelMap, level_maps
+from anonymip.recodings.rows import LevelMap, level_maps
 
 #: Patterns of levels that can be listed one by one.
 MAX_LEVEL_PATTERNS = 20_000

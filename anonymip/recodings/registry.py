@@ -9,12 +9,11 @@ from types import MappingProxyType
 from anonymip.errors import InputError, argument, unknown_name
 from anonymip.extensions import Extensions
 from anonymip.recodings.equivalence import EquivalenceClasses
-from anonymip.recodings.freeform import Freeform
+from anonymip.recodings.freeform import KK, Freeform, KConcealment, KOne, OneK
 from anonymip.recodings.full_domain import FullDomain
 from anonymip.recodings.pattern_levels import PatternLevels
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import Recoding
-from anonymip.recodings.weaker import KK, KConcealment, KOne, OneK
 
 #: Built-in recodings by name.
 RECODINGS: MappingProxyType[str, Callable[..., Recoding]] = MappingProxyType(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anonymip import InputError, Problem, load_instance
-from anonymip.methods.modelling import model_of
+from anonymip.methods.acceptance import model_of
 
 
 @pytest.fixture

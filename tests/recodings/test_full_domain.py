@@ -32,7 +32,7 @@ from anonymip import (
 )
 from anonymip.recodings.full_domain import published_cells
 from anonymip.recodings.registry import find_recoding
-from anonymip.recodings.rows.level_maps import STAR, LevelMap
+from anonymip.recodings.rows import STAR, LevelMap
 from tests.full_domain_brute_force import STAR as SHOWN_STAR
 from tests.full_domain_brute_force import FullDomainCase, full_domain_cases
 from tests.random_problems import hierarchical_columns, microdata

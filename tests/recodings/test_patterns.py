@@ -29,7 +29,7 @@ from anonymip import (
     objective,
 )
 from anonymip.objectives import pattern_costs
-from anonymip.recodings.rows.output_rows import grid_of, output_rows, representatives, rows_alike
+from anonymip.recodings.output_rows import grid_of, output_rows, representatives, rows_alike
 from tests.random_patterns import PatternCase, pattern_cases
 
 

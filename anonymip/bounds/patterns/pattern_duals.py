@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import (
+from anonymip.recodings.output_rows import (
     OutputRows,
     grid_of,
     output_rows,

@@ -21,7 +21,7 @@ from anonymip.bounds.patterns.pattern_duals import (
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import (
+from anonymip.recodings.output_rows import (
     recoding_of,
     refuse_unshared,
     rows_alike,

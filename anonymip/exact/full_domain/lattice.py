@@ -23,8 +23,8 @@ from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.record import CellBatch
 from anonymip.problem import Problem
 from anonymip.recodings.full_domain import FullDomain, outliers
-from anonymip.recodings.rows.level_maps import STAR, level_maps
-from anonymip.recodings.rows.output_rows import rows_alike
+from anonymip.recodings.output_rows import rows_alike
+from anonymip.recodings.rows import STAR, level_maps
 
 # Losses whose terms look at one attribute each, stars included. What is traced of other losses
 # says nothing about records with some stars.

@@ -10,7 +10,7 @@ from anonymip.errors import InputError, NoSolution
 from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows, whole_costs
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution

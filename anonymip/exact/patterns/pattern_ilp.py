@@ -27,7 +27,7 @@ from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong,
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of, rows_alike
+from anonymip.recodings.output_rows import recoding_of, rows_alike
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution

@@ -20,10 +20,10 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives.level_costs import level_costs
 from anonymip.objectives.losses.suppressions import Suppressions
 from anonymip.problem import Problem
-from anonymip.recodings.masks.masks import Mask
+from anonymip.recodings.masks import Mask
 from anonymip.recodings.pattern_levels import PatternLevels
 from anonymip.recodings.patterns import PatternGuided
-from anonymip.recodings.rows.level_maps import level_maps
+from anonymip.recodings.rows import level_maps
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution

@@ -31,7 +31,7 @@ from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of, suppression_cost
+from anonymip.recodings.output_rows import recoding_of, suppression_cost
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.solution import Bound, Solution

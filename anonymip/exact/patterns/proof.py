@@ -24,7 +24,7 @@ from anonymip.exact.patterns.components import PatternComponent, components_of, 
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import OutputRows, output_rows, recoding_of
+from anonymip.recodings.output_rows import OutputRows, output_rows, recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution

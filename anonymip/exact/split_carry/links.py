@@ -38,7 +38,7 @@ from anonymip.exact.split_carry.state import (
     add_link,
     reason_of,
 )
-from anonymip.heuristics.classes.batch_cut import cut_in_batches
+from anonymip.heuristics.classes.ordered_cut import cut_in_batches
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.repair import repaired
 from anonymip.heuristics.local_search.local_search import improve

@@ -17,7 +17,7 @@ from anonymip.methods import find_method
 from anonymip.objectives import MembersObjective, Objective, Suppressions, load_objective
 from anonymip.problem import Problem
 from anonymip.recodings import Apart, Cap, Diversity, Limit, PatternLevels, Recoding
-from anonymip.recodings.masks.mask_sections import read_mask_section
+from anonymip.recodings.patterns import read_mask_section
 from anonymip.recodings.registry import RECODINGS, find_recoding
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 

@@ -15,8 +15,12 @@ from anonymip.heuristics.approximation.guarantees import (
     is_binary,
     loss_obstacle,
 )
-from anonymip.heuristics.approximation.nearest_rows import NearestRows, nearest_rows
-from anonymip.heuristics.approximation.row_distances import close_pairs, pair_distances
+from anonymip.heuristics.approximation.nearest_rows import (
+    NearestRows,
+    close_pairs,
+    nearest_rows,
+    pair_distances,
+)
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives import GCP

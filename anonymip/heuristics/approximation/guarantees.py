@@ -1,4 +1,4 @@
-"""What must hold of a problem for the factors of Aggarwal et al. to be true of an answer."""
+"""Conditions under which the factors of Aggarwal et al. are true of an answer."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.two_factor import cycles_of, lightest_two_factor
 from anonymip.heuristics.approximation.guarantees import factor_obstacle, is_binary, loss_obstacle
-from anonymip.heuristics.approximation.row_distances import all_distances
+from anonymip.heuristics.approximation.nearest_rows import all_distances
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives import GCP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.heuristics.classes.value_buckets import (
+from anonymip.heuristics.classes.anatomy import (
     ValueBuckets,
     different_values,
     joined_groups,

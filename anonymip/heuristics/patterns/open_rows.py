@@ -8,9 +8,9 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.patterns.packed_rows import PackedRows
+from anonymip.heuristics.patterns.shared_rows import PackedRows
 from anonymip.problem import Problem
-from anonymip.recodings.rules.closeness import sensitive_scales
+from anonymip.recodings.rules.diversity import sensitive_scales
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.errors import InputError, NoSolution, argument, unknown_name
 from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
-from anonymip.heuristics.patterns.packed_rows import PackedRows, pack_rows
-from anonymip.heuristics.patterns.row_moves import gathering
-from anonymip.heuristics.patterns.shared_rows import share_rows
-from anonymip.heuristics.patterns.unassigned_records import gather_under_stars, place_unassigned
+from anonymip.heuristics.patterns.row_moves import gather_under_stars, gathering, place_unassigned
+from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, share_rows
 from anonymip.objectives.kernels.star_costs import pattern_costs
 from anonymip.problem import Problem
+from anonymip.recodings.output_rows import recoding_of, suppression_cost
 from anonymip.recodings.patterns import PatternGuided
-from anonymip.recodings.rows.output_rows import recoding_of, suppression_cost
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution

@@ -7,10 +7,16 @@ import numpy as np
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.heuristics.patterns.open_rows import open_rows, pattern_of_records
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
-from anonymip.heuristics.patterns.row_moves import MADE, NEXT, find_others, gathering, try_patterns
-from anonymip.heuristics.patterns.unassigned_records import LEAST_GAIN
+from anonymip.heuristics.patterns.row_moves import (
+    LEAST_GAIN,
+    MADE,
+    NEXT,
+    find_others,
+    gathering,
+    try_patterns,
+)
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import recoding_of
+from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.stepping import run_in_steps

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.problem import Problem
-from anonymip.recodings.rows.output_rows import (
+from anonymip.recodings.output_rows import (
     output_rows,
     recoding_of,
     refuse_unshared,

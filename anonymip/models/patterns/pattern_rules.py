@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from anonymip.models.parts.equivalence_context import linear
 from anonymip.models.patterns.pattern_columns import PatternColumns
-from anonymip.recodings.rows.output_rows import recoding_of
-from anonymip.recodings.rules.closeness import SensitiveScale, sensitive_scales
+from anonymip.recodings.output_rows import recoding_of
+from anonymip.recodings.rules.diversity import SensitiveScale, sensitive_scales
 
 
 def add_pattern_rules(model: pyo.ConcreteModel) -> None:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.network_simplex import cheapest_flow
 from anonymip.models.parts.equivalence_context import linear
-from anonymip.recodings.rows.output_rows import grid_of
+from anonymip.recodings.output_rows import grid_of
 from anonymip.runtime.budget import Budget
 
 #: Bits that sums of whole costs along a path of the network may fill.

@@ -1,20 +1,124 @@
-"""Diversity of sensitive values within equivalence classes."""
+"""Diversity and closeness of sensitive values: in classes, and in the rows that a record can be."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, isfinite
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.assignments import SUPPRESSED, Classes, Cover
 from anonymip.errors import InputError, InvalidAssignment
+from anonymip.graphs import effective_matches
 from anonymip.instances.microdata import Microdata
-from anonymip.recodings.rules.closeness import sensitive_scales
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveScale:
+    """A sensitive column as distances between its distributions need it.
+
+    Parameters
+    ----------
+    codes
+        (n,) int64 value of each record; ascending with the numbers where the scale is ordered.
+    totals
+        (values,) int64 records of the table with each value.
+    ordered
+        Whether values lie on a line, one step apart, so that near ones are more alike than far
+        ones.
+    """
+
+    codes: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    ordered: bool
+
+    @property
+    def steps(self) -> int:
+        """What a distance of 1 is, in whole numbers: see :meth:`excess`."""
+        return max(1, len(self.totals) - 1) if self.ordered else 2
+
+    def excess(
+        self, counts: NDArray[np.int64], sizes: NDArray[np.int64], most: tuple[int, int]
+    ) -> NDArray[np.bool_]:
+        """Return (classes,) whether classes are farther from the table than a fraction.
+
+        Parameters
+        ----------
+        counts
+            (classes, values) records of each class with each value.
+        sizes
+            (classes,) records of each class.
+        most
+            Numerator and denominator of the fraction.
+
+        Notes
+        -----
+        The distance is half the sum of the differences between the shares of each value; on an
+        ordered scale the sum of the differences between the shares up to each value, divided by one
+        less than the number of values [1]_. It is computed in whole numbers, without rounding, of
+        any size. Complexity: O(classes x values).
+
+        References
+        ----------
+        .. [1] N. Li, T. Li, S. Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and
+           l-Diversity, ICDE 2007, doi:10.1109/ICDE.2007.367856.
+        """
+        n, (numerator, denominator) = int(self.totals.sum()), most
+        # Products of whole numbers: those that may not fit a machine word are Python's.
+        dtype = object if self.steps * n * n * max(most) >= 2**62 else np.int64
+        difference = (
+            counts.astype(dtype) * n - self.totals.astype(dtype) * sizes.astype(dtype)[:, None]
+        )
+        if self.ordered:
+            difference = np.cumsum(difference, axis=1)
+        distance = np.abs(difference).sum(axis=1)
+        allowed = sizes.astype(dtype) * (self.steps * n * numerator)
+        return np.asarray(distance * denominator > allowed, np.bool_)
+
+
+def sensitive_scales(microdata: Microdata, *, ordered: bool) -> tuple[SensitiveScale, ...]:
+    """Return the sensitive columns.
+
+    Parameters
+    ----------
+    microdata
+        The table.
+    ordered
+        Whether columns whose values are all numbers are ordered. A column with missing or empty
+        values, or with any other text, never is.
+
+    Notes
+    -----
+    Complexity: O(n log n) for each column.
+    """
+    scales = []
+    for at, name in enumerate(microdata.sensitive):
+        codes = microdata.sensitive_codes[:, at].astype(np.int64)
+        ranks = None
+        if ordered:
+            _, first = np.unique(codes, return_index=True)
+            texts = microdata.frame[name].iloc[first].astype(object).map(str)
+            ranks = number_ranks(texts.tolist())
+        if ranks is not None:
+            codes = ranks[codes]
+        scales.append(SensitiveScale(codes, np.bincount(codes), ranks is not None))
+    return tuple(scales)
+
+
+def number_ranks(texts: list[str]) -> NDArray[np.int64] | None:
+    """Return the ranks of texts as numbers, equal numbers sharing one; None if not all are."""
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return None
+    if not all(map(isfinite, numbers)):
+        return None
+    return np.unique(numbers, return_inverse=True)[1].ravel().astype(np.int64)
+
 
 #: Classes whose values are counted at a time.
 _CLASSES = 4096
@@ -282,3 +386,73 @@ def _tally(
     width = int(codes.max()) + 1
     pairs = labels.astype(np.int64) * width + codes[records]
     return np.bincount(pairs, minlength=count * width).reshape(count, width)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfRecords:
+    """The published rows that each original record can be: its effective matches.
+
+    Parameters
+    ----------
+    start
+        (n + 1,) int64, where those of each record begin in `rows`.
+    rows
+        Published records, ascending within an original.
+    """
+
+    start: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cover: Cover) -> RowsOfRecords:
+        """Return those of a cover in which every record lies in its own set."""
+        effective = effective_matches(cover)
+        members, owners = cover.members[effective], cover.owners[effective]
+        order = np.argsort(members, kind="stable")
+        start = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=cover.n))])
+        return cls(start, owners[order])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(n,) number of rows of each record."""
+        return np.diff(self.start)
+
+
+def lacking_records(
+    diversity: Diversity,
+    sensitive: NDArray[np.integer],
+    rows: RowsOfRecords,
+    matching: NDArray[np.integer],
+) -> NDArray[np.bool_]:
+    """Return (n,) whether the rows that a record can be do not show values as diverse as asked.
+
+    Of the rows that an original record can be, no more than a share of 1/l may show one value
+    (Wong et al. [1]_, Definition 9, each row being as likely), and enough values are to be shown.
+
+    Parameters
+    ----------
+    diversity
+        What is asked for.
+    sensitive
+        (n, columns) codes of the originals.
+    rows
+        Rows that each original can be.
+    matching
+        (n,) original of each published record, whose values the row shows.
+
+    Notes
+    -----
+    Complexity: O(edges log k) for each column.
+
+    References
+    ----------
+    .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
+       Preserving Data Publishing, SIGMOD 2010, Section 6.
+    """
+    shown = sensitive[matching]
+    lacking = np.zeros(len(rows.sizes), np.bool_)
+    for size in np.unique(rows.sizes):
+        records = np.flatnonzero(rows.sizes == size)
+        at = rows.start[records][:, None] + np.arange(size)
+        lacking[records] = ~diversity.met_by(shown[rows.rows[at]])
+    return lacking

@@ -32,7 +32,7 @@ from anonymip.bounds.patterns.pattern_lagrangian import (
     pattern_lagrangian_bound,
     pattern_row_bound,
 )
-from anonymip.recodings.rows.output_rows import output_rows
+from anonymip.recodings.output_rows import output_rows
 from anonymip.runtime.budget import Budget
 from tests.bounds.patterns.pattern_references import (
     hard_pattern_problem,

@@ -22,10 +22,15 @@ from anonymip import (
     Stopped,
     census,
 )
-from anonymip.heuristics.approximation.forest import cut_trees, forest, largest_part
+from anonymip.heuristics.approximation.forest import (
+    Forest,
+    cut_trees,
+    forest,
+    grow_forest,
+    largest_part,
+)
 from anonymip.heuristics.approximation.guarantees import cell_costs, factor_obstacle, is_binary
 from anonymip.heuristics.approximation.nearest_rows import nearest_rows
-from anonymip.heuristics.approximation.neighbour_forest import Forest, grow_forest
 from tests.random_problems import FALLING, PRODUCT, Case, cases, groups_of, ruled_cases, tables
 
 

@@ -11,8 +11,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from anonymip import Classes
-from anonymip.heuristics.classes.batch_cut import cut_in_batches
-from anonymip.heuristics.classes.ordered_cut import ordered_cut
+from anonymip.heuristics.classes.ordered_cut import cut_in_batches, ordered_cut
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped

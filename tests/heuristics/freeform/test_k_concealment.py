@@ -27,7 +27,7 @@ from anonymip.heuristics.freeform.k_concealment import (
 )
 from anonymip.heuristics.freeform.nh import nh
 from anonymip.recodings import Cap, Freeform, KConcealment
-from anonymip.recodings.rows.describing import describe_sets
+from anonymip.recodings.rows import describe_sets
 from tests.brute_force import Column
 from tests.cover_brute_force import concealment_optimum, effective_pairs
 from tests.random_problems import LOSSES, Case, cases

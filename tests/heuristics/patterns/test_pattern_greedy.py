@@ -24,10 +24,10 @@ from anonymip import (
     Solution,
     Suppressions,
 )
-from anonymip.heuristics.patterns.packed_rows import pack_rows
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.recodings.rows.output_rows import rows_alike
+from anonymip.heuristics.patterns.shared_rows import pack_rows
+from anonymip.recodings.output_rows import rows_alike
 from tests.random_patterns import PatternCase, pattern_cases
 
 DIVERSITIES = (Diversity(l=2), Diversity(distinct=2), Diversity(l=1.5), Diversity(t=0.3))

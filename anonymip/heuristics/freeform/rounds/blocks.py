@@ -310,16 +310,18 @@ def _add_code_bounds(
 @kernel
 def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, end: int) -> None:
     """Fill in the weights of the items from `begin` on; the table holds the penalties."""
-    weights, own = blocks.weights[: end - begin], blocks.originals
+    weights, items = blocks.weights[: end - begin], blocks.items[begin:end]
     if blocks.published:
-        for at in range(begin, end):
-            if blocks.places[blocks.items[at]] > 0:
-                weights[at - begin] = pair_weight(pairs, blocks.items[at], chooser)
+        places = blocks.places
+        for at in range(len(items)):
+            if places[items[at]] > 0:
+                weights[at] = pair_weight(pairs, items[at], chooser)
         return
     if pairs.matrix.shape[0] > 0:
-        for at in range(begin, end):
-            weights[at - begin] = pairs.matrix[chooser, blocks.items[at]]
+        for at in range(len(items)):
+            weights[at] = pairs.matrix[chooser, items[at]]
         return
+    own = blocks.originals
     terms, states = pairs.terms, pairs.states
     weights[:] = 0.0
     for r in range(len(terms.range_up)):

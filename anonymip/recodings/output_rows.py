@@ -1,4 +1,4 @@
-"""Every row that records may be published as under a mask, and who may be published as it."""
+"""Rows that records may be published as under a mask, and who may be published as each."""
 
 from __future__ import annotations
 

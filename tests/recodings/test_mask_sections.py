@@ -8,7 +8,7 @@ import pytest
 
 from anonymip import InputError, Mask, PatternGuided, Suppressions
 from anonymip.instances import read_schema
-from anonymip.recodings.masks.mask_sections import listed_columns, read_mask_section
+from anonymip.recodings.patterns import listed_columns, read_mask_section
 
 
 def test_a_section_of_a_file(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""Masks: which attributes may be suppressed together."""

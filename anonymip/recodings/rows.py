@@ -1,0 +1,216 @@
+"""Published rows: what sets of records publish, rows that look alike, cells of each level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED, CellSets, Classes, Description
+from anonymip.instances.attribute import Attribute
+from anonymip.instances.microdata import Microdata
+
+#: Most sizes of sets that are sorted one size at a time.
+_SIZES = 64
+
+
+def describe_sets(
+    microdata: Microdata, start: NDArray[np.int64], members: NDArray[np.integer]
+) -> Description:
+    """Return what is published for each of the given sets of records.
+
+    Parameters
+    ----------
+    microdata
+        The table.
+    start
+        (sets + 1,) where each set begins in `members`; none is empty.
+    members
+        Records of all sets.
+
+    Returns
+    -------
+    Description
+        One row for each set.
+
+    Notes
+    -----
+    Complexity: O(m e log s) for e members in all in sets of s; O(m e log e) if the sets have very
+    many different sizes.
+    """
+    count, m = len(start) - 1, microdata.m
+    lower, upper = np.full((count, m), np.nan), np.full((count, m), np.nan)
+    begin, end = np.zeros((count, m), np.int64), np.zeros((count, m), np.int64)
+    nodes = np.full((count, m), -1, np.int32)
+    flat: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    offset = 0
+    firsts = start[:-1]
+    for a, attribute in enumerate(microdata.attributes if count else ()):
+        # A column of its own is gathered faster than one of a table of rows.
+        values = _sorted_within(np.ascontiguousarray(microdata.codes[:, a])[members], start)
+        least, greatest = values[firsts], values[start[1:] - 1]
+        if attribute.is_numeric:
+            level = microdata.levels[a].astype(np.float64)
+            lower[:, a], upper[:, a] = level[least], level[greatest]
+        if attribute.hierarchy is not None:
+            leaf = microdata.leaves(a)
+            nodes[:, a] = attribute.hierarchy.tree.common_ancestors(leaf[least], leaf[greatest])
+        is_first = np.ones(len(values), np.bool_)
+        is_first[1:] = values[1:] != values[:-1]
+        is_first[firsts] = True
+        before = np.concatenate([[0], np.cumsum(is_first)])
+        end[:, a], begin[:, a] = offset + before[start[1:]], offset + before[firsts]
+        flat.append(values[is_first])
+        offset += int(before[-1])
+    return Description(
+        lower,
+        upper,
+        CellSets(begin, end, np.concatenate(flat)),
+        nodes,
+        np.zeros((count, m), np.bool_),
+    )
+
+
+def _sorted_within(codes: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the codes, ascending within each set."""
+    sizes = np.diff(start)
+    distinct = np.unique(sizes)
+    if len(distinct) == 1:
+        return np.sort(codes.reshape(-1, distinct[0]), axis=1).ravel()
+    if len(distinct) > _SIZES:
+        return codes[np.lexsort((codes, np.repeat(np.arange(len(sizes)), sizes)))]
+    values = np.empty_like(codes)
+    for size in distinct:
+        places = start[:-1][sizes == size][:, None] + np.arange(size)
+        values[places] = np.sort(codes[places], axis=1)
+    return values
+
+
+def equal_rows(cells: NDArray[np.integer], left_out: NDArray[np.bool_]) -> Classes:
+    """Return the classes of records whose published cells are equal.
+
+    Parameters
+    ----------
+    cells
+        (n, m) number of each published cell: equal exactly where cells of a column are.
+    left_out
+        (n,) records that are in no class.
+
+    Notes
+    -----
+    Complexity: O(m n log n).
+    """
+    labels = np.zeros(len(cells), np.int64)
+    for column in cells.T:
+        # Labels stay below n, so the product of two columns always fits.
+        spread = int(column.max(initial=0)) - int(column.min(initial=0)) + 1
+        wide = labels * spread + (column - column.min(initial=0))
+        labels = np.unique(wide, return_inverse=True)[1].ravel().astype(np.int64)
+    labels[left_out] = SUPPRESSED
+    return Classes(labels.astype(np.int32))
+
+
+def published_numbers(
+    attributes: Sequence[Attribute], cells: Description, records: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Return (records, m) numbers of published cells: equal exactly where cells of a column are.
+
+    Parameters
+    ----------
+    attributes
+        Of the table: a range is told by its ends, a node by itself, a set by its values.
+    cells
+        What is published.
+    records
+        Those to look at.
+
+    Notes
+    -----
+    Complexity: O(m n log n), and the values of all sets.
+    """
+    numbers = np.empty((len(records), len(attributes)), np.int64)
+    for a, attribute in enumerate(attributes):
+        if attribute.publish == "range":
+            low = np.unique(cells.lower[records, a], return_inverse=True)[1].ravel()
+            high = np.unique(cells.upper[records, a], return_inverse=True)[1].ravel()
+            numbers[:, a] = low * (int(high.max(initial=0)) + 1) + high
+        elif attribute.publish == "node":
+            numbers[:, a] = cells.nodes[records, a]
+        else:
+            sets = [cells.members.of(record, a).tobytes() for record in records.tolist()]
+            numbers[:, a] = pd.factorize(np.array(sets, dtype=object))[0]
+        numbers[cells.suppressed[records, a], a] = -1
+    return numbers
+
+
+#: The cell of a star.
+STAR = -1
+
+
+@dataclass(frozen=True, eq=False)
+class LevelMap:
+    """The cells of an attribute at each of its levels.
+
+    Parameters
+    ----------
+    cells
+        (levels, L) int32, what each of L observed values is published as at each level: a node of
+        the hierarchy; without one the value itself at level 0, a star (-1) at level 1.
+    nested
+        Whether values with one cell at a level have one at every level above it too. Paths of
+        equal length whose groups each keep to one level are nested; padding may break it.
+    """
+
+    cells: NDArray[np.int32]
+    nested: bool
+
+    @classmethod
+    def of(cls, microdata: Microdata, attribute: int) -> LevelMap:
+        """Return the levels of an attribute.
+
+        With a hierarchy level l of a value is the l-th label of its path, as the path is given:
+        padded labels stand where they stand, and a path that is too short ends in the root.
+
+        Parameters
+        ----------
+        microdata
+            The table.
+        attribute
+            Its position.
+
+        Notes
+        -----
+        Complexity: O(values of the hierarchy times its height).
+        """
+        values = len(microdata.levels[attribute])
+        hierarchy = microdata.attributes[attribute].hierarchy
+        if hierarchy is None:
+            exact = np.arange(values, dtype=np.int32)
+            return cls(np.stack([exact, np.full(values, STAR, np.int32)]), nested=True)
+        place, levels = hierarchy.tree.place, hierarchy.height + 1
+        paths = {path[0]: path for path in hierarchy.paths}
+        cells = np.empty((levels, values), np.int32)
+        for code, value in enumerate(microdata.levels[attribute]):
+            path = paths[str(value)]
+            nodes = [place[label] for label in path]
+            cells[:, code] = nodes + [nodes[-1]] * (levels - len(nodes))
+        return cls(cells, all(map(_refines, cells, cells[1:])))
+
+    @property
+    def height(self) -> int:
+        """The highest level."""
+        return len(self.cells) - 1
+
+
+def level_maps(microdata: Microdata) -> tuple[LevelMap, ...]:
+    """Return the levels of all attributes."""
+    return tuple(LevelMap.of(microdata, a) for a in range(microdata.m))
+
+
+def _refines(fine: NDArray[np.int32], coarse: NDArray[np.int32]) -> bool:
+    """Return whether equal cells of the one are equal in the other."""
+    distinct = len(np.unique(fine))
+    return len(np.unique(np.stack([fine, coarse]), axis=1).T) == distinct

@@ -1,1 +1,0 @@
-"""Published rows: what they show, which are equal, which cover a record."""
