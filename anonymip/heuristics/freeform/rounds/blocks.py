@@ -309,14 +309,8 @@ def _add_code_bounds(
 
 @kernel
 def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, end: int) -> None:
-    """Fill in the weights of the items from `begin` on; the table holds the penalties."""
+    """Fill in the weights of originals from `begin` on; the table holds the penalties."""
     weights, items = blocks.weights[: end - begin], blocks.items[begin:end]
-    if blocks.published:
-        places = blocks.places
-        for at in range(len(items)):
-            if places[items[at]] > 0:
-                weights[at] = pair_weight(pairs, items[at], chooser)
-        return
     if pairs.matrix.shape[0] > 0:
         for at in range(len(items)):
             weights[at] = pairs.matrix[chooser, items[at]]
@@ -364,20 +358,24 @@ def _scan_block(
     # Named once: the loop would look them up again for each record.
     found, costs, places, items = blocks.found, blocks.costs, blocks.places, blocks.items
     begin, end = b * blocks.length, min(blocks.cursor[0], (b + 1) * blocks.length)
-    _weigh_block(blocks, weights, chooser, begin, end)
+    published, weighed = blocks.published, blocks.weights
+    if not published:
+        _weigh_block(blocks, weights, chooser, begin, end)
     rising = not both_ways or len(blocks.bounds) > 0  # what comes on top is not negative
     # Found are sorted by weight, then by number; the last one is to be undercut.
     worst, last = (costs[longest - 1], found[longest - 1]) if held == longest else (np.inf, -1)
-    weighed = blocks.weights
     for at in range(begin, end):
-        weight, item = weighed[at - begin], items[at]
-        if places[item] == 0 or (weight > worst and rising):
+        item = items[at]
+        if places[item] == 0:
+            continue
+        weight = pair_weight(weights, item, chooser) if published else weighed[at - begin]
+        if weight > worst and rising:
             continue
         if both_ways:
             weight += pair_weight(weights, item, chooser)
         if weight > worst or (weight == worst and item > last):
             continue
-        if covers(cover, item, chooser) if blocks.published else covers(cover, chooser, item):
+        if covers(cover, item, chooser) if published else covers(cover, chooser, item):
             continue
         # Those that are dearer move one place back, the last one of a full list off it.
         place = held if held < longest else longest - 1
