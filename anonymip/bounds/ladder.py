@@ -53,14 +53,9 @@ _GUIDED = 60.0
 
 
 def guided_ascent(duals: RecordDuals, budget: Budget) -> Iterator[bool]:
-    """Raise the duals round by round; yield after each, whether it has looked at all records.
+    """Raise duals round by round, from their k-set terms on, until the budget ends.
 
-    Parameters
-    ----------
-    duals
-        To be raised, from their k-set terms on.
-    budget
-        Ends the rounds.
+    Yields after each round whether it has looked at all records.
     """
     unit = float(np.abs(duals.duals).mean())
     if unit == 0.0:

@@ -46,16 +46,9 @@ _NEGATIVE = 1e-3
 
 
 class SetProgram:
-    """The program: sets are added, and duals asked for.
+    """The program: sets of k rows are added, and duals asked for.
 
-    Parameters
-    ----------
-    counts
-        (t,) rows of each type.
-    k
-        Rows of each set.
-    unit
-        Typical size of a dual, above 0.
+    `counts` (t,) are the rows of each type, `unit` is the typical size of a dual, above 0.
     """
 
     def __init__(self, counts: NDArray[np.int64], k: int, unit: float) -> None:
@@ -70,14 +63,9 @@ class SetProgram:
         return len(self._costs)
 
     def add(self, members: NDArray[np.int32], costs: NDArray[np.float64]) -> int:
-        """Add the sets that are new, and return how many these are.
+        """Add the new ones of (c, k) sets, types ascending in each, with their costs (c,).
 
-        Parameters
-        ----------
-        members
-            (c, k) types, ascending in each set.
-        costs
-            (c,) of the sets.
+        Returns how many are new.
         """
         new = np.zeros(len(costs), np.bool_)
         for place in range(len(costs)):
@@ -100,13 +88,7 @@ class SetProgram:
         return self._shares
 
     def cover(self, counts: NDArray[np.int64]) -> None:
-        """Ask for fewer rows from now on, and forget the sets that hold more of a type.
-
-        Parameters
-        ----------
-        counts
-            (t,) rows of each type, no more than before.
-        """
+        """Ask for (t,) rows of each type, no more than before; forget sets that hold more."""
         self._counts = counts.astype(np.float64)
         members = self._members
         fits, copies = np.ones(len(members), np.bool_), np.zeros(len(members), np.int64)
@@ -125,18 +107,9 @@ class SetProgram:
         steps: int,
         budget: Budget,
     ) -> NDArray[np.float64]:
-        """Return duals nearer to the best ones.
+        """Return duals nearer to the best ones: so many steps, each O(c k), from (t,) duals on.
 
-        Parameters
-        ----------
-        duals
-            (t,) where to start.
-        lowest, highest
-            (t,) between which they lie.
-        steps
-            How many, each O(c k).
-        budget
-            Ends them.
+        They lie between `lowest` and `highest`; the budget ends the steps.
         """
         t, sets, k = len(duals), len(self), self._k
         starts = np.arange(0, k * sets + 1, k)
@@ -165,17 +138,7 @@ class SetProgram:
 
 
 class NearPricing:
-    """The search for sets of k rows among the nearest types of each root.
-
-    Parameters
-    ----------
-    problem
-        With a monotone loss that has tables.
-    types
-        The row types.
-    search
-        Says what lies near.
-    """
+    """The search for sets of k rows among the nearest types of each root."""
 
     def __init__(self, problem: Problem, types: RowTypes, search: NearSearch) -> None:
         self._k, self._search, self._counts = problem.k, search, search.counts
@@ -235,18 +198,10 @@ class NearPricing:
     def undercutting(
         self, duals: NDArray[np.float64], below: float, nodes: int, budget: Budget
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return (c, k) sets that cost less than their duals, and (c,) what they cost.
+        """Return (c, k) sets that cost less than their duals (t,), and (c,) what they cost.
 
-        Parameters
-        ----------
-        duals
-            (t,) of a row of each type.
-        below
-            What their costs less their duals are below, at most 0.
-        nodes
-            Partial sets looked at for a root.
-        budget
-            Ends the search; what was found until then is returned.
+        Their costs less their duals are below `below`, at most 0. So many partial sets are looked
+        at for a root; where the budget ends the search, what was found until then is returned.
         """
         t, k, run = len(duals), self._k, self._run
         run.rows.duals[:] = duals
@@ -340,14 +295,9 @@ class NearProgram:
         self.aims = np.clip(_FIRST * duals.duals, self.lowest, self.highest)
 
     def solve(self, ending: float, stages: int = len(_STAGES)) -> None:
-        """Price sets until few are found.
+        """Price sets, stage by stage, until few are found or no more losses than `ending` are left.
 
-        Parameters
-        ----------
-        ending
-            Losses left to compute at which to end.
-        stages
-            How many; each looks farther and longer than the one before.
+        Each stage looks farther and longer than the one before.
         """
         duals = self._duals
         for factor, nearest, nodes, rounds in _STAGES[:stages]:
@@ -378,10 +328,7 @@ class NearProgram:
     def price(self, nodes: int) -> int:
         """Add sets that cost less than they would at best, improve the aims; return how many.
 
-        Parameters
-        ----------
-        nodes
-            Partial sets looked at for each type.
+        So many partial sets, `nodes`, are looked at for each type.
         """
         below = -_NEGATIVE * self._unit
         found = self._pricing.undercutting(self.aims, below, nodes, self._budget)

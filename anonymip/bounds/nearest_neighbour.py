@@ -90,16 +90,8 @@ def bound_of_terms(
 ) -> Bound:
     """Return the sum of (n,) terms as a bound, or their maximum if the objective takes that.
 
-    Parameters
-    ----------
-    problem
-        With a monotone objective.
-    terms
-        Of the records.
-    method, remarks
-        Named by the bound, beside what is only assumed of the objective.
-    watch
-        Runs since the work began.
+    The bound names method and remarks, beside what is only assumed of the objective; the watch runs
+    since the work began.
     """
     compiled = problem.compiled
     value = fsum(terms) if compiled.aggregate == "sum" else float(terms.max())
@@ -223,23 +215,10 @@ def _bound_step(
 
 
 def pairwise_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:
-    """Return (n,) least losses of a record beside its (k-1)-th neighbour.
+    """Return (n,) least losses of a record beside its (k-1)-th neighbour, and whether all are.
 
-    Parameters
-    ----------
-    problem
-        With a monotone loss of published records.
-    budget
-        When it ends, records not looked at count with the loss of being published exactly.
-
-    Returns
-    -------
-    tuple
-        The terms, and whether all were computed.
-
-    Notes
-    -----
-    Complexity: O(t^2 m) time for t distinct rows.
+    For losses without tables. When the budget ends, records not looked at count with the loss of
+    being published exactly. Complexity: O(t^2 m) time for t distinct rows.
     """
     types = problem.microdata.row_types()
     rows, t = types.first, len(types.counts)

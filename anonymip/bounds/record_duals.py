@@ -111,10 +111,7 @@ class RecordDuals:
     def raise_to_k_sets(self, share: float = 1.0) -> bool:
         """Let each dual be what the record loses at least in any set of k; return if all are.
 
-        Parameters
-        ----------
-        share
-            Of the losses that are left to compute, this much is for k-sets.
+        This share of the losses that are left to compute is for them.
         """
         none = np.zeros(len(self.duals))
         order = np.arange(len(none))
@@ -127,16 +124,9 @@ class RecordDuals:
     ) -> bool:
         """Raise the duals from the k-set terms on, in rising order; return if all were looked at.
 
-        Parameters
-        ----------
-        factor
-            Times its k-set term a dual becomes at most.
-        shares
-            Of the way there, at which a dual stands in between; rising, the last one is 1.
-        each
-            Losses that the search for one row and one of the shares may compute.
-        share
-            Of the losses that are left to compute, this much is for this ascent.
+        A dual becomes `factor` times its k-set term at most; `shares` of the way, rising up to 1,
+        are where it stands in between. The search for one row and one share may compute `each`
+        losses, all of them this `share` of those left.
         """
         caps, order = self.highest(factor), np.argsort(self.floors, kind="stable")
         return self._ascend(caps, order, shares, each, share)
@@ -262,18 +252,10 @@ def raise_step(
 ) -> int:
     """Raise the duals of up to `amount` further types; return how many are done, all if no more is.
 
-    Parameters
-    ----------
-    spare
-        (t,) zeros, or what each record loses at least.
-    order, cursor
-        The types, and how many are done.
-    caps, shares
-        (t,) most that each dual becomes, and the shares of the way at which it stands in between.
-    alone
-        Whether each dual becomes what its record loses at least in a set of k.
-    most_each, most
-        Losses computed, for a row and in all, at which to end.
+    `spare` (t,) are zeros, or what each record loses at least; `cursor` counts the types done, in
+    `order`. Each dual becomes its cap at most, and stands at these shares of the way in between; if
+    `alone`, it becomes what its record loses at least in a set of k. `most_each` and `most` losses
+    may be computed for a row and in all.
     """
     work = search.work
     for at in range(cursor[0], min(cursor[0] + amount, len(order))):

@@ -305,23 +305,12 @@ def least_slack(
 ) -> float:
     """Return what sets of k rows leave at least of their cost, k times their record loss.
 
-    `search.best` becomes the set that leaves so little, if there is one within the limit.
-
-    Parameters
-    ----------
-    search
-        Of a monotone loss; its lists begin with what :func:`gather_near` found.
-    duals, floors
-        (t,) dual of a row of each type, and what such a row loses in any set of k at least.
-    gathered
-        Types near the row.
-    own, copies
-        The row's type, and how many rows of it the sets hold; fewer than k.
-    limit
-        What is returned at most: sets that leave more are not looked for.
-    most
-        Losses computed, of this and earlier searches, at which to give up and return what is
-        proven until then.
+    `search.best` becomes the set that leaves so little, if there is one within the limit. The loss
+    is monotone; the first `gathered` places of the lists hold what :func:`gather_near` found.
+    `duals` (t,) are those of a row of each type, `floors` (t,) what such a row loses at least in
+    any set of k. The sets hold so many `copies`, fewer than k, of the type `own`. What leaves more
+    than `limit` is not looked for; when `most` losses are computed, of this and earlier searches,
+    what is proven until then is returned.
     """
     tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
     need, base = k - copies, copies * duals[own]

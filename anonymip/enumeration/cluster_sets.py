@@ -104,14 +104,7 @@ def representatives(
 ) -> NDArray[np.int64]:
     """Return a record for each member, different ones within a set.
 
-    Parameters
-    ----------
-    rows
-        The row types.
-    members
-        Types of the members of all sets, set by set, ascending within a set.
-    sizes
-        (c,) members of each set.
+    `members` are types, set by set, ascending within a set; `sizes` (c,) how many each set has.
     """
     begins = np.flatnonzero(_new_runs(members, sizes))
     lengths = np.diff(np.append(begins, len(members)))
@@ -124,12 +117,7 @@ def lexicographic_order(
 ) -> NDArray[np.int64]:
     """Return (c,) the sets in lexicographic order, a set before those that begin with it.
 
-    Parameters
-    ----------
-    members, sizes
-        As for :func:`representatives`.
-    types
-        Number of row types.
+    Members and sizes as for :func:`representatives`.
     """
     begins = np.cumsum(sizes) - sizes
     # Types are digits of whole numbers; as many as fit make one key.
@@ -170,22 +158,10 @@ def gather_sets(
     reason: str | None,
     nodes: int,
 ) -> ClusterSets:
-    """Return the sets below the threshold.
+    """Return the sets below the threshold, out of (c,) sizes and losses.
 
-    Parameters
-    ----------
-    problem, rows
-        What was searched.
-    members
-        Types of the members of all sets, set by set, ascending within a set.
-    sizes, losses
-        (c,) of each set.
-    threshold
-        Sets whose reduced cost is not below it are left out.
-    exact
-        Whether to recompute the losses with the objective's own function.
-    reason, nodes
-        Handed on.
+    `members` are the types of all sets, set by set, ascending within a set. If `exact`, the losses
+    are recomputed by the objective's own function.
     """
     if exact:
         losses = exact_losses(problem, representatives(rows, members, sizes), sizes)
@@ -218,14 +194,7 @@ def exact_losses(
 ) -> NDArray[np.float64]:
     """Return (c,) losses of sets as classes, by the objective's own function.
 
-    Parameters
-    ----------
-    problem
-        Gives the loss.
-    records
-        Members of all sets, set by set.
-    sizes
-        (c,) members of each set.
+    `records` are the members of all sets, set by set, `sizes` (c,) how many each has.
     """
     losses = np.empty(len(sizes))
     begins = np.cumsum(sizes) - sizes

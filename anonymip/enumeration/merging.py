@@ -80,17 +80,9 @@ def row_types(problem: Problem) -> RowTypes:
 
 
 def merge_rows(problem: Problem, duals: NDArray[np.float64], *, merge: bool) -> MergedRows:
-    """Merge records that have one dual value and are alike to loss, limits and diversity.
+    """Merge records that have one dual value, of (n,), and are alike to loss, limits and diversity.
 
-    Parameters
-    ----------
-    problem
-        Says what distinguishes records.
-    duals
-        (n,) dual value of each record.
-    merge
-        Whether to merge at all. Losses of the members tier may look at more than the attributes,
-        so there nothing is merged in any case.
+    Losses of the members tier may look at more than the attributes, so there nothing is merged.
     """
     inverse = np.arange(problem.n)
     if merge and problem.compiled.tier != "members":

@@ -201,12 +201,7 @@ def members_of(
 ) -> NDArray[np.int64]:
     """Return the places of the members of some columns, one column behind the other.
 
-    Parameters
-    ----------
-    starts, sizes
-        Where the members of each column begin, and how many they are.
-    columns
-        Which columns.
+    `starts` and `sizes` say where the members of each column begin, and how many they are.
     """
     lengths = sizes[columns]
     ends = np.cumsum(lengths)

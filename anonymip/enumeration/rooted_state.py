@@ -164,15 +164,9 @@ class RootedPath(Packed):
 class RootedFollowers(Packed):
     """What may follow each partial set of the path, one behind the other.
 
-    Parameters
-    ----------
-    rows, losses
-        Types, and the record loss of the partial set with each.
-    penalties
-        What each adds to the duals of cuts.
-    bounds
-        Lower bound on the reduced costs of all columns in which the type is the furthest of those
-        that join the partial set.
+    Types with the record loss of the partial set with each, what each adds to the duals of cuts,
+    and a lower bound on the reduced costs of all columns in which the type is the furthest of those
+    that join the partial set.
     """
 
     rows: NDArray[np.int64]
@@ -184,14 +178,9 @@ class RootedFollowers(Packed):
 class ColumnsFound(Packed):
     """The columns found.
 
-    Parameters
-    ----------
-    held
-        (2,) how many they are, and how many members they have together.
-    sizes, reduced
-        (capacity,) rows of each, and its reduced cost.
-    members
-        Their types, column by column, ascending.
+    `held` (2,) says how many they are, and how many members they have together; `sizes` and
+    `reduced` (capacity,) are rows and reduced cost of each, `members` their types, column by
+    column, ascending.
     """
 
     held: NDArray[np.int64]

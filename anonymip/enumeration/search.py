@@ -36,16 +36,9 @@ MAX_SETS_KEPT = 2_000_000
 class Request:
     """Which sets are looked for, and what ends the search early.
 
-    Parameters
-    ----------
-    largest
-        Most records of a set.
-    cutoff
-        Reduced costs from here on are not wanted.
-    pruned
-        Whether partial sets are cut off by the loss, which must be monotone.
-    max_sets, max_nodes
-        Most sets found and partial sets looked at.
+    Sets of up to `largest` records with reduced costs below `cutoff`. If `pruned`, partial sets are
+    cut off by the loss, which must be monotone. At most `max_sets` are found and `max_nodes`
+    partial sets looked at.
     """
 
     largest: int
@@ -59,16 +52,8 @@ class Request:
 class Found:
     """Sets found, not compressed yet.
 
-    Parameters
-    ----------
-    members
-        Types of the members, set by set.
-    sizes, losses
-        (c,) of each set.
-    reason
-        What ended the search early; None if nothing did.
-    nodes
-        Partial sets looked at.
+    `members` are their types, set by set; `sizes` and `losses` are (c,). `reason` says what ended
+    the search early, None if nothing did; `nodes` counts the partial sets looked at.
     """
 
     members: NDArray[np.int32]

@@ -1,9 +1,14 @@
 """Generalization graphs: matches that can be true, matchings, regular graphs."""
 
-from anonymip.graphs.counting import assignment_counts, sampled_shares
 from anonymip.graphs.effective import components, effective_matches, effective_sizes
-from anonymip.graphs.matchings import degree_of, draw_matching, random_matchings
-from anonymip.graphs.perfect import perfect_matching
+from anonymip.graphs.matchings import (
+    assignment_counts,
+    degree_of,
+    draw_matching,
+    perfect_matching,
+    random_matchings,
+    sampled_shares,
+)
 from anonymip.graphs.regular import Deficiency, regular_subgraph
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Effective matches: those that lie in some assignment of all originals to published records."""
+"""Structure of covers: effective matches, which lie in some assignment, components, and rings."""
 
 from __future__ import annotations
 
@@ -58,3 +58,75 @@ def effective_sizes(cover: Cover) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     published = np.bincount(cover.owners[effective], minlength=cover.n)
     original = np.bincount(cover.members[effective], minlength=cover.n)
     return published, original
+
+
+#: Entries of the sets that are compared at a time.
+_BATCH = 4_000_000
+
+
+def ring_successors(cover: Cover) -> NDArray[np.int64] | None:
+    """Return (n,) the next record on the ring of each record; None if the cover is no rings.
+
+    The set of a record must be the record and its next ones on a closed order, all sets of one
+    size; several rings, as of a table in parts, and classes are rings too.
+
+    Parameters
+    ----------
+    cover
+        Every record lies in its own set.
+
+    Notes
+    -----
+    On a ring of more than K records only the set of the next record lacks exactly the record
+    itself; on one of K all sets are equal, and any closed order will do. What is found is checked.
+    Complexity: O(n K^3) comparisons at worst, most of them of whole arrays.
+    """
+    degree = int(cover.sizes[0])
+    if (cover.sizes != degree).any() or (cover.degrees != degree).any():
+        return None
+    n, sets = cover.n, cover.matches
+    if degree == 1:
+        return np.arange(n)
+    following = np.full(n, -1, np.int64)
+    step = max(1, _BATCH // degree**2)
+    for begin in range(0, n, step):
+        records = np.arange(begin, min(begin + step, n))
+        for place in range(degree):
+            other = sets[records, place]
+            found = _lack_only(sets, records, other)
+            following[records[found]] = other[found]
+    _close_classes(sets, following)
+    return following if _is_ring(sets, following) else None
+
+
+def _lack_only(
+    sets: NDArray[np.int32], records: NDArray[np.int64], others: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Return (B,) whether the record is the only one of its set that the other's set lacks."""
+    mine, theirs = sets[records], sets[others]
+    missing = ~(mine[:, :, None] == theirs[:, None, :]).any(axis=2)
+    own = mine == records[:, None]
+    alone: NDArray[np.bool_] = (missing == own).all(axis=1)
+    return alone
+
+
+def _close_classes(sets: NDArray[np.int32], following: NDArray[np.int64]) -> None:
+    """Let the members of sets that all records in them share follow each other, ascending."""
+    open_ends = np.flatnonzero(following < 0)
+    own = sets[open_ends]
+    shared = (sets[own] == own[:, None, :]).all(axis=(1, 2))
+    open_ends, own = open_ends[shared], own[shared]
+    place = (own == open_ends[:, None]).argmax(axis=1)
+    following[open_ends] = own[np.arange(len(own)), (place + 1) % sets.shape[1]]
+
+
+def _is_ring(sets: NDArray[np.int32], following: NDArray[np.int64]) -> bool:
+    """Return whether every set is the record and the next ones."""
+    n, degree = sets.shape
+    if (following < 0).any() or (np.bincount(following, minlength=n) != 1).any():
+        return False
+    walked = np.empty((n, degree), np.int64)
+    walked[:, 0] = np.arange(n)
+    for place in range(1, degree):
+        walked[:, place] = following[walked[:, place - 1]]
+    return bool((np.sort(walked, axis=1) == sets).all())

@@ -51,16 +51,20 @@ class Formulation:
         return recoding in (self.recoding, *self.also)
 
 
-def _of_pairs(name: str, set_start: str = "equivalence_start:set_start_equivalence") -> Formulation:
-    """Return a formulation by pairs of records, which has a module of its own."""
+def _of_pairs(
+    name: str,
+    module: str = "pairs",
+    set_start: str = "equivalence:set_start_equivalence",
+) -> Formulation:
+    """Return a formulation by pairs of records."""
     here = "anonymip.models.classes."
     return Formulation(
         name,
         "classes",
-        f"{here}{name}:{name}_size",
-        f"{here}{name}:build_{name}",
+        f"{here}{module}:{name}_size",
+        f"{here}{module}:build_{name}",
         f"{here}{set_start}",
-        f"{here}equivalence_start:read_equivalence",
+        f"{here}equivalence:read_equivalence",
         fitting=f"{here}equivalence:fitting_context",
     )
 
@@ -72,23 +76,23 @@ FORMULATIONS = MappingProxyType(
         for formulation in (
             _of_pairs("indicator"),
             _of_pairs("bigm"),
-            _of_pairs("hull", "hull:set_start_hull"),
-            _of_pairs("strengthened", "strengthened:set_start_strengthened"),
+            _of_pairs("hull", set_start="pairs:set_start_hull"),
+            _of_pairs("strengthened", "strengthened", "strengthened:set_start_strengthened"),
             Formulation(
                 "set-partition",
                 "classes",
                 "anonymip.models.parts.set_columns:set_partition_size",
                 "anonymip.models.classes.set_partition:build_set_partition",
-                "anonymip.models.classes.set_partition_start:set_start_set_partition",
-                "anonymip.models.classes.set_partition_start:read_set_partition",
+                "anonymip.models.classes.set_partition:set_start_set_partition",
+                "anonymip.models.classes.set_partition:read_set_partition",
             ),
             Formulation(
                 "freeform",
                 "freeform",
                 "anonymip.models.freeform.freeform:freeform_size",
                 "anonymip.models.freeform.freeform:build_freeform",
-                "anonymip.models.freeform.cover_start:set_start_freeform",
-                "anonymip.models.freeform.cover_start:read_freeform",
+                "anonymip.models.freeform.freeform:set_start_freeform",
+                "anonymip.models.freeform.freeform:read_freeform",
                 also=("one-k", "k-one", "k-k", "k-concealment"),
             ),
             Formulation(

@@ -129,15 +129,7 @@ class Arrangement:
 
 
 def arrange(problem: Problem, order: NDArray[np.int64]) -> Arrangement:
-    """Merge rows that are the same to the loss and put the types in order.
-
-    Parameters
-    ----------
-    problem
-        Gives table and loss.
-    order
-        (n,) permutation of the records.
-    """
+    """Merge rows that are the same to the loss, and put the types in an (n,) order of records."""
     tables = problem.compiled.tables
     types = _types_in_order(problem, order, _columns_read(problem))
     first = np.unique(types, return_index=True)[1]

@@ -13,15 +13,7 @@ from anonymip.runtime.packed import Packed
 
 
 class Parts(Packed):
-    """Parts that follow each other in an order.
-
-    Parameters
-    ----------
-    order
-        (n,) records.
-    starts
-        Where each part begins.
-    """
+    """Parts that follow each other in an order: its (n,) records, and where each part begins."""
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]

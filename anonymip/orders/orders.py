@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import unknown_name
+from anonymip.objectives import GCP
 from anonymip.objectives.kernels.box_tree import (
     BoxTree,
     build_tree,
@@ -27,12 +28,54 @@ from anonymip.objectives.kernels.class_loss import (
 )
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import arrange
-from anonymip.orders.surrogate import with_surrogate_loss
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.tolerances import LOSS_RELATIVE
+
+
+@kernel
+def stable_order(keys: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places of the keys by rising keys; equal ones keep their order.
+
+    Notes
+    -----
+    Runs of 1, 2, 4, ... places are merged. Complexity: O(n log n) time.
+    """
+    n = len(keys)
+    order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
+    for at in range(n):
+        order[at] = at
+    width = 1
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            left, right = begin, middle
+            for at in range(begin, end):
+                if right == end or (left < middle and keys[order[left]] <= keys[order[right]]):
+                    merged[at] = order[left]
+                    left += 1
+                else:
+                    merged[at] = order[right]
+                    right += 1
+        order, merged = merged, order
+        width *= 2
+    return order
+
+
+def with_surrogate_loss(problem: Problem) -> Problem:
+    """Return the problem, with GCP as its objective if its own has no tables.
+
+    Raises
+    ------
+    UnsupportedObjective
+        When tables are read, if an attribute has too many nodes or values even for those of GCP.
+    """
+    if problem.compiled.has_tables:
+        return problem
+    return Problem(problem.microdata, problem.k, objective=GCP())
+
 
 #: Bits a dimension: finer than the differences that matter for a loss.
 _BITS = 12

@@ -14,7 +14,7 @@ from anonymip.graphs import (
     effective_matches,
     random_matchings,
 )
-from anonymip.graphs.rings import ring_successors
+from anonymip.graphs.effective import ring_successors
 from anonymip.problem import Problem
 from anonymip.publishing.diverse_exchanges import exchange_cycles, exchange_records
 from anonymip.recodings import Diversity

@@ -119,14 +119,9 @@ def solve_linear_program(
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Which columns and rows of a linear program are basic.
+    """Which columns, (columns,), and rows, (rows,), of a linear program are basic.
 
-    Parameters
-    ----------
-    columns
-        (columns,).
-    rows
-        (rows,): those whose slack is basic.
+    Of rows those whose slack is basic.
     """
 
     columns: NDArray[np.bool_]

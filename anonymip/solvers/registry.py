@@ -31,8 +31,7 @@ from anonymip.solvers.interface import (
     SolverOptions,
     SolverResult,
 )
-from anonymip.solvers.model_values import clear_values, fill_values
-from anonymip.solvers.modelling.checking import check_result, keep_start
+from anonymip.solvers.modelling.checking import check_result, clear_values, fill_values, keep_start
 from anonymip.solvers.modelling.compilation import compile_standard_form
 from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped

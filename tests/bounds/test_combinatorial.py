@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-import pytest
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
 
-from anonymip import SSE, Bottleneck, Problem, census
-from anonymip.bounds.combinatorial import lower_bound_of, record_terms
-from tests.brute_force import Column
-from tests.random_problems import FALLING, LOSSES, PRODUCT, SWINGING, Case
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import (
+    SSE,
+    Attribute,
+    Bottleneck,
+    EquivalenceClasses,
+    Microdata,
+    Problem,
+    UnsupportedObjective,
+    census,
+)
+from anonymip.bounds.combinatorial import (
+    lower_bound_of,
+    record_terms,
+    squared_error_bound,
+    squared_error_terms,
+    weaker_notion_bound,
+)
+from anonymip.recodings import KConcealment, OneK
+from anonymip.runtime.budget import Budget
+from tests.brute_force import Column, Rules, least_cost_of_classes
+from tests.cover_brute_force import concealment_optimum, one_sided_optimum
+from tests.random_problems import FALLING, LOSSES, PRODUCT, SWINGING, Case, cases
 
 COLUMNS = (Column((1.0, 2.0, 4.0, 9.0, 12.0)), Column((5.0, 0.0, 1.0, 1.0, 3.0)))
 
@@ -55,3 +83,195 @@ def test_maximum_is_bounded_by_the_largest_term() -> None:
     assert bound is not None
     assert terms is not None
     assert bound.value >= terms.max()
+
+
+@settings(max_examples=30)
+@given(case=cases(largest=5, suppression=False))
+def test_never_above_the_optimum_of_one_k(case: Case) -> None:
+    """Summed, and the largest loss of a record."""
+    for worst in (False, True):
+        problem = replace(case, worst=worst).problem().replace(recoding=OneK())
+        best = one_sided_optimum(
+            case.n, case.k, case.set_loss, rows=False, columns=True, worst=worst
+        )
+        bound = lower_bound_of(problem)
+        assert bound is not None
+        assert bound.value <= best
+
+
+@settings(max_examples=25)
+@given(case=cases(largest=4, suppression=False, attributes=2))
+def test_never_above_the_optimum_of_concealment(case: Case) -> None:
+    """Every published record covers another one."""
+    bound = lower_bound_of(case.problem().replace(recoding=KConcealment()))
+    assert bound is not None
+    assert bound.value <= concealment_optimum(case.n, case.k, case.set_loss)
+
+
+def test_by_hand() -> None:
+    """Values 0, 1, 5: exact cells lose nothing; the nearest others lie 1, 1 and 4 away."""
+    problem = Case((Column((0, 1, 5), integer=True),), 2, LOSSES["gcp"]).problem()
+    exact = weaker_notion_bound(problem.replace(recoding=OneK()))
+    assert exact is not None
+    assert exact.value == 0
+    near = weaker_notion_bound(problem.replace(k=3, recoding=KConcealment()))
+    assert near is not None
+    assert near.value == pytest.approx((1 + 1 + 4) / 5)
+    assert near.method == "nearest-neighbour of one other"
+    assert weaker_notion_bound(problem) is None
+
+
+@pytest.mark.parametrize("recoding", [OneK(), KConcealment()])
+def test_what_is_assumed_is_said(recoding: OneK | KConcealment) -> None:
+    """A loss that falls has no bound; one that is declared monotone has one with an assumption."""
+    columns = (Column((0, 1, 5), integer=True), Column((4, 0, 9), integer=True))
+    assert (
+        weaker_notion_bound(Case(columns, 2, FALLING).problem().replace(recoding=recoding)) is None
+    )
+    found = weaker_notion_bound(Case(columns, 2, PRODUCT).problem().replace(recoding=recoding))
+    assert found is not None
+    assert "assuming that" in found.method
+
+
+SCALES = st.sampled_from(["deviation", "domain", "none"])
+
+
+@st.composite
+def points(draw: st.DrawFn) -> np.ndarray:
+    """Draw a few points: ties, repeated points, distant and close ones."""
+    n, m = draw(st.integers(4, 8)), draw(st.integers(1, 3))
+    values = st.sampled_from([0.0, 1.0, 1.0 + 1e-7, 2.5, -3.0, 40.0, 1e6])
+    return np.array(
+        draw(st.lists(st.lists(values, min_size=m, max_size=m), min_size=n, max_size=n))
+    )
+
+
+def problem_of(given_points: np.ndarray, k: int, scale: str) -> Problem:
+    """Return the problem of publishing points."""
+    names = [chr(ord("a") + at) for at in range(given_points.shape[1])]
+    frame = pd.DataFrame(dict(zip(names, given_points.T, strict=True)))
+    data = Microdata(frame, tuple(Attribute(name, "numeric") for name in names))
+    return Problem(data, k, objective=SSE(scale))
+
+
+def naive_cost(given_points: np.ndarray, scale: str, group: tuple[int, ...]) -> float:
+    """Return the squared errors of a class after their definition."""
+    units = {
+        "deviation": given_points.std(axis=0),
+        "domain": np.ptp(given_points, axis=0),
+        "none": np.ones(given_points.shape[1]),
+    }[scale]
+    scaled = given_points / np.where(units > 0, units, 1.0)
+    members = scaled[list(group)]
+    return float(((members - members.mean(axis=0)) ** 2).sum())
+
+
+@settings(max_examples=120)
+@given(points(), st.integers(2, 4), SCALES)
+def test_never_above_the_optimum(given_points: np.ndarray, k: int, scale: str) -> None:
+    """No partition has smaller squared errors than the bound."""
+    bound = squared_error_bound(problem_of(given_points, k, scale))
+    assert bound is not None
+    best = least_cost_of_classes(
+        len(given_points), k, lambda group: naive_cost(given_points, scale, group), Rules(), ()
+    )
+    assert bound.value <= best * (1 + 1e-9) + 1e-12
+    assert bound.proof == "argument"
+
+
+@settings(max_examples=60)
+@given(points(), st.integers(2, 3), SCALES)
+def test_terms_add_up_to_no_more_than_any_class(
+    given_points: np.ndarray, k: int, scale: str
+) -> None:
+    """Whatever its size, the terms of a class's members do not exceed its squared errors."""
+    terms = squared_error_terms(problem_of(given_points, k, scale))
+    for size in range(k, len(given_points) + 1):
+        for group in combinations(range(len(given_points)), size):
+            cost = naive_cost(given_points, scale, group)
+            assert terms[list(group)].sum() <= cost * (1 + 1e-9) + 1e-12
+
+
+def exact_cost(columns: Sequence[Sequence[float]], scale: str, group: tuple[int, ...]) -> Fraction:
+    """Return the squared errors of a class after their definition, without rounding."""
+
+    def around_mean(values: list[Fraction]) -> Fraction:
+        mean = sum(values, Fraction(0)) / len(values)
+        return sum(((value - mean) ** 2 for value in values), Fraction(0))
+
+    total = Fraction(0)
+    for column in columns:
+        values = [Fraction(value) for value in column]
+        unit = {
+            "deviation": around_mean(values) / len(values),
+            "domain": (max(values) - min(values)) ** 2,
+            "none": Fraction(1),
+        }[scale]
+        total += around_mean([values[i] for i in group]) / (unit or 1)
+    return total
+
+
+#: Neighbouring doubles beside each other, and beside values that are larger or far away.
+SMALL = (0.1, 0.10000000000000002, 0.3, 0.30000000000000004, 0.7, 0.7000000000000001, 1.0, -0.7)
+NEAR = st.sampled_from((*SMALL, 1e9, 1e9 + 1e-7, 1e15, 1e15 + 0.125, 1e-9))
+
+
+@settings(max_examples=150)
+@given(st.data(), st.integers(1, 2), st.integers(2, 3), SCALES)
+def test_exact_for_neighbouring_values(data: st.DataObject, m: int, k: int, scale: str) -> None:
+    """Every class costs its exact squared errors but for some ulps, and no bound is above them."""
+    given_points = np.array(data.draw(st.lists(st.tuples(*[NEAR] * m), min_size=4, max_size=7)))
+    problem = problem_of(given_points, k, scale)
+    terms = squared_error_terms(problem)
+    columns = given_points.T.tolist()
+    for size in range(k, len(given_points) + 1):
+        groups = list(combinations(range(len(given_points)), size))
+        costs = problem.compiled.class_losses(np.array(groups))
+        for group, cost in zip(groups, costs.tolist(), strict=True):
+            exact = exact_cost(columns, scale, group)
+            assert abs(Fraction(cost) - exact) <= exact * Fraction(1, 10**14)
+            assert sum(Fraction(term) for term in terms[list(group)].tolist()) <= exact
+
+
+def test_a_class_of_two_neighbouring_values() -> None:
+    """0.7 beside the next double costs half the square of what lies between, in a wider column."""
+    pair = [0.7, 0.7000000000000001]
+    problem = problem_of(np.array([[0.1], *([value] for value in pair), [1.0]]), 2, "none")
+    apart = Fraction(pair[1]) - Fraction(pair[0])
+    cost = problem.compiled.class_losses(np.array([[1, 2]])).item()
+    assert cost == float(apart**2 / 2)
+    low_apart = problem_of(np.array([[0.1], [1e15], [1e15 + 0.125], [2e15]]), 2, "none")
+    assert low_apart.compiled.class_losses(np.array([[1, 2]])).item() == 0.125**2 / 2
+
+
+def test_tight_for_pairs_of_points() -> None:
+    """Points 0, 1, 10, 11 with k = 2: two classes of squared error 1/2, and the bound is 1."""
+    bound = squared_error_bound(problem_of(np.array([[0.0], [1.0], [10.0], [11.0]]), 2, "none"))
+    assert bound is not None
+    assert bound.value == pytest.approx(1.0, rel=1e-7)
+    assert bound.value <= 1.0
+
+
+def test_a_record_costs_no_more_than_its_suppression(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an objective names a price of suppressed records, no term exceeds it."""
+    data = problem_of(np.array([[0.0], [1.0], [10.0], [14.0]]), 2, "none").microdata
+    monkeypatch.setattr(SSE, "suppression_price", 0.5)
+    problem = Problem(data, 2, EquivalenceClasses(suppression=True), SSE("none"))
+    assert squared_error_terms(problem).tolist() == pytest.approx([0.25, 0.25, 0.5, 0.5])
+
+
+def test_cut_short_by_the_budget() -> None:
+    """Without time all terms are 0, and the bound says so."""
+    problem = problem_of(np.array([[0.0], [1.0], [10.0], [11.0]]), 2, "none")
+    bound = squared_error_bound(problem, budget=Budget(deadline=time.monotonic() - 1.0))
+    assert bound is not None
+    assert (bound.value, bound.method) == (0.0, "nearest squared errors (cut short)")
+
+
+def test_other_objectives_are_refused() -> None:
+    """Only squared errors have these terms."""
+    problem = problem_of(np.array([[0.0], [1.0], [10.0], [11.0]]), 2, "none")
+    other = Problem(problem.microdata, 2)
+    assert squared_error_bound(other) is None
+    with pytest.raises(UnsupportedObjective, match="squared errors"):
+        squared_error_terms(other)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from anonymip import Problem
+from anonymip import GCP, Problem, census
 from anonymip.orders.orders import (
     ORDERS,
     cardinality_ranks,
     find_order,
+    hilbert_keys,
+    stable_order,
     two_opt,
     variance_ranks,
+    with_surrogate_loss,
 )
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, record_loss
-from tests.random_problems import Case, cases, larger_microdata, microdata
+from tests.random_problems import LOSSES, PRODUCT, Case, cases, larger_microdata, microdata
 
 
 @settings(max_examples=40)
@@ -122,3 +125,49 @@ def test_spent_budget_leaves_a_permutation(name: str) -> None:
     problem = Problem(larger_microdata(1, 50), 2)
     order = find_order(problem, name, Budget(deadline=0.0))
     assert order.tolist() == find_order(problem, "variance", Budget()).tolist()
+
+
+def test_losses_with_tables_stay() -> None:
+    """Nothing is replaced that has tables."""
+    problem = Problem(census(20, 3, seed=0), 2, objective=LOSSES["curved"].objective)
+    assert with_surrogate_loss(problem) is problem
+
+
+@pytest.mark.parametrize("name", ["neighbour", "variance+2opt"])
+def test_orders_of_losses_without_tables_are_those_of_gcp(name: str) -> None:
+    """The chain of neighbours and 2-opt look at GCP instead."""
+    data = census(60, 4, seed=1)
+    general = Problem(data, 3, objective=PRODUCT.objective)
+    assert not general.compiled.has_tables
+    assert with_surrogate_loss(general).compiled.has_tables
+    plain = Problem(data, 3, objective=GCP())
+    order = find_order(general, name, Budget())
+    assert order.tolist() == find_order(plain, name, Budget()).tolist()
+
+
+def test_equal_keys_keep_their_order() -> None:
+    """Any number of keys, with ties: the order is that of NumPy's stable sort."""
+    random = np.random.default_rng(3)
+    for n in (*range(20), 63, 64, 65, 500):
+        keys = random.integers(-5, 5, n) / 2
+        assert stable_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
+@pytest.mark.parametrize(("dimensions", "side"), [(1, 32), (2, 16), (3, 8), (4, 4)])
+def test_neighbours_on_the_curve_touch(dimensions: int, side: int) -> None:
+    """On a full grid of 2**b cells a side each step changes one coordinate by one."""
+    cells = np.array(list(product(range(side), repeat=dimensions)))
+    keys = hilbert_keys((cells + 0.5) / side)
+    order = np.lexsort(keys.T[::-1])
+    steps = np.abs(np.diff(cells[order], axis=0)).sum(axis=1)
+    assert steps.tolist() == [1] * (side**dimensions - 1)
+
+
+def test_more_dimensions_than_bits_of_a_word() -> None:
+    """70 dimensions take two words a bit; equal points have equal keys, others do not."""
+    points = np.random.default_rng(0).random((40, 70))
+    keys = hilbert_keys(np.vstack([points, points]))
+    assert keys.shape == (80, 24)
+    np.testing.assert_array_equal(keys[:40], keys[40:])
+    assert len(np.unique(keys, axis=0)) == 40
+    assert keys.min() >= 0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.graphs.weighted.edge_cover import saving_edges
+from anonymip.graphs.weighted.light_factors import saving_edges
 from anonymip.heuristics.approximation.guarantees import (
     cell_costs,
     factor_obstacle,

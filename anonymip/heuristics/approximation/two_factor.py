@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.graphs.weighted.two_factor import cycles_of, lightest_two_factor
+from anonymip.graphs.weighted.light_factors import cycles_of, lightest_two_factor
 from anonymip.heuristics.approximation.guarantees import factor_obstacle, is_binary, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import all_distances
 from anonymip.heuristics.growing.consecutive import cut_in_order

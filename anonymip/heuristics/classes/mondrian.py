@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.finish import finish
 from anonymip.objectives.language.tables import LossTables
-from anonymip.orders.stable_order import stable_order
-from anonymip.orders.surrogate import with_surrogate_loss
+from anonymip.orders.orders import stable_order, with_surrogate_loss
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import (
     DiversityRule,

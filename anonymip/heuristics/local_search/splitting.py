@@ -21,7 +21,7 @@ from anonymip.heuristics.local_search.pool import (
 )
 from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
 from anonymip.objectives.language.tables import LossTables
-from anonymip.orders.stable_order import stable_order
+from anonymip.orders.orders import stable_order
 from anonymip.recodings.rules.diversity_counts import may_be_diverse
 from anonymip.runtime.kernels import kernel
 

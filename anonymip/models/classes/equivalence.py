@@ -16,7 +16,7 @@ eqs. (21), (34)       ``loss``: minimise ``record_loss`` summed over the records
 eqs. (22)-(25)        equivalent rows share their ends: how, is what formulations differ in
 eq. (26)              ``companions``: every row is equivalent to at least k - 1 others
 eqs. (27), (28)       domains of ``lower`` and ``upper``: integer or real
-eqs. (29)-(32)        the big-M constants, see :mod:`.bigm`
+eqs. (29)-(32)        the big-M constants, see :mod:`.pairs`
 ====================  ========================================================================
 
 Beyond the paper:
@@ -25,34 +25,49 @@ Beyond the paper:
   never reaches beyond the observed values.
 - ``lower`` and ``upper`` are expressions in the unit of the attribute, for constraints of one's
   own and for reading. Their variables are the same numbers in most tables; numbers too large or
-  too narrow for the tolerances of solvers are shifted and scaled (:mod:`.scaling`).
+  too narrow for the tolerances of solvers are shifted and scaled (:mod:`.equivalence_context`).
 - ``included[i, j, h]``: whether the set published for row i holds value h (categorical attributes,
   and numeric ones published as sets). This is Section 2.5's split into binary columns, of which
   only the upper end z matters to a loss that counts values.
 - ``reaches[i, j, v]``: whether the node published for row i is v or lies above it, for the nodes v
-  above the row's value at which the loss rises (:mod:`.ancestors`). A monotone loss presses these
-  down, so they need not be binary.
+  above the row's value at which the loss rises (:mod:`.equivalence_context`). A monotone loss
+  presses these down, so they need not be binary.
 - ``set_size[i, j, c]`` and ``range_choice[i, j, p, q]`` choose the count c, or the range from level
   p to level q, where the loss is not linear in them.
 - ``suppress[i]``: whether row i is suppressed, where the recoding allows it.
 - ``worst``: the largest loss of a record, where the objective is that instead of the sum.
 - Diversity and limits: :mod:`.class_rules`.
+
+For a pair i, l with :math:`\delta_{il} = 1` all of this holds, and nothing of it needs to hold for
+:math:`\delta_{il} = 0`: lower and upper ends are equal; the same values are included; the nodes of
+a hierarchical attribute agree above the lowest common node of the two values, and each of the two
+records reaches that node.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyomo.environ as pyo
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
+from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, argument
 from anonymip.models.parts.class_rules import add_class_rules, class_rules_size
-from anonymip.models.parts.equivalence_context import Context, linear
-from anonymip.models.parts.equivalence_loss import add_loss, loss_size
-from anonymip.models.parts.fitting import refuse_unfit_objective
-from anonymip.models.parts.model_size import refuse_large
-from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables
+from anonymip.models.parts.equivalence_context import (
+    Context,
+    linear,
+    no_less,
+    refuse_large,
+    refuse_unfit_objective,
+    refuse_unsolved,
+)
+from anonymip.models.parts.equivalence_loss import add_loss, loss_size, set_losses
+from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables, set_cells
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 
@@ -85,14 +100,7 @@ def fitting_context(problem: Problem, integer_ends: bool = True) -> Context:
 def checked_size(context: Context, name: str, rows: int) -> int:
     """Return about how many constraints, and binaries for curved losses, a model has.
 
-    Parameters
-    ----------
-    context
-        Of the model.
-    name
-        Of the formulation, for the message.
-    rows
-        Constraints of the formulation, without those that all have.
+    `rows` are those of the formulation of this name, without those that all have.
 
     Raises
     ------
@@ -107,14 +115,7 @@ def checked_size(context: Context, name: str, rows: int) -> int:
 def begin_model(context: Context, name: str, *, disjuncts: bool = False) -> pyo.ConcreteModel:
     """Return a model with everything but what makes equivalent records share their cells.
 
-    Parameters
-    ----------
-    context
-        Of the model.
-    name
-        Of the formulation.
-    disjuncts
-        Whether ``equivalent`` shall be the indicators of ``share``, a Disjunct for each pair.
+    With `disjuncts` ``equivalent`` are the indicators of ``share``, a Disjunct for each pair.
     """
     model = pyo.ConcreteModel(name=f"equivalence classes, {name}")
     model.context = context
@@ -181,3 +182,177 @@ def _add_companions(model: pyo.ConcreteModel) -> None:
             ),
             doc="a suppressed record is equivalent to none",
         )
+
+
+#: Constant of a row first - second <= constant (1 - equivalent): of its two variables.
+BigM = Callable[[Any, Any], float]
+
+
+class Equal(NamedTuple):
+    """Two variables that are equal for equivalent records; kind and attribute of what they hold."""
+
+    name: str
+    place: tuple[int, ...]
+    first: Any
+    second: Any
+
+
+def shared(model: pyo.ConcreteModel, i: int, other: int) -> Iterator[Equal]:
+    """Yield the variables of two records that are equal if the records are equivalent."""
+    for end in ("lower", "upper"):
+        ends = getattr(model, f"scaled_{end}")
+        for a in model.context.ranges:
+            yield Equal(end, (a,), ends[i, a], ends[other, a])
+    for a, h in model.attribute_values:
+        yield Equal("included", (a, h), model.included[i, a, h], model.included[other, a, h])
+    codes = model.context.problem.microdata.codes
+    for one in model.context.ancestors:
+        a = one.attribute
+        for node in one.above(codes[i, a], codes[other, a]):
+            pair = (model.reaches[i, a, node], model.reaches[other, a, node])
+            yield Equal("reaches", (a, node), *pair)
+
+
+def reached(model: pyo.ConcreteModel, i: int, other: int) -> Iterator[tuple[int, int, Any]]:
+    """Yield attribute, record and the ``reaches`` that is 1 if two records are equivalent."""
+    codes = model.context.problem.microdata.codes
+    for one in model.context.ancestors:
+        a = one.attribute
+        for record, partner in ((i, other), (other, i)):
+            node = one.reached(codes[record, a], codes[partner, a])
+            if node is not None:
+                yield a, record, model.reaches[record, a, node]
+
+
+def shared_size(context: Context) -> int:
+    """Return about how many variables of two records are equal if they are equivalent."""
+    return 2 * len(context.ranges) + context.values + sum(one.longest for one in context.ancestors)
+
+
+def add_reached_nodes(model: pyo.ConcreteModel) -> None:
+    """Add that equivalent records reach the lowest common node of their values."""
+    rows = {
+        (i, other, a, record): variable
+        for i, other in model.pairs
+        for a, record, variable in reached(model, i, other)
+    }
+    model.reaches_common = pyo.Constraint(
+        list(rows),
+        rule=lambda model, i, other, a, record: no_less(
+            rows[i, other, a, record], model.equivalent[i, other]
+        ),
+        doc="equivalent records reach the lowest common node of their values",
+    )
+
+
+def add_shared_nodes(model: pyo.ConcreteModel) -> None:
+    """Add that equivalent records agree on the nodes above their lowest common one."""
+    codes = model.context.problem.microdata.codes
+    common = [
+        (i, other, one.attribute, node)
+        for i, other in model.pairs
+        for one in model.context.ancestors
+        for node in one.above(codes[i, one.attribute], codes[other, one.attribute])
+    ]
+    doc = "equivalent records agree on the nodes above their lowest common one"
+    _add_links(model, "reaches", (common,), model.reaches, lambda first, second: 1.0, (doc, doc))
+
+
+def add_shared_ends(model: pyo.ConcreteModel, big_m: BigM) -> None:
+    """Add eqs. (22)-(25) with the given constants; rows whose constant is 0 say nothing."""
+    for end, ends, equations in (
+        ("lower", model.scaled_lower, ("(22), (29)", "(23), (30)")),
+        ("upper", model.scaled_upper, ("(24), (31)", "(25), (32)")),
+    ):
+        one, other = (f"{at}: equivalent records share their {end} ends" for at in equations)
+        _add_links(model, end, (model.pairs, model.ranges), ends, big_m, (one, other))
+
+
+def add_shared_values(model: pyo.ConcreteModel, big_m: BigM) -> None:
+    """Add that equivalent records publish the same values, with the given constants."""
+    doc = "equivalent records share their published values (Section 2.5)"
+    sets = (model.pairs, model.attribute_values)
+    _add_links(model, "included", sets, model.included, big_m, (doc, doc))
+
+
+def _add_links(
+    model: pyo.ConcreteModel,
+    name: str,
+    sets: tuple[Any, ...],
+    variables: Any,
+    big_m: BigM,
+    docs: tuple[str, str],
+) -> None:
+    """Add that a variable of equivalent records is the same, as two rows for each index."""
+
+    def rule(swapped: bool) -> Any:
+        def constraint(model: Any, i: int, other: int, *place: int) -> Any:
+            first, second = (other, i) if swapped else (i, other)
+            pair = (variables[(first, *place)], variables[(second, *place)])
+            return _link(*pair, big_m(*pair), model.equivalent[i, other])
+
+        return constraint
+
+    for side, swapped, doc in (("at_most", False, docs[0]), ("at_least", True, docs[1])):
+        constraint = pyo.Constraint(*sets, rule=rule(swapped), doc=doc)
+        model.add_component(f"{name}_{side}", constraint)
+
+
+def _link(first: Any, second: Any, big_m: float, binary: Any) -> Any:
+    """Return first - second <= big_m (1 - binary), or nothing where the bounds say it."""
+    if big_m == 0.0:
+        return pyo.Constraint.Skip
+    return (None, linear(0.0, [1.0, -1.0, big_m], [first, second, binary]), big_m)
+
+
+def set_start_equivalence(model: pyo.ConcreteModel, assignment: Classes) -> None:
+    """Give every variable the value that the classes imply: a warm start.
+
+    Raises
+    ------
+    InvalidAssignment
+        If the classes break a rule of the problem.
+    """
+    problem: Problem = model.context.problem
+    problem.recoding.check(problem, assignment)
+    labels = assignment.labels
+    starred = labels == SUPPRESSED
+    for i, other in model.pairs:
+        together = labels[i] == labels[other] and not starred[i]
+        model.equivalent[i, other].set_value(int(together))
+    if model.context.suppression:
+        for i in model.rows:
+            model.suppress[i].set_value(int(starred[i]))
+    set_cells(model, problem.recoding.describe(problem, assignment), starred)
+    if model.component("holds") is not None:
+        codes = problem.microdata.sensitive_codes
+        for i, column, value in model.holds:
+            members = (labels == labels[i]) & (codes[:, column] == value)
+            model.holds[i, column, value].set_value(float(not starred[i] and members.any()))
+    set_losses(model)
+
+
+def read_equivalence(model: pyo.ConcreteModel) -> Classes:
+    """Return the classes of a solved model.
+
+    Rows that are equivalent through others ("indirectly equivalent", Def. 6) share all cells, so
+    a class is a connected component.
+
+    Raises
+    ------
+    InputError
+        If the model has no solution.
+    """
+    problem: Problem = model.context.problem
+    refuse_unsolved(model.equivalent.values())
+    edges = np.array(
+        [pair for pair in model.pairs if model.equivalent[pair].value > 0.5], np.int64
+    ).reshape(-1, 2)
+    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), (problem.n, problem.n))
+    _, labels = connected_components(graph, directed=False)
+    labels = labels.astype(np.int64)
+    if model.context.suppression:
+        for i in model.rows:
+            if model.suppress[i].value > 0.5:
+                labels[i] = SUPPRESSED
+    return Classes(labels)

@@ -38,10 +38,12 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
-from pyomo.core.expr import LinearExpression
 from scipy.sparse import csr_array
 
+from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.enumeration import ClusterSets
+from anonymip.errors import InputError, InvalidAssignment
+from anonymip.models.parts.equivalence_context import linear, refuse_unsolved
 from anonymip.models.parts.set_columns import (
     MAX_COLUMNS,
     priced_columns,
@@ -54,15 +56,7 @@ from anonymip.recodings import EquivalenceClasses
 
 @dataclass(frozen=True, eq=False)
 class SetContext:
-    """What the model was built from; kept on it as ``context``.
-
-    Parameters
-    ----------
-    problem
-        What is modelled.
-    sets
-        The columns.
-    """
+    """What the model was built from, problem and columns; kept on it as ``context``."""
 
     problem: Problem
     sets: ClusterSets
@@ -144,10 +138,6 @@ def build_set_partition(
     return model
 
 
-def _linear(coefficients: list[float], variables: list[Any]) -> Any:
-    return LinearExpression(constant=0.0, linear_coefs=coefficients, linear_vars=variables)
-
-
 def _most_often(sets: ClusterSets) -> NDArray[np.int64]:
     """Return (c,) how often each set may be a class at most, by the rows of its types."""
     if not len(sets):
@@ -206,7 +196,7 @@ def _add_cover(model: pyo.ConcreteModel) -> None:
         if first in model.uncovered:
             coefficients, variables = [1.0], [model.uncovered[first]]
         count = float(rows.counts[place[first]])
-        return (count, _linear(coefficients, variables), count)
+        return (count, linear(0.0, coefficients, variables), count)
 
     model.cover = pyo.Constraint(
         model.types, rule=cover, doc="every row lies in one class or is suppressed"
@@ -220,7 +210,7 @@ def _add_sum(model: pyo.ConcreteModel) -> None:
         variables += list(model.suppress.values())
         coefficients += [context.price] * len(model.suppress)
     model.loss = pyo.Objective(
-        expr=_linear(coefficients, variables), doc="loss summed over the records"
+        expr=linear(0.0, coefficients, variables), doc="loss summed over the records"
     )
 
 
@@ -249,7 +239,7 @@ def _add_averages(model: pyo.ConcreteModel) -> None:
             coefficients = [*coefficients, context.price]
             variables = [*variables, model.suppress[first]]
         count = float(rows.counts[place[first]])
-        return (None, _linear([*coefficients, -count], [*variables, model.worst]), 0.0)
+        return (None, linear(0.0, [*coefficients, -count], [*variables, model.worst]), 0.0)
 
     model.average = pyo.Constraint(
         model.types, rule=average, doc="the mean over the rows of a type is at most the worst"
@@ -268,11 +258,11 @@ def _add_highest(model: pyo.ConcreteModel, least: float) -> None:
     model.used = pyo.Var(repeated, domain=pyo.Binary, doc="whether a set is a class at all")
 
     def occurs(model: Any, c: int) -> Any:
-        return (None, _linear([1.0, -float(often[c])], [model.chosen[c], model.used[c]]), 0.0)
+        return (None, linear(0.0, [1.0, -float(often[c])], [model.chosen[c], model.used[c]]), 0.0)
 
     def highest(model: Any, c: int) -> Any:
         binary = model.used[c] if often[c] > 1 else model.chosen[c]
-        return (None, _linear([losses[c] - least, -1.0], [binary, model.worst]), -least)
+        return (None, linear(0.0, [losses[c] - least, -1.0], [binary, model.worst]), -least)
 
     model.occurs = pyo.Constraint(repeated, rule=occurs, doc="a set that is a class is used")
     model.highest = pyo.Constraint(high, rule=highest, doc="the worst is no less than a used set")
@@ -287,13 +277,13 @@ def _add_stars(model: pyo.ConcreteModel, least: float) -> None:
         model.types,
         rule=lambda model, t: (
             None,
-            _linear([1.0, -float(counts[t])], [model.suppress[t], model.stars]),
+            linear(0.0, [1.0, -float(counts[t])], [model.suppress[t], model.stars]),
             0.0,
         ),
         doc="a suppressed row makes stars",
     )
     model.star_loss = pyo.Constraint(
-        expr=(None, _linear([context.price - least, -1.0], [model.stars, model.worst]), -least),
+        expr=(None, linear(0.0, [context.price - least, -1.0], [model.stars, model.worst]), -least),
         doc="the worst is no less than a row of stars",
     )
 
@@ -316,7 +306,7 @@ def _add_meaning(model: pyo.ConcreteModel) -> None:
     model.pairs = pyo.Set(initialize=list(together), dimen=2, doc="unordered pairs of records")
     model.equivalent = pyo.Expression(
         model.pairs,
-        rule=lambda _, i, other: _linear([1.0] * len(together[i, other]), together[i, other]),
+        rule=lambda _, i, other: linear(0.0, [1.0] * len(together[i, other]), together[i, other]),
         doc="whether two records share a class",
     )
     ranges = [a for a, given in enumerate(microdata.attributes) if given.publish == "range"]
@@ -331,8 +321,96 @@ def _add_meaning(model: pyo.ConcreteModel) -> None:
             if context.suppression:
                 coefficients.append(float(microdata.values[i, j]))
                 variables.append(model.suppress[i])
-            return _linear(coefficients, variables)
+            return linear(0.0, coefficients, variables)
 
         doc = f"{end} end published for a record [unit of the attribute]"
         records = pyo.RangeSet(0, microdata.n - 1)
         model.add_component(end, pyo.Expression(records, model.ranges, rule=rule, doc=doc))
+
+
+def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> None:
+    """Give every variable the value that the classes imply: a warm start.
+
+    Classes larger than the sets of the model, which are never needed, are cut.
+
+    Raises
+    ------
+    InvalidAssignment
+        If the classes break a rule of the recoding.
+    InputError
+        If a class is no set of the model, since the loss of these classes is above the upper
+        bound that the model was built with.
+    """
+    context: SetContext = model.context
+    problem, sets = context.problem, context.sets
+    problem.recoding.check(problem, assignment)
+    number = {_key(sets, c): c for c in range(len(sets))}
+    chosen = np.zeros(len(sets), np.int64)
+    for group in _cut_to_size(problem, assignment):
+        c = number.get(tuple(np.sort(sets.rows.type_of[group]).tolist()))
+        if c is None:
+            raise InputError(
+                "a class of the start is no set of the model",
+                remedy="Build the model with an upper_bound of at least the loss of the start",
+            )
+        chosen[c] += 1
+    for c, variable in model.chosen.items():
+        variable.set_value(int(chosen[c]))
+    starred = assignment.labels == SUPPRESSED
+    if context.suppression:
+        counts = np.bincount(sets.rows.type_of[starred], minlength=sets.rows.types)
+        for first, count in zip(sets.rows.first.tolist(), counts.tolist(), strict=True):
+            model.suppress[first].set_value(int(count))
+    if not context.summed:
+        for c, variable in model.used.items():
+            variable.set_value(int(chosen[c] > 0))
+        losses = sets.losses[chosen > 0].tolist()
+        if context.suppression:
+            model.stars.set_value(int(starred.any()))
+            losses += [context.price] * int(starred.any())
+        model.worst.set_value(max(losses))
+
+
+def _key(sets: ClusterSets, c: int) -> tuple[int, ...]:
+    part = slice(sets.offsets[c], sets.offsets[c + 1])
+    return tuple(np.repeat(sets.types[part], sets.counts[part]).tolist())
+
+
+def _cut_to_size(problem: Problem, assignment: Classes) -> list[NDArray[np.int64]]:
+    """Return the groups, those above the largest size needed cut into parts of k or more."""
+    largest = problem.recoding.max_size(problem).size
+    groups = []
+    for group in assignment.groups():
+        parts = 1 if largest is None or len(group) <= largest else len(group) // problem.k
+        groups += np.array_split(group, parts)
+    return groups
+
+
+def read_set_partition(model: pyo.ConcreteModel) -> Classes:
+    """Return the classes of a solved model; rows of one type are dealt out in their order.
+
+    Raises
+    ------
+    InputError
+        If the model has no solution.
+    InvalidAssignment
+        If the sets that it chose hold a row too often.
+    """
+    context: SetContext = model.context
+    sets, rows = context.sets, context.sets.rows
+    refuse_unsolved(model.chosen.values())
+    if context.suppression:
+        refuse_unsolved(model.suppress.values())
+    values = [variable.value for variable in model.chosen.values()]
+    often = np.rint(np.array(values, np.float64)).astype(np.int64)
+    dealt = np.zeros(rows.types, np.int64)
+    labels = np.full(context.problem.n, SUPPRESSED, np.int64)
+    for label, c in enumerate(np.repeat(np.arange(len(often)), np.maximum(often, 0))):
+        for at in range(sets.offsets[c], sets.offsets[c + 1]):
+            t, count = sets.types[at], sets.counts[at]
+            if dealt[t] + count > rows.counts[t]:
+                raise InvalidAssignment(int(rows.first[t]), "lies in several chosen sets")
+            begin = rows.starts[t] + dealt[t]
+            labels[rows.records[begin : begin + count]] = label
+            dealt[t] += count
+    return Classes(labels)  # type: ignore[arg-type]

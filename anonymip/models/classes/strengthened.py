@@ -19,8 +19,8 @@ u - a (1 - d), v - a' (1 - d). What is left beyond a <= u <= b, a' <= v <= b' is
     know the direction, smaller than eqs. (29)-(32), which take the larger of the two.
 
 Variables of a pair are tied together by d alone, so the hull of the pair is the product of these
-for fixed d: the relaxation with (a) and (b) is exactly that of :mod:`.hull`, and both imply the
-rows of :mod:`.bigm`. (Nodes of hierarchies have these rows in every formulation.) Hence
+for fixed d: the relaxation with (a) and (b) is exactly that of the hull, and both imply the rows of
+the big-M model (:mod:`.pairs`). (Nodes of hierarchies have these rows in every formulation.) Hence
 LP(bigm) <= LP(hull) <= LP(strengthened). Beyond the hull of pairs:
 
 (c) ``transitive``: rows equivalent to a third are equivalent.
@@ -52,7 +52,7 @@ Hence LP(strengthened) <= LP(set-partition).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -62,19 +62,20 @@ from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError
-from anonymip.models.classes.equivalence import begin_model, checked_size, fitting_context
-from anonymip.models.classes.equivalence_start import set_start_equivalence
-from anonymip.models.classes.sharing import (
+from anonymip.models.classes.equivalence import (
     add_reached_nodes,
     add_shared_ends,
     add_shared_nodes,
     add_shared_values,
+    begin_model,
+    checked_size,
+    fitting_context,
+    set_start_equivalence,
     shared_size,
 )
 from anonymip.models.parts.class_rules import add_transitivity
-from anonymip.models.parts.equivalence_context import Context, linear
-from anonymip.models.parts.equivalence_loss import scaled_loss
-from anonymip.models.parts.pair_losses import pair_losses, with_rows
+from anonymip.models.parts.equivalence_context import Context, linear, no_less
+from anonymip.models.parts.equivalence_loss import charge_for_neighbours, pair_losses, with_rows
 from anonymip.problem import Problem
 
 #: Rows of transitivity that ``transitivity="auto"`` adds at most: up to 15 records. With 10 to 12
@@ -186,17 +187,9 @@ def _add_reach_of_pairs(model: pyo.ConcreteModel) -> None:
     ]
     model.included_with = pyo.Constraint(
         foreign,
-        rule=lambda model, i, other, a: (
-            0.0,
-            linear(
-                0.0,
-                [1.0, -1.0],
-                [
-                    model.included[i, a, int(codes[other, a])],
-                    model.equivalent[min(i, other), max(i, other)],
-                ],
-            ),
-            None,
+        rule=lambda model, i, other, a: no_less(
+            model.included[i, a, int(codes[other, a])],
+            model.equivalent[min(i, other), max(i, other)],
         ),
         doc="(a): an equivalent record's value is included",
     )
@@ -205,49 +198,22 @@ def _add_reach_of_pairs(model: pyo.ConcreteModel) -> None:
 def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     """Add (d): no record loses less than with its (k - 1)-th nearest neighbour."""
     context = model.context
-    problem, unit = context.problem, model.loss_unit
+    problem = context.problem
     losses = pair_losses(problem)
     losses[context.conflicts] = np.inf
     nearest = np.sort(losses, axis=1)[:, problem.k - 2]
-    price = problem.compiled.suppression_price
     # Without k - 1 records that may join it a record has no class, and its loss no bound.
-    bound = with_rows(nearest, unit)
-    model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
-    model.charge = pyo.Constraint(
-        bound,
-        rule=lambda model, i: (0.0, scaled_loss(model, i, model.charged[i]), 0.0),
-        doc="what a record is charged is its loss",
-    )
-
-    def rule(model: Any, i: int, step: float = 0.0, pair: Any = None) -> Any:
-        coefficients, variables = [1.0], [model.charged[i]]
-        if context.suppression:
-            coefficients.append(float(nearest[i] - price) / unit)
-            variables.append(model.suppress[i])
-        if pair is not None:
-            coefficients.append(-step / unit)
-            variables.append(pair)
-        return (float(nearest[i]) / unit, linear(0.0, coefficients, variables), None)
-
-    model.neighbours = pyo.Constraint(
-        bound, rule=rule, doc="(d): a record loses what its k - 1 nearest neighbours cost"
-    )
-    farther = [
-        (i, other)
-        for i in bound
-        for other in range(problem.n)
-        if np.isfinite(losses[i, other]) and losses[i, other] > nearest[i]
-    ]
-    model.farther_neighbour = pyo.Constraint(
-        farther,
-        rule=lambda model, i, other: rule(
-            model,
+    bound = with_rows(nearest, model.loss_unit)
+    farther = {
+        (i, other): (
             i,
             float(losses[i, other] - nearest[i]),
             model.equivalent[min(i, other), max(i, other)],
-        ),
-        doc="(d): a record loses what an equivalent one costs that lies farther away",
-    )
+        )
+        for i, other in product(bound, range(problem.n))
+        if np.isfinite(losses[i, other]) and losses[i, other] > nearest[i]
+    }
+    charge_for_neighbours(model, nearest, bound, farther)
 
 
 def twins(problem: Problem) -> list[NDArray[np.int64]]:
@@ -303,8 +269,6 @@ def set_start_strengthened(model: pyo.ConcreteModel, assignment: Classes) -> Non
     problem.recoding.check(problem, assignment)
     ordered = model.component("twins_adjacent") is not None
     set_start_equivalence(model, sorted_twins(problem, assignment) if ordered else assignment)
-    for i, charged in model.charged.items():
-        charged.set_value(pyo.value(model.record_loss[i]) / model.loss_unit)
 
 
 def sorted_twins(problem: Problem, assignment: Classes) -> Classes:

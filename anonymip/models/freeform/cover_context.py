@@ -1,4 +1,4 @@
-"""What the parts of a freeform model share."""
+"""Context of a freeform model: what its parts share, and which problems it takes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.models.parts.equivalence_context import Context
-from anonymip.models.parts.fitting import refuse_unfit_objective
+from anonymip.models.parts.equivalence_context import Context, refuse_unfit_objective
 from anonymip.problem import Problem
 from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
 

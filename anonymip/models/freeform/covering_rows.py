@@ -11,16 +11,40 @@ ends are the own value plus the widths of the covered gaps (``upper_of_gaps``, `
 Then :math:`u_i - q_i = \sum_t w_t \max_{l \text{ beyond } t} x_{li}` at least, which is no less
 than :math:`(q_l - q_i) x_{li}` for any l, since l lies beyond all gaps on the way to it: the
 relaxation with gaps is at least as strong as that with the rows of (4) and (6).
+
+**k-concealment** asks for k matches of every original that lie in some assignment. With all own
+records inside, a match (l, i) is effective exactly if it lies on a cycle of matches (Wong et al.
+2010, Theorem 1). Cycles through given matches add up to a circulation that is positive on them, and
+a circulation falls into cycles: the matches with flow are effective, and one flow shows it for all
+of them at once.
+
+====================  ========================================================================
+``effective[l, i]``   whether match (l, i) is counted, l and i different
+``flow[l, i]``        the circulation
+``on_a_cycle``        flow(l, i) >= effective(l, i)
+``flow_of_match``     flow(l, i) <= M match(l, i)
+``circulation``       as much flows into a record as out of it
+``concealed``         every original has k - 1 counted matches besides its own
+====================  ========================================================================
+
+:math:`M = \lfloor n^2 / 4 \rfloor` is enough for a flow of at least 1 on every effective match. By
+Hoffman's theorem there is one between 1 and M on the matches of a strongly connected component if
+no set X of its records is left by more matches than M times those that enter it; at least one
+enters, and at most :math:`|X| (n - |X|) \le n^2 / 4` leave.
 """
 
 from __future__ import annotations
 
+from itertools import permutations, product
 from typing import Any
 
 import pyomo.environ as pyo
 
+from anonymip.assignments import Cover
+from anonymip.graphs import effective_matches
+from anonymip.graphs.regular import circulation
 from anonymip.models.freeform.cover_context import CoverContext
-from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.equivalence_context import linear, no_less
 
 
 def add_covering_rows(model: pyo.ConcreteModel) -> None:
@@ -49,24 +73,22 @@ def _add_end_rows(model: pyo.ConcreteModel) -> None:
     for end, sign, equation in (("upper", 1.0, "(4)"), ("lower", -1.0, "(6)")):
         ends = getattr(model, f"scaled_{end}")
         beyond = {
-            (l, i, a): float(values[l, a] - values[i, a])
-            for l in range(n)  # noqa: E741
-            for i in range(n)
-            for a in context.ranges
-            if sign * (values[l, a] - values[i, a]) > 0
+            (original, i, a): float(values[original, a] - values[i, a])
+            for original, i, a in product(range(n), range(n), context.ranges)
+            if sign * (values[original, a] - values[i, a]) > 0
         }
 
         def rule(
             model: Any,
-            l: int,  # noqa: E741
+            original: int,
             i: int,
             a: int,
             beyond: Any = beyond,
             ends: Any = ends,
             is_upper: bool = sign > 0,
         ) -> Any:
-            own = float(values[i, a])
-            body = linear(0.0, [1.0, -beyond[l, i, a]], [ends[i, a], model.match[l, i]])
+            own, step = float(values[i, a]), beyond[original, i, a]
+            body = linear(0.0, [1.0, -step], [ends[i, a], model.match[original, i]])
             return (own, body, None) if is_upper else (None, body, own)
 
         model.add_component(
@@ -99,34 +121,20 @@ def _add_gaps(model: pyo.ConcreteModel) -> None:
 
     model.nested_gaps = pyo.Constraint(
         [(i, a, t) for i, a, t in model.gaps if (i, a, outward(i, a, t)) in model.gaps],
-        rule=lambda model, i, a, t: (
-            0.0,
-            linear(
-                0.0, [1.0, -1.0], [model.covered[i, a, t], model.covered[i, a, outward(i, a, t)]]
-            ),
-            None,
+        rule=lambda model, i, a, t: no_less(
+            model.covered[i, a, t], model.covered[i, a, outward(i, a, t)]
         ),
         doc="who covers a gap covers those on the way to it",
     )
     model.gap_covers = pyo.Constraint(
         [
-            (l, i, a)
-            for l in range(n)  # noqa: E741
-            for i in range(n)
-            for a in context.ranges
-            if codes[l, a] != codes[i, a]
+            (original, i, a)
+            for original, i, a in product(range(n), range(n), context.ranges)
+            if codes[original, a] != codes[i, a]
         ],
-        rule=lambda model, l, i, a: (  # noqa: E741
-            0.0,
-            linear(
-                0.0,
-                [1.0, -1.0],
-                [
-                    model.covered[i, a, int(codes[l, a] - (codes[l, a] > codes[i, a]))],
-                    model.match[l, i],
-                ],
-            ),
-            None,
+        rule=lambda model, original, i, a: no_less(
+            model.covered[i, a, int(codes[original, a] - (codes[original, a] > codes[i, a]))],
+            model.match[original, i],
         ),
         doc="(4), (6): the farthest gap on the way to a match is covered",
     )
@@ -154,16 +162,12 @@ def _add_value_rows(model: pyo.ConcreteModel) -> None:
     codes, n = context.problem.microdata.codes, context.problem.n
     model.included_covers = pyo.Constraint(
         [
-            (l, i, a)
-            for l in range(n)  # noqa: E741
-            for i in range(n)
-            for a in context.sets
-            if codes[l, a] != codes[i, a]
+            (original, i, a)
+            for original, i, a in product(range(n), range(n), context.sets)
+            if codes[original, a] != codes[i, a]
         ],
-        rule=lambda model, l, i, a: (  # noqa: E741
-            0.0,
-            linear(0.0, [1.0, -1.0], [model.included[i, a, int(codes[l, a])], model.match[l, i]]),
-            None,
+        rule=lambda model, original, i, a: no_less(
+            model.included[i, a, int(codes[original, a])], model.match[original, i]
         ),
         doc="(8): the values of matches are included",
     )
@@ -173,18 +177,95 @@ def _add_node_rows(model: pyo.ConcreteModel) -> None:
     context: CoverContext = model.context
     codes, n = context.problem.microdata.codes, context.problem.n
     reached = {
-        (l, i, one.attribute): node
-        for l in range(n)  # noqa: E741
-        for i in range(n)
-        for one in context.ancestors
-        if (node := one.reached(codes[i, one.attribute], codes[l, one.attribute])) is not None
+        (original, i, one.attribute): node
+        for original, i, one in product(range(n), range(n), context.ancestors)
+        if (node := one.reached(codes[i, one.attribute], codes[original, one.attribute]))
+        is not None
     }
     model.reaches_covers = pyo.Constraint(
         list(reached),
-        rule=lambda model, l, i, a: (  # noqa: E741
-            0.0,
-            linear(0.0, [1.0, -1.0], [model.reaches[i, a, reached[l, i, a]], model.match[l, i]]),
-            None,
+        rule=lambda model, original, i, a: no_less(
+            model.reaches[i, a, reached[original, i, a]], model.match[original, i]
         ),
         doc="the lowest common node of the values of record and match is reached",
     )
+
+
+def largest_flow(n: int) -> float:
+    """Return how much flow one match needs to carry at most."""
+    return float(n * n // 4)
+
+
+def add_effective_matches(model: pyo.ConcreteModel) -> None:
+    """Add that every original has k effective matches, its own record among them."""
+    problem = model.context.problem
+    n, most = problem.n, largest_flow(problem.n)
+    model.other_matches = pyo.Set(
+        initialize=list(permutations(range(n), 2)),
+        dimen=2,
+        doc="originals and other published records",
+    )
+    model.effective = pyo.Var(
+        model.other_matches, bounds=(0.0, 1.0), doc="whether a match is counted as effective"
+    )
+    model.flow = pyo.Var(
+        model.other_matches, bounds=(0.0, most), doc="circulation along effective matches"
+    )
+    model.effective_matches = pyo.Constraint(
+        model.other_matches,
+        rule=lambda model, *match: no_less(model.match[match], model.effective[match]),
+        doc="what is no match is not effective",
+    )
+    model.on_a_cycle = pyo.Constraint(
+        model.other_matches,
+        rule=lambda model, *match: no_less(model.flow[match], model.effective[match]),
+        doc="an effective match has a part in the circulation",
+    )
+    model.flow_of_match = pyo.Constraint(
+        model.other_matches,
+        rule=lambda model, *match: (
+            0.0,
+            linear(0.0, [most, -1.0], [model.match[match], model.flow[match]]),
+            None,
+        ),
+        doc="only matches have a part in the circulation",
+    )
+    model.circulation = pyo.Constraint(
+        model.rows,
+        rule=lambda model, j: (
+            0.0,
+            linear(
+                0.0,
+                [1.0] * (n - 1) + [-1.0] * (n - 1),
+                [model.flow[j, i] for i in range(n) if i != j]
+                + [model.flow[l, j] for l in range(n) if l != j],  # noqa: E741
+            ),
+            0.0,
+        ),
+        doc="as much flows into a record as out of it",
+    )
+    model.concealed = pyo.Constraint(
+        model.rows,
+        rule=lambda model, original: (
+            problem.k - 1.0,
+            linear(
+                0.0,
+                [1.0] * (n - 1),
+                [model.effective[original, i] for i in range(n) if i != original],
+            ),
+            None,
+        ),
+        doc="an original has k effective matches, its own record among them",
+    )
+
+
+def set_start_effective(model: pyo.ConcreteModel, cover: Cover) -> None:
+    """Give the flow values that show which matches of a cover are effective."""
+    counted = effective_matches(cover) & (cover.members != cover.owners)
+    originals, published = cover.members[counted], cover.owners[counted]
+    flow = circulation(cover.n, originals, published, int(largest_flow(cover.n))).tolist()
+    for variable in (*model.effective.values(), *model.flow.values()):
+        variable.set_value(0.0)
+    for l, i, amount in zip(originals.tolist(), published.tolist(), flow, strict=True):  # noqa: E741
+        model.effective[l, i].set_value(1.0)
+        model.flow[l, i].set_value(float(amount))

@@ -28,9 +28,8 @@ joins to it. Every record then lies in the set that it is published with; every 
 over once, so that (10) still holds; and a set S costs c(S), where in the free model it cost the
 loss of S together with another record, which is no less for a monotone loss. Conversely, a solution
 with x(i, i) = 1 is one of the free model. Diversity speaks of S alone, and what limits forbid for a
-set they forbid for a larger one. :func:`~anonymip.models.freeform.cover_start.read_freeform` makes
-this exchange. It needs sets of one size that need not be reciprocal: else only ``"fixed"`` is
-modelled.
+set they forbid for a larger one. :func:`.freeform.read_freeform` makes this exchange. It needs
+sets of one size that need not be reciprocal: else only ``"fixed"`` is modelled.
 
 Beyond the paper:
 
@@ -38,16 +37,17 @@ Beyond the paper:
   variable from k to n. With degrees of their own, (10) has them on its right sides.
 - ``ranges="gaps"`` is a stronger relaxation of (4) to (7): :mod:`.covering_rows`.
 - ``reciprocal``: x(l, i) = x(i, l) (Section 2.2).
-- ``neighbours``, ``farther_neighbour``: rows that hold in every release: :mod:`.cover_neighbours`.
+- ``neighbours``, ``farther_neighbour``: rows that hold in every release.
 - Nodes of hierarchies are ``reaches``, and other losses than GCP may be curved:
   :mod:`.equivalence_loss`. ``worst`` is the largest loss where that is the objective.
-- Diversity and limits: :mod:`.cover_rules`.
+- Diversity and limits.
 - (1,k), (k,1) and (k,k)-anonymity have at least k instead of exactly k, on one side or both;
-  k-concealment counts matches by a flow: :mod:`.effective_flow`.
+  k-concealment counts matches by a flow: :mod:`.covering_rows`.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -55,15 +55,31 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
 
+from anonymip.assignments import Cover
+from anonymip.graphs import perfect_matching, regular_subgraph
 from anonymip.models.freeform.cover_context import CoverContext
-from anonymip.models.freeform.covering_rows import add_covering_rows, covering_size
-from anonymip.models.freeform.effective_flow import add_effective_matches
+from anonymip.models.freeform.covering_rows import (
+    add_covering_rows,
+    add_effective_matches,
+    covering_size,
+    set_start_effective,
+)
 from anonymip.models.parts.class_rules import add_caps
-from anonymip.models.parts.equivalence_context import linear
-from anonymip.models.parts.equivalence_loss import add_loss, loss_size, scaled_loss
-from anonymip.models.parts.model_size import LARGEST_MODEL, refuse_large
-from anonymip.models.parts.pair_losses import pair_losses, with_rows
-from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables
+from anonymip.models.parts.equivalence_context import (
+    LARGEST_MODEL,
+    linear,
+    refuse_large,
+    refuse_unsolved,
+)
+from anonymip.models.parts.equivalence_loss import (
+    add_loss,
+    charge_for_neighbours,
+    loss_size,
+    pair_losses,
+    set_losses,
+    with_rows,
+)
+from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables, set_cells
 from anonymip.problem import Problem
 from anonymip.recodings import KK, KConcealment, KOne, OneK
 
@@ -163,32 +179,12 @@ def add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     nearest = np.sort(losses, axis=1)[np.arange(problem.n), least]
     # Without enough records to cover the model is infeasible, and the loss has no bound.
     bound = [i for i in with_rows(nearest, unit) if context.least_sizes[i] > 1]
-    model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
-    model.charge = pyo.Constraint(
-        bound,
-        rule=lambda model, i: (0.0, scaled_loss(model, i, model.charged[i]), 0.0),
-        doc="what a record is charged is its loss",
-    )
-    model.neighbours = pyo.Constraint(
-        bound,
-        rule=lambda model, i: (float(nearest[i]) / unit, model.charged[i], None),
-        doc="a record loses what its nearest neighbours cost",
-    )
-    farther = [
-        (original, i)
-        for i in bound
-        for original in range(problem.n)
+    farther = {
+        (original, i): (i, float(losses[i, original] - nearest[i]), model.match[original, i])
+        for i, original in product(bound, range(problem.n))
         if np.isfinite(losses[i, original]) and losses[i, original] > nearest[i]
-    ]
-
-    def rule(model: Any, original: int, i: int) -> Any:
-        step = float(losses[i, original] - nearest[i]) / unit
-        pair = [model.charged[i], model.match[original, i]]
-        return (float(nearest[i]) / unit, linear(0.0, [1.0, -step], pair), None)
-
-    model.farther_neighbour = pyo.Constraint(
-        farther, rule=rule, doc="a record loses what a match costs that lies farther away"
-    )
+    }
+    charge_for_neighbours(model, nearest, bound, farther)
 
 
 def cover_rules_size(context: CoverContext) -> int:
@@ -238,11 +234,8 @@ def _add_pairs_apart(model: pyo.ConcreteModel) -> None:
 
 
 def _sensitive_values(codes: NDArray[np.integer]) -> list[tuple[int, int]]:
-    return [
-        (column, value)
-        for column in range(codes.shape[1])
-        for value in np.unique(codes[:, column]).tolist()
-    ]
+    columns = range(codes.shape[1])
+    return [(column, value) for column in columns for value in np.unique(codes[:, column]).tolist()]
 
 
 def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
@@ -324,10 +317,10 @@ def add_matches(model: pyo.ConcreteModel) -> None:
         _add_least_numbers(model)
     if context.is_reciprocal:
         model.reciprocal = pyo.Constraint(
-            [(l, i) for l in range(context.problem.n) for i in range(l)],  # noqa: E741
-            rule=lambda model, l, i: (  # noqa: E741
+            [(one, other) for one in range(context.problem.n) for other in range(one)],
+            rule=lambda model, one, other: (
                 0.0,
-                linear(0.0, [1.0, -1.0], [model.match[l, i], model.match[i, l]]),
+                linear(0.0, [1.0, -1.0], [model.match[one, other], model.match[other, one]]),
                 0.0,
             ),
             doc="two records cover each other, or neither does",
@@ -401,3 +394,79 @@ def _add_least_numbers(model: pyo.ConcreteModel) -> None:
         )
     if isinstance(problem.recoding, KConcealment):
         add_effective_matches(model)
+
+
+def set_start_freeform(model: pyo.ConcreteModel, assignment: Cover) -> None:
+    """Give every variable the value that a cover implies: a warm start.
+
+    Sets larger than the model's are made smaller, which loses nothing.
+
+    Raises
+    ------
+    InvalidAssignment
+        If the cover breaks a rule of the problem.
+    """
+    context: CoverContext = model.context
+    problem: Problem = context.problem
+    problem.recoding.check(problem, assignment)
+    cover = assignment
+    if context.is_regular and not context.is_open and cover.sizes[0] > context.least_sizes[0]:
+        cover = of_degree(cover, problem.k)
+    held = np.zeros((cover.n, cover.n), np.bool_)
+    held[cover.members, cover.owners] = True
+    for l, i in model.match:  # noqa: E741
+        model.match[l, i].set_value(int(held[l, i]))
+    if model.component("degree") is not None:
+        model.degree.set_value(int(cover.sizes[0]))
+    cells = problem.recoding.describe(problem, cover)
+    set_cells(model, cells, np.zeros(cover.n, np.bool_))
+    if model.component("covered") is not None:
+        for i, a, t in model.covered:
+            covered = cells.members.of(i, a)
+            model.covered[i, a, t].set_value(float(covered[0] <= t < covered[-1]))
+    if model.component("holds") is not None:
+        codes = problem.microdata.sensitive_codes
+        for i, column, value in model.holds:
+            among = codes[cover.of_record(i), column] == value
+            model.holds[i, column, value].set_value(float(among.any()))
+    if model.component("flow") is not None:
+        set_start_effective(model, cover)
+    set_losses(model)
+
+
+def read_freeform(model: pyo.ConcreteModel) -> Cover:
+    """Return the cover of a solved model.
+
+    Where own records are free, each set is handed to a record in it, by a perfect matching.
+
+    Raises
+    ------
+    InputError
+        If the model has no solution.
+    """
+    context: CoverContext = model.context
+    refuse_unsolved(model.match.values())
+    sets = [[l for l in model.rows if model.match[l, i].value > 0.5] for i in model.rows]  # noqa: E741
+    if context.own_record == "free" and any(i not in one for i, one in enumerate(sets)):
+        return handed_over(Cover.of(sets))
+    return Cover.of(sets)
+
+
+def handed_over(cover: Cover) -> Cover:
+    """Return the cover whose sets belong to records in them; as it is if that cannot be."""
+    owner = perfect_matching(cover)
+    if owner is None:
+        return cover
+    return Cover.of([cover.of_record(int(at)) for at in np.argsort(owner)])
+
+
+def of_degree(cover: Cover, degree: int) -> Cover:
+    """Return a regular cover within a regular one of larger sets."""
+    loops = cover.members == cover.owners
+    # Without its loops the graph is still regular, so it has regular subgraphs of all degrees.
+    others = np.flatnonzero(~loops)
+    start = cover.start - np.arange(cover.n + 1)
+    chosen = regular_subgraph(Cover(start, cover.members[others]), degree - 1)
+    assert isinstance(chosen, np.ndarray)
+    kept = np.sort(np.concatenate([np.flatnonzero(loops), others[chosen]]))
+    return Cover.of(cover.members[kept].reshape(cover.n, degree))

@@ -31,8 +31,8 @@ from pyomo.common.gc_manager import PauseGC
 from anonymip.assignments import Cover
 from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.errors import InputError, UnsupportedObjective
-from anonymip.models.freeform.cover_start import handed_over, of_degree
-from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.freeform.freeform import handed_over, of_degree
+from anonymip.models.parts.equivalence_context import linear, refuse_unsolved
 from anonymip.models.parts.set_columns import MAX_COLUMNS, count_multisets, refusal_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
@@ -243,11 +243,8 @@ def read_set_cover(model: pyo.ConcreteModel) -> Cover:
         If it names too few or too many sets.
     """
     context: CoverSets = model.context
+    refuse_unsolved(model.chosen.values())
     values = [variable.value for variable in model.chosen.values()]
-    if any(value is None for value in values):
-        raise InputError(
-            "the model has no values to read", remedy="Solve it, and load the solution"
-        )
     sets, rows = context.sets, context.sets.rows
     often = np.maximum(np.rint(np.array(values, np.float64)).astype(np.int64), 0)
     turns = np.zeros(rows.types, np.int64)

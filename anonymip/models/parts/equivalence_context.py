@@ -1,8 +1,8 @@
-"""What the parts of an equivalence model share."""
+"""What the parts of an equivalence model share: scaling, nodes that cost, sizes, refusals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyomo.core.expr import LinearExpression
 
+from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.objectives.language.tables import LossTables
@@ -129,6 +130,19 @@ class Context:
 def linear(constant: float, coefficients: list[float], variables: list[Any]) -> Any:
     """Return a linear expression the fast way."""
     return LinearExpression(constant=constant, linear_coefs=coefficients, linear_vars=variables)
+
+
+def no_less(first: Any, second: Any) -> tuple[float, Any, None]:
+    """Return the row first >= second of two variables."""
+    return (0.0, linear(0.0, [1.0, -1.0], [first, second]), None)
+
+
+def refuse_unsolved(variables: Iterable[Any]) -> None:
+    """Refuse to read a model some of whose variables have no value."""
+    if any(variable.value is None for variable in variables):
+        raise InputError(
+            "the model has no values to read", remedy="Solve it, and load the solution"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,3 +313,47 @@ def _is_step_visible(microdata: Microdata, tables: LossTables) -> NDArray[np.boo
     for r, column in enumerate(tables.range_columns):
         visible[column] = max(abs(tables.range_low[r]), abs(tables.range_high[r])) >= smallest
     return visible
+
+
+def refuse_unfit_objective(problem: Problem, model: str, remedy: str) -> None:
+    """Refuse losses that are no sum of monotone terms of one attribute each.
+
+    Raises
+    ------
+    UnsupportedObjective
+        If the objective has no tables, or is not proven monotone: the model could then publish
+        more than a record needs to cover.
+    """
+    compiled = problem.compiled
+    if not compiled.has_tables:
+        raise UnsupportedObjective(
+            f"the {model} model needs an objective that is a sum of terms of one attribute each; "
+            f"{problem.objective.name!r} is of the {compiled.tier} tier",
+            remedy=remedy,
+        )
+    if not compiled.monotone:
+        raise UnsupportedObjective(
+            f"the {model} model needs a monotone objective, and {problem.objective.name!r} is "
+            f"none: {compiled.obstacle}",
+            remedy=remedy,
+        )
+
+
+#: Constraints beyond which building takes minutes and solving does not end.
+LARGEST_MODEL = 3_000_000
+
+
+def refuse_large(name: str, records: int, size: int, heuristics: str = "a heuristic") -> None:
+    """Refuse a model with too many constraints and choices, naming what to use in place of it.
+
+    Raises
+    ------
+    InputError
+        If it would be too large.
+    """
+    if size > LARGEST_MODEL:
+        raise InputError(
+            f"the {name} model of {records} records has about {size:,} constraints and choices; "
+            f"the limit is {LARGEST_MODEL:,}",
+            remedy=f"Use {heuristics} with its bound, or fewer records",
+        )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Classes
 from anonymip.models.parts.equivalence_context import Context, linear
 from anonymip.objectives import cells_of
+from anonymip.objectives.language.class_cells import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -273,3 +274,82 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
         for i, charge in enumerate(charges):
             for p, q in choices[i, column]:
                 charge.add(float(losses[p, q]), model.range_choice[i, column, p, q])
+
+
+def pair_losses(problem: Problem) -> NDArray[np.float64]:
+    """Return (n, n) losses of a record published with another, lowered by their rounding."""
+    n = problem.n
+    first, second = np.triu_indices(n, 1)
+    cells = cells_of_sets(problem.microdata, np.stack([first, second], axis=1))
+    found = problem.compiled.record_losses(cells)
+    found = found - LOSS_RELATIVE * np.abs(found).max(initial=0.0)
+    losses = np.full((n, n), np.inf)
+    losses[first, second] = losses[second, first] = found
+    return losses
+
+
+def with_rows(nearest: NDArray[np.float64], unit: float) -> list[int]:
+    """Return the records for which a row on their nearest neighbours says something.
+
+    Those whose least loss, of (n,), infinite without enough neighbours, is finite and small enough:
+    where rounding is as large as the unit of the rows a row says nothing, and its numbers, of a
+    huge constant, are more than solvers take.
+    """
+    return np.flatnonzero(LOSS_RELATIVE * np.abs(nearest) < unit).tolist()
+
+
+def charge_for_neighbours(
+    model: pyo.ConcreteModel,
+    nearest: NDArray[np.float64],
+    bound: list[int],
+    farther: dict[tuple[int, int], tuple[int, float, Any]],
+) -> None:
+    """Add that no record loses less than with its nearest neighbours.
+
+    Parameters
+    ----------
+    nearest
+        (n,) what each record loses at least.
+    bound
+        The records with such rows.
+    farther
+        Index of a row -> the record, what it loses more with one who lies farther away, and the
+        binary variable that says that it is published with this one.
+    """
+    context, unit = model.context, model.loss_unit
+    price = context.problem.compiled.suppression_price
+    model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
+    model.charge = pyo.Constraint(
+        bound,
+        rule=lambda model, i: (0.0, scaled_loss(model, i, model.charged[i]), 0.0),
+        doc="what a record is charged is its loss",
+    )
+
+    def rule(model: Any, i: int, step: float = 0.0, pair: Any = None) -> Any:
+        coefficients, variables = [1.0], [model.charged[i]]
+        if context.suppression:
+            coefficients.append(float(nearest[i] - price) / unit)
+            variables.append(model.suppress[i])
+        if pair is not None:
+            coefficients.append(-step / unit)
+            variables.append(pair)
+        return (float(nearest[i]) / unit, linear(0.0, coefficients, variables), None)
+
+    model.neighbours = pyo.Constraint(
+        bound, rule=rule, doc="a record loses what its nearest neighbours cost"
+    )
+    model.farther_neighbour = pyo.Constraint(
+        list(farther),
+        rule=lambda model, *index: rule(model, *farther[index]),
+        doc="a record loses what one costs that it is published with and that lies farther away",
+    )
+
+
+def set_losses(model: pyo.ConcreteModel) -> None:
+    """Give the variables that hold losses of records their values."""
+    if model.component("charged") is not None:
+        for i, charged in model.charged.items():
+            charged.set_value(pyo.value(model.record_loss[i]) / model.loss_unit)
+    if model.component("worst") is not None:
+        worst = max(pyo.value(model.record_loss[i]) for i in model.rows)
+        model.worst.set_value(worst / model.loss_unit)

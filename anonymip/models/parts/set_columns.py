@@ -43,12 +43,7 @@ def set_partition_size(problem: Problem) -> int:
 def count_multisets(counts: NDArray[np.int64], largest: int) -> NDArray[np.float64]:
     """Return (largest + 1,) how many multisets of each size there are, at most 10**18 each.
 
-    Parameters
-    ----------
-    counts
-        (types,) how often each type may be in a multiset.
-    largest
-        Size of the largest that are counted.
+    Each type may be in one as often as `counts` (types,) says.
     """
     # Coefficients of the product of 1 + x + ... + x^m over the types.
     multisets = np.zeros(largest + 1)

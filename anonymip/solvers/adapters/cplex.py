@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import io
-import math
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from anonymip.errors import InputError, LicenceLimit, SolverError
-from anonymip.runtime.worker_pool import keep_log
-from anonymip.solvers.adapters.packages import package_availability
-from anonymip.solvers.adapters.watching import Search
-from anonymip.solvers.interface import (
-    ABSOLUTE_GAP,
-    TOLERANCE,
-    Availability,
-    SolverOptions,
-    SolverResult,
-)
+from anonymip.solvers.adapters.packages import INFINITY, PackageSolver, Search, Session
+from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
@@ -64,53 +55,9 @@ STATUS = {
 _UNCLEAR = ("infeasible_or_unbounded", "MIP_infeasible_or_unbounded")
 _UNBOUNDED = (*_UNCLEAR, "unbounded", "MIP_unbounded", "relaxation_unbounded")
 
-#: CPLEX takes numbers from here on as infinite.
-_INFINITY = 1e20
-
 #: Largest model, variables and rows, of the licence in the package; its error above that.
 SIZE_LIMIT = (1000, 1000)
 _TOO_LARGE = 1016
-
-
-class CplexSolver:
-    """Adapter for CPLEX 22."""
-
-    name = "CPLEX"
-    capabilities = frozenset(
-        {"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap", "log"}
-    )
-    supports_indicators = True
-    own_process = False
-
-    def availability(self) -> Availability:
-        """Return whether the package is installed, and what its licence allows."""
-        return package_availability(
-            "cplex",
-            "cplex",
-            probe_licence,
-            SIZE_LIMIT,
-            "A full installation of CPLEX has no limit",
-        )
-
-    def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
-    ) -> SolverResult:
-        """Solve a compiled model, see :meth:`anonymip.solvers.Solver.solve`."""
-        import cplex
-
-        began = time.monotonic()
-        try:
-            with cplex.Cplex() as solver, _log(options) as log:
-                for stream in _streams(solver):
-                    stream(log)
-                search = Search("CPLEX", form, budget)
-                return _solve(solver, form, start, options, search, log, began)
-        except cplex.exceptions.CplexSolverError as error:
-            raise _error(error) from error
 
 
 def _log(options: SolverOptions) -> TextIO:
@@ -145,46 +92,124 @@ def probe_licence(budget: Budget) -> str | None:
     return None
 
 
-def _error(error: Any) -> SolverError | LicenceLimit:
-    if error.args[2] == _TOO_LARGE:
-        return LicenceLimit(f"{error}", remedy="Install a full licence")
-    return SolverError(f"CPLEX failed: {error}", remedy=keep_log())
+class CplexSolver(PackageSolver):
+    """Adapter for CPLEX 22."""
+
+    name, package, optional = "CPLEX", "cplex", "cplex"
+    probe, size_limit = staticmethod(probe_licence), SIZE_LIMIT
+    licence_remedy = "A full installation of CPLEX has no limit"
+    statuses, unbounded, unclear = STATUS, _UNBOUNDED, _UNCLEAR
+    time_parameter = "timelimit"
+    naming = "Name it as in Python, such as 'mip.limits.nodes'"
+
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Return CPLEX's own exceptions."""
+        import cplex
+
+        return (cplex.exceptions.CplexError,)
+
+    def is_too_large(self, error: Any) -> bool:
+        """Return whether the licence is for smaller models."""
+        return len(error.args) > 2 and error.args[2] == _TOO_LARGE
+
+    @contextmanager
+    def session(
+        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+    ) -> Iterator[Session]:
+        """Open CPLEX, fill the model in, and let it report to the search."""
+        import cplex
+
+        with cplex.Cplex() as solver, _log(options) as log, cplex.Aborter() as aborter:
+            for stream in _streams(solver):
+                stream(log)
+            _fill(solver, form)
+            solver.use_aborter(aborter)
+            if form.integer.any():
+                _listen(solver, search)
+            yield _CplexSession(solver, form, options, log, aborter)
+            solver.remove_aborter()
 
 
-def _solve(
-    solver: Any,
-    form: StandardForm,
-    start: NDArray[np.float64] | None,
-    options: SolverOptions,
-    search: Search,
-    log: TextIO,
-    began: float,
-) -> SolverResult:
-    import cplex
+class _CplexSession(Session):
+    """A model inside CPLEX."""
 
-    _fill(solver, form)
-    _set_parameters(solver, options)
-    has_start = start is not None and bool(form.integer.any())
-    if start is not None and has_start:
-        columns = np.flatnonzero(form.integer).tolist()
-        solver.MIP_starts.add(
-            cplex.SparsePair(columns, start[columns].tolist()),
-            solver.MIP_starts.effort_level.solve_fixed,
+    def __init__(
+        self, solver: Any, form: StandardForm, options: SolverOptions, log: TextIO, aborter: Any
+    ) -> None:
+        super().__init__(solver, form, options)
+        self._log, self._aborter = log, aborter
+
+    def settings(self) -> dict[str, object]:
+        options = self.options
+        return {
+            "mip.tolerances.mipgap": min(1.0, float(options.relative_gap)),
+            "mip.tolerances.absmipgap": ABSOLUTE_GAP,
+            "mip.tolerances.integrality": TOLERANCE,
+            "simplex.tolerances.feasibility": TOLERANCE,
+            "simplex.tolerances.optimality": TOLERANCE,
+            "threads": options.threads,
+            "randomseed": options.seed,
+            "preprocessing.presolve": int(options.presolve is not False),
+            **({} if options.node_limit is None else {"mip.limits.nodes": options.node_limit}),
+            "clocktype": 2,  # elapsed seconds
+        }
+
+    def setter(self, name: str) -> Callable[[Any], object] | None:
+        from cplex._internal._parameter_classes import Parameter
+
+        found: Any = self.native.parameters
+        for part in name.split("."):
+            found = None if part.startswith("_") else getattr(found, part, None)
+        if found is None or not issubclass(type(found), Parameter):
+            return None
+        setter: Callable[[Any], object] = found.set
+        return setter
+
+    def add_start(self, start: NDArray[np.float64]) -> None:
+        import cplex
+
+        columns, starts = np.flatnonzero(self.form.integer).tolist(), self.native.MIP_starts
+        starts.add(
+            cplex.SparsePair(columns, start[columns].tolist()), starts.effort_level.solve_fixed
         )
-    with cplex.Aborter() as aborter:
-        solver.use_aborter(aborter)
-        if form.integer.any():
-            _listen(solver, search)
-        _search(solver, search, aborter, options, began)
-        if _status(solver) in _UNCLEAR:
-            # Presolve cannot decide which; without it CPLEX can.
-            solver.parameters.preprocessing.presolve.set(0)
-            solver.parameters.preprocessing.reduce.set(0)
-            _search(solver, search, aborter, options, began)
-        solver.remove_aborter()
-    log.seek(0)
-    accepted = _start_accepted(log.read()) if has_start else None
-    return _result(solver, form, search, accepted, began)
+
+    def limit(self, seconds: float) -> None:
+        self.native.parameters.timelimit.set(seconds)
+
+    def run(self) -> None:
+        self.native.solve()
+
+    def stop(self) -> None:
+        self._aborter.abort()
+
+    def status(self) -> str:
+        solution = self.native.solution
+        name: str = solution.status[solution.get_status()]
+        return name
+
+    def turn_off_reductions(self) -> None:
+        self.native.parameters.preprocessing.presolve.set(0)
+        self.native.parameters.preprocessing.reduce.set(0)
+
+    def start_accepted(self) -> bool | None:
+        self._log.seek(0)
+        log = self._log.read()
+        if "MIP starts provided solutions" in log:
+            return True
+        return False if "No solution found from" in log else None
+
+    def point(self) -> tuple[NDArray[np.float64], float] | None:
+        solution = self.native.solution
+        if not solution.is_primal_feasible():
+            return None
+        values = np.array(solution.get_values(), dtype=float)
+        return values, float(solution.get_objective_value())
+
+    def best_bound(self) -> float:
+        return float(self.native.solution.MIP.get_best_objective())
+
+    def version(self) -> str:
+        return f"CPLEX {self.native.get_version()}"
 
 
 def _fill(solver: Any, form: StandardForm) -> None:
@@ -192,8 +217,8 @@ def _fill(solver: Any, form: StandardForm) -> None:
 
     solver.variables.add(
         obj=form.cost.tolist(),
-        lb=np.maximum(form.lower, -_INFINITY).tolist(),
-        ub=np.minimum(form.upper, _INFINITY).tolist(),
+        lb=np.maximum(form.lower, -INFINITY).tolist(),
+        ub=np.minimum(form.upper, INFINITY).tolist(),
         # Types make a mixed-integer program even where all are continuous.
         types="".join(form.variable_types()) if form.integer.any() else "",
     )
@@ -226,52 +251,11 @@ def _sides(lower: float, upper: float) -> list[tuple[str, float]]:
     if lower == upper:
         return [("E", lower)]
     sides = []
-    if lower > -_INFINITY:
+    if lower > -INFINITY:
         sides.append(("G", lower))
-    if upper < _INFINITY:
+    if upper < INFINITY:
         sides.append(("L", upper))
     return sides
-
-
-def _set_parameters(solver: Any, options: SolverOptions) -> None:
-    import cplex
-
-    settings: dict[str, object] = {
-        "mip.tolerances.mipgap": min(1.0, float(options.relative_gap)),
-        "mip.tolerances.absmipgap": ABSOLUTE_GAP,
-        "mip.tolerances.integrality": TOLERANCE,
-        "simplex.tolerances.feasibility": TOLERANCE,
-        "simplex.tolerances.optimality": TOLERANCE,
-        "threads": options.threads,
-        "randomseed": options.seed,
-        "preprocessing.presolve": int(options.presolve is not False),
-        **({} if options.node_limit is None else {"mip.limits.nodes": options.node_limit}),
-        "clocktype": 2,  # elapsed seconds
-        **options.solver_options,
-    }
-    for name, value in settings.items():
-        parameter: Any = solver.parameters
-        for part in name.split("."):
-            parameter = None if part.startswith("_") else getattr(parameter, part, None)
-        if parameter is None or not issubclass(type(parameter), _parameter_type()):
-            raise InputError(
-                f"solver_options: CPLEX has no parameter {name!r}",
-                remedy="Name it as in Python, such as 'mip.limits.nodes'",
-            )
-        try:
-            parameter.set(value)
-        except (cplex.exceptions.CplexError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"solver_options: CPLEX refuses {value!r} for {name} ({error})",
-                remedy="See CPLEX's list of parameters for the type and range",
-            ) from error
-
-
-def _parameter_type() -> type:
-    from cplex._internal._parameter_classes import Parameter
-
-    found: type = Parameter
-    return found
 
 
 def _listen(solver: Any, search: Search) -> None:
@@ -285,48 +269,3 @@ def _listen(solver: Any, search: Search) -> None:
                 search.incumbent = min(search.incumbent, self.get_incumbent_objective_value())
 
     solver.register_callback(Listener)
-
-
-def _search(
-    solver: Any, search: Search, aborter: Any, options: SolverOptions, began: float
-) -> None:
-    if options.time_limit is not None and "timelimit" not in options.solver_options:
-        left = options.time_limit - (time.monotonic() - began)
-        solver.parameters.timelimit.set(max(0.1, left))
-    search.run(solver.solve, aborter.abort)
-
-
-def _status(solver: Any) -> str:
-    name: str = solver.solution.status[solver.solution.get_status()]
-    return name
-
-
-def _start_accepted(log: str) -> bool | None:
-    if "MIP starts provided solutions" in log:
-        return True
-    return False if "No solution found from" in log else None
-
-
-def _result(
-    solver: Any, form: StandardForm, search: Search, accepted: bool | None, began: float
-) -> SolverResult:
-    stopped = search.stopped(_status(solver), STATUS, _UNBOUNDED)
-    values = objective = None
-    bound = -math.inf
-    if stopped is not Stopped.INFEASIBLE:
-        if solver.solution.is_primal_feasible():
-            values = np.array(solver.solution.get_values(), dtype=float)
-            objective = float(solver.solution.get_objective_value())
-        if form.integer.any():
-            bound = float(solver.solution.MIP.get_best_objective())
-        elif stopped is Stopped.OPTIMAL and objective is not None:
-            bound = objective
-    return SolverResult(
-        stopped=stopped,
-        values=values,
-        objective=None if objective is None else form.in_model_sense(objective),
-        bound=form.in_model_sense(bound) if abs(bound) < _INFINITY else None,
-        seconds=time.monotonic() - began,
-        solver=f"CPLEX {solver.get_version()}",
-        start_accepted=accepted,
-    )

@@ -9,9 +9,9 @@ while another solve runs.
 
 from __future__ import annotations
 
-import math
 import threading
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonymip.errors import InputError, SolverError
-from anonymip.solvers.adapters.watching import Search
-from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions, SolverResult
+from anonymip.errors import SolverError
+from anonymip.solvers.adapters.packages import PackageSolver, Search, Session
+from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
 #: HiGHS's model status -> why it stopped. Unbounded models are errors and handled separately.
@@ -48,15 +47,14 @@ STATUS = {
 _UNBOUNDED = ("kUnbounded", "kUnboundedOrInfeasible")
 
 
-class HighsSolver:
+class HighsSolver(PackageSolver):
     """Adapter for HiGHS, versions 1.13 and 1.15."""
 
-    name = "HiGHS"
-    capabilities = frozenset(
-        {"mip", "lp", "start", "bound", "interrupt", "threads", "seed", "gap", "log"}
-    )
+    name, package, optional = "HiGHS", "highspy", "highs"
+    statuses, unbounded, unclear = STATUS, _UNBOUNDED, ("kUnboundedOrInfeasible",)
+    time_parameter = "time_limit"
+    naming = "See HiGHS's list of options"
     supports_indicators = False
-    own_process = False
 
     def availability(self) -> Availability:
         """Return whether highspy can be imported here."""
@@ -72,34 +70,28 @@ class HighsSolver:
             )
         return Availability(True, True, version, None, "full")
 
-    def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
-    ) -> SolverResult:
-        """Solve a compiled model, see :meth:`anonymip.solvers.Solver.solve`."""
-        began = time.monotonic()
+    @contextmanager
+    def session(
+        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+    ) -> Iterator[Session]:
+        """Hand the matrices over, and let HiGHS report to the search."""
+        import highspy
+
+        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         with TemporaryDirectory(prefix="anonymip-highs-") as folder:
             log = options.log_file
-            if log is None and start is not None:
+            if log is None and has_start:
                 log = Path(folder) / "highs.log"  # the log alone says whether it took the start
-            highs = _new_solver(form, options, log)
-            if start is not None and form.integer.any():
-                columns = np.flatnonzero(form.integer).astype(np.int32)
-                highs.setSolution(len(columns), columns, start[columns])
-            search, stop = Search("HiGHS", form, budget), threading.Event()
-            _listen(highs, search, stop)
-            search.run(highs.run, stop.set)
-            if highs.getModelStatus().name == "kUnboundedOrInfeasible":
-                # Presolve cannot decide which; without it HiGHS can.
-                highs.setOptionValue("presolve", "off")
-                search.run(highs.run, stop.set)
+            highs.setOptionValue("output_flag", log is not None)
+            highs.setOptionValue("log_to_console", False)
+            if highs.passModel(_linear_program(form)) == highspy.HighsStatus.kError:
+                raise SolverError(
+                    "HiGHS refuses the model", remedy="Look for infinite or huge numbers"
+                )
+            session = _HighsSession(highs, form, options, log)
+            _listen(highs, search, session.stopping)
+            yield session
             highs.clearCallbacks()
-            stopped = search.stopped(highs.getModelStatus().name, STATUS, _UNBOUNDED)
-            accepted = _start_accepted(log) if start is not None and log is not None else None
-        return _result(highs, form, stopped, time.monotonic() - began, accepted)
 
 
 #: The presolve rule, as a bit, that substitutes by equations and doubletons. In HiGHS 1.15.1 it
@@ -113,51 +105,86 @@ def _version() -> str:
     return version
 
 
-def _new_solver(form: StandardForm, options: SolverOptions, log: Path | None) -> Any:
-    import highspy
+class _HighsSession(Session):
+    """A model inside HiGHS."""
 
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    highs.setOptionValue("output_flag", log is not None)
-    highs.setOptionValue("log_to_console", False)
-    settings: dict[str, object] = {
-        "mip_rel_gap": float(options.relative_gap),
-        "mip_abs_gap": ABSOLUTE_GAP,
-        "threads": options.threads,
-        "parallel": "on" if options.threads > 1 else "off",
-        "random_seed": options.seed,
-        "presolve": "off" if options.presolve is False else "choose",
-        **({"presolve_rule_off": _AGGREGATOR} if form.integer.any() else {}),
-        **({} if options.node_limit is None else {"mip_max_nodes": options.node_limit}),
-        **options.solver_options,
-    }
-    if options.time_limit is not None:
-        settings.setdefault("time_limit", float(options.time_limit))
-    for name, value in settings.items():
-        _set_option(highs, name, value)
-    if log is not None:
-        highs.setOptionValue("log_file", str(log))
-    if highs.passModel(_linear_program(form)) == highspy.HighsStatus.kError:
-        raise SolverError("HiGHS refuses the model", remedy="Look for infinite or huge numbers")
-    return highs
+    def __init__(
+        self, highs: Any, form: StandardForm, options: SolverOptions, log: Path | None
+    ) -> None:
+        super().__init__(highs, form, options)
+        self._log, self.stopping = log, threading.Event()
 
+    def settings(self) -> dict[str, object]:
+        options = self.options
+        return {
+            "mip_rel_gap": float(options.relative_gap),
+            "mip_abs_gap": ABSOLUTE_GAP,
+            "threads": options.threads,
+            "parallel": "on" if options.threads > 1 else "off",
+            "random_seed": options.seed,
+            "presolve": "off" if options.presolve is False else "choose",
+            **({"presolve_rule_off": _AGGREGATOR} if self.form.integer.any() else {}),
+            **({} if options.node_limit is None else {"mip_max_nodes": options.node_limit}),
+        }
 
-def _set_option(highs: Any, name: str, value: object) -> None:
-    import highspy
+    def setter(self, name: str) -> Callable[[Any], object] | None:
+        import highspy
 
-    known = highs.getOptionValue(name)[0] == highspy.HighsStatus.kOk
-    if not known:
-        raise InputError(
-            f"solver_options: HiGHS has no option {name!r}", remedy="See HiGHS's list of options"
-        )
-    try:
-        accepted = highs.setOptionValue(name, value) == highspy.HighsStatus.kOk
-    except TypeError:
-        accepted = False
-    if not accepted:
-        raise InputError(
-            f"solver_options: HiGHS refuses {value!r} for {name}",
-            remedy="See HiGHS's list of options for the type and range",
-        )
+        def set_value(value: Any) -> None:
+            if self.native.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+                raise ValueError("no such value")
+
+        known = self.native.getOptionValue(name)[0] == highspy.HighsStatus.kOk
+        return set_value if known else None
+
+    def add_start(self, start: NDArray[np.float64]) -> None:
+        columns = np.flatnonzero(self.form.integer).astype(np.int32)
+        self.native.setSolution(len(columns), columns, start[columns])
+
+    def limit(self, seconds: float) -> None:
+        self.native.setOptionValue("time_limit", float(seconds))
+
+    def run(self) -> None:
+        if self._log is not None:
+            self.native.setOptionValue("log_file", str(self._log))
+        self.native.run()
+
+    def stop(self) -> None:
+        self.stopping.set()
+
+    def status(self) -> str:
+        name: str = self.native.getModelStatus().name
+        return name
+
+    def turn_off_reductions(self) -> None:
+        self.native.setOptionValue("presolve", "off")
+
+    def start_accepted(self) -> bool | None:
+        text = self._log.read_text(errors="replace") if self._log is not None else ""
+        if "MIP start solution is feasible" in text:
+            return True
+        # If presolve alone solves the model, HiGHS says nothing about the start.
+        return False if "Solving MIP model with" in text else None
+
+    def point(self) -> tuple[NDArray[np.float64], float] | None:
+        import highspy
+
+        info = self.native.getInfo()
+        if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
+            return None
+        values = np.array(self.native.getSolution().col_value, dtype=float)
+        return values, info.objective_function_value
+
+    def best_bound(self) -> float:
+        bound: float = self.native.getInfo().mip_dual_bound
+        return bound
+
+    def version(self) -> str:
+        return f"HiGHS {_version()}"
+
+    def nodes(self) -> int | None:
+        count = int(self.native.getInfo().mip_node_count)
+        return count if count >= 0 else None
 
 
 def _linear_program(form: StandardForm) -> Any:
@@ -197,39 +224,3 @@ def _listen(highs: Any, search: Search, stop: threading.Event) -> None:
     highs.cbMipInterrupt += asked
     highs.cbSimplexInterrupt += asked_in_lp
     highs.cbIpmInterrupt += asked_in_lp
-
-
-def _start_accepted(log: Path) -> bool | None:
-    text = log.read_text(errors="replace")
-    if "MIP start solution is feasible" in text:
-        return True
-    # If presolve alone solves the model, HiGHS says nothing about the start.
-    return False if "Solving MIP model with" in text else None
-
-
-def _result(
-    highs: Any, form: StandardForm, stopped: Stopped, seconds: float, accepted: bool | None
-) -> SolverResult:
-    import highspy
-
-    info = highs.getInfo()
-    values = None
-    if info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible):
-        values = np.array(highs.getSolution().col_value, dtype=float)
-    objective = info.objective_function_value
-    if form.integer.any():
-        bound = info.mip_dual_bound
-    else:
-        bound = objective if stopped is Stopped.OPTIMAL else -math.inf
-    # Infinite where the model is infeasible: nothing that a caller could use as a number.
-    known = math.isfinite(bound) and stopped is not Stopped.INFEASIBLE
-    return SolverResult(
-        stopped=stopped,
-        values=None if stopped is Stopped.INFEASIBLE else values,
-        objective=form.in_model_sense(objective) if values is not None else None,
-        bound=form.in_model_sense(bound) if known else None,
-        seconds=seconds,
-        solver=f"HiGHS {_version()}",
-        start_accepted=accepted,
-        nodes=int(info.mip_node_count) if info.mip_node_count >= 0 else None,
-    )

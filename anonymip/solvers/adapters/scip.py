@@ -7,30 +7,27 @@ and completes it by a small search of its own.
 from __future__ import annotations
 
 import re
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonymip.errors import InputError
-from anonymip.solvers.adapters.packages import installed_version, package_availability
-from anonymip.solvers.adapters.watching import Search
-from anonymip.solvers.interface import (
-    ABSOLUTE_GAP,
-    TOLERANCE,
-    Availability,
-    SolverOptions,
-    SolverResult,
+from anonymip.solvers.adapters.packages import (
+    INFINITY,
+    PackageSolver,
+    Search,
+    Session,
+    installed_version,
 )
+from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.solvers.modelling.standard_form import StandardForm, outside
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from anonymip.runtime.budget import Budget
 
 #: SCIP's status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = {
@@ -52,10 +49,6 @@ STATUS = {
 }
 _UNBOUNDED = ("unbounded", "inforunbd")
 
-#: SCIP takes numbers from here on as infinite.
-_INFINITY = 1e20
-
-
 _TAKEN = re.compile(
     r"feasible solutions? given by solution candidate storage|found by completesol heuristic"
 )
@@ -65,33 +58,21 @@ _REFUSED = re.compile(
 )
 
 
-class ScipSolver:
-    """Adapter for SCIP, as pyscipopt 6 brings it."""
+class ScipSolver(PackageSolver):
+    """Adapter for SCIP, as pyscipopt 6 brings it; free for every size."""
 
-    name = "SCIP"
-    capabilities = frozenset({"mip", "lp", "start", "bound", "interrupt", "seed", "gap", "log"})
-    supports_indicators = True
-    own_process = False
+    name, package, optional = "SCIP", "pyscipopt", "scip"
+    capabilities = PackageSolver.capabilities - {"threads"}
+    statuses, unbounded, unclear = STATUS, _UNBOUNDED, ("inforunbd",)
+    time_parameter = "limits/time"
+    naming = "Name it as SCIP does, such as 'presolving/maxrounds'"
 
-    def availability(self) -> Availability:
-        """Return whether pyscipopt is installed; SCIP is free for every size."""
-        return package_availability("pyscipopt", "scip")
-
-    def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
-    ) -> SolverResult:
-        """Solve a compiled model, see :meth:`anonymip.solvers.Solver.solve`."""
-        began = time.monotonic()
+    @contextmanager
+    def session(
+        self, form: StandardForm, options: SolverOptions, search: Search, has_start: bool
+    ) -> Iterator[Session]:
+        """Make a model, fill it in, and let it report to the search."""
         scip, variables, slacks = _new_model(form)
-        _set_parameters(scip, options)
-        has_start = start is not None and bool(form.integer.any())
-        if start is not None and has_start:
-            _add_start(scip, variables, slacks, form, start)
-        search = Search("SCIP", form, budget)
         scip.includeEventhdlr(_listener(search), "anonymip", "reports incumbents and bounds")
         with TemporaryDirectory(prefix="anonymip-scip-") as folder:
             log = options.log_file
@@ -99,15 +80,104 @@ class ScipSolver:
                 log = Path(folder) / "scip.log"  # the log alone says whether it took the start
             if log is not None:
                 scip.setLogfile(str(log))
-            _search(scip, search, options, began)
-            if scip.getStatus() == "inforunbd":
-                # Presolve cannot decide which; without it SCIP can.
-                scip.freeTransform()
-                scip.setIntParam("presolving/maxrounds", 0)
-                _search(scip, search, options, began)
+            yield _ScipSession(scip, form, options, variables, slacks, log)
             scip.setLogfile(None)
-            accepted = _start_accepted(log) if has_start and log is not None else None
-        return _result(scip, variables, form, search, accepted, began)
+
+
+class _ScipSession(Session):
+    """A model inside SCIP."""
+
+    def __init__(
+        self,
+        scip: Any,
+        form: StandardForm,
+        options: SolverOptions,
+        variables: list[Any],
+        slacks: list[tuple[Any, int]],
+        log: Path | None,
+    ) -> None:
+        super().__init__(scip, form, options)
+        self._variables, self._slacks, self._log = variables, slacks, log
+        self._known = scip.getParams()
+
+    def settings(self) -> dict[str, object]:
+        options = self.options
+        return {
+            "limits/gap": float(options.relative_gap),
+            "limits/absgap": ABSOLUTE_GAP,
+            "numerics/feastol": TOLERANCE,
+            "numerics/dualfeastol": TOLERANCE,
+            "randomization/randomseedshift": options.seed,
+            "presolving/maxrounds": 0 if options.presolve is False else -1,
+            **({} if options.node_limit is None else {"limits/totalnodes": options.node_limit}),
+            "timing/clocktype": 2,  # elapsed seconds
+            "misc/catchctrlc": False,
+            "heuristics/completesol/maxunknownrate": 1.0,
+            # With them SCIP 10.0 has called worse points optimal, see test_pairs.py.
+            "constraints/indicator/dualreductions": False,
+        }
+
+    def setter(self, name: str) -> Callable[[Any], object] | None:
+        known = name in self._known
+        return (lambda value: self.native.setParam(name, value)) if known else None
+
+    def add_start(self, start: NDArray[np.float64]) -> None:
+        """Store a start; continuous values count only if every one is given."""
+        scip, form, complete = self.native, self.form, not np.isnan(start).any()
+        solution = scip.createSol() if complete else scip.createPartialSol()
+        for variable, value, integer in zip(
+            self._variables, start.tolist(), form.integer.tolist(), strict=True
+        ):
+            if complete or integer:
+                scip.setSolVal(solution, variable, value)
+        if complete:
+            missing = outside(form.matrix @ start, form.row_lower, form.row_upper)
+            for slack, row in self._slacks:
+                scip.setSolVal(solution, slack, float(missing[row]))
+        scip.addSol(solution)
+
+    def limit(self, seconds: float) -> None:
+        self.native.setRealParam("limits/time", seconds)
+
+    def run(self) -> None:
+        self.native.optimizeNogil()
+
+    def stop(self) -> None:
+        self.native.interruptSolve()
+
+    def status(self) -> str:
+        status: str = self.native.getStatus()
+        return status
+
+    def turn_off_reductions(self) -> None:
+        self.native.freeTransform()
+        self.native.setIntParam("presolving/maxrounds", 0)
+
+    def start_accepted(self) -> bool | None:
+        self.native.setLogfile(None)
+        text = self._log.read_text(errors="replace") if self._log is not None else ""
+        if _TAKEN.search(text):
+            return True
+        return False if _REFUSED.search(text) else None
+
+    def point(self) -> tuple[NDArray[np.float64], float] | None:
+        if self.native.getNSols() == 0:
+            return None
+        best = self.native.getBestSol()
+        values = np.array([self.native.getSolVal(best, variable) for variable in self._variables])
+        return values, self.native.getSolObjVal(best)
+
+    def bound(self, stopped: Stopped, objective: float | None) -> float:
+        return self.best_bound()
+
+    def best_bound(self) -> float:
+        return float(self.native.getDualbound())
+
+    def version(self) -> str:
+        return f"SCIP {self.native.version()} (pyscipopt {installed_version('pyscipopt')})"
+
+    def nodes(self) -> int:
+        return int(self.native.getNTotalNodes())
 
 
 def _new_model(form: StandardForm) -> tuple[Any, list[Any], list[tuple[Any, int]]]:
@@ -117,8 +187,8 @@ def _new_model(form: StandardForm) -> tuple[Any, list[Any], list[tuple[Any, int]
     scip.hideOutput()
     variables = [
         scip.addVar(
-            lb=None if lower <= -_INFINITY else lower,
-            ub=None if upper >= _INFINITY else upper,
+            lb=None if lower <= -INFINITY else lower,
+            ub=None if upper >= INFINITY else upper,
             vtype=type_,
             obj=cost,
         )
@@ -146,8 +216,8 @@ def _add_rows(scip: Any, variables: list[Any], form: StandardForm) -> list[tuple
     )
     for row, (lower, upper, indicator) in enumerate(rows):
         part = range(starts[row], starts[row + 1])
-        low = None if lower <= -_INFINITY else lower
-        high = None if upper >= _INFINITY else upper
+        low = None if lower <= -INFINITY else lower
+        high = None if upper >= INFINITY else upper
         # SCIP's indicator constraints have one side.
         sides = [(low, high)] if indicator < 0 else [(low, None), (None, high)]
         for left, right in sides:
@@ -161,60 +231,6 @@ def _add_rows(scip: Any, variables: list[Any], form: StandardForm) -> list[tuple
                 added = scip.addConsIndicator(constraint, binvar=variables[indicator])
                 slacks.append((scip.getSlackVarIndicator(added), row))
     return slacks
-
-
-def _set_parameters(scip: Any, options: SolverOptions) -> None:
-    settings: dict[str, object] = {
-        "limits/gap": float(options.relative_gap),
-        "limits/absgap": ABSOLUTE_GAP,
-        "numerics/feastol": TOLERANCE,
-        "numerics/dualfeastol": TOLERANCE,
-        "randomization/randomseedshift": options.seed,
-        "presolving/maxrounds": 0 if options.presolve is False else -1,
-        **({} if options.node_limit is None else {"limits/totalnodes": options.node_limit}),
-        "timing/clocktype": 2,  # elapsed seconds
-        "misc/catchctrlc": False,
-        "heuristics/completesol/maxunknownrate": 1.0,
-        # With them SCIP 10.0 has called worse points optimal, see test_indicator.py.
-        "constraints/indicator/dualreductions": False,
-        **options.solver_options,
-    }
-    known = scip.getParams()
-    for name, value in settings.items():
-        if name not in known:
-            raise InputError(
-                f"solver_options: SCIP has no parameter {name!r}",
-                remedy="Name it as SCIP does, such as 'presolving/maxrounds'",
-            )
-        try:
-            scip.setParam(name, value)
-        except (ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
-            raise InputError(
-                f"solver_options: SCIP refuses {value!r} for {name} ({error})",
-                remedy="See SCIP's list of parameters for the type and range",
-            ) from error
-
-
-def _add_start(
-    scip: Any,
-    variables: list[Any],
-    slacks: list[tuple[Any, int]],
-    form: StandardForm,
-    start: NDArray[np.float64],
-) -> None:
-    """Store a start; continuous values count only if every one is given."""
-    complete = not np.isnan(start).any()
-    solution = scip.createSol() if complete else scip.createPartialSol()
-    for variable, value, integer in zip(
-        variables, start.tolist(), form.integer.tolist(), strict=True
-    ):
-        if complete or integer:
-            scip.setSolVal(solution, variable, value)
-    if complete:
-        missing = outside(form.matrix @ start, form.row_lower, form.row_upper)
-        for slack, row in slacks:
-            scip.setSolVal(solution, slack, float(missing[row]))
-    scip.addSol(solution)
 
 
 def _listener(search: Search) -> Any:
@@ -242,46 +258,3 @@ def _listener(search: Search) -> Any:
                 search.incumbent = min(search.incumbent, self.model.getPrimalbound())
 
     return Listener()
-
-
-def _search(scip: Any, search: Search, options: SolverOptions, began: float) -> None:
-    if options.time_limit is not None and "limits/time" not in options.solver_options:
-        left = options.time_limit - (time.monotonic() - began)
-        scip.setRealParam("limits/time", max(0.1, left))
-    search.run(scip.optimizeNogil, scip.interruptSolve)
-
-
-def _start_accepted(log: Path) -> bool | None:
-    text = log.read_text(errors="replace")
-    if _TAKEN.search(text):
-        return True
-    return False if _REFUSED.search(text) else None
-
-
-def _result(
-    scip: Any,
-    variables: list[Any],
-    form: StandardForm,
-    search: Search,
-    accepted: bool | None,
-    began: float,
-) -> SolverResult:
-    stopped = search.stopped(scip.getStatus(), STATUS, _UNBOUNDED)
-    values = objective = bound = None
-    if stopped is not Stopped.INFEASIBLE:
-        if scip.getNSols() > 0:
-            best = scip.getBestSol()
-            values = np.array([scip.getSolVal(best, variable) for variable in variables])
-            objective = form.in_model_sense(scip.getSolObjVal(best))
-        if abs(scip.getDualbound()) < _INFINITY:
-            bound = form.in_model_sense(scip.getDualbound())
-    return SolverResult(
-        stopped=stopped,
-        values=values,
-        objective=objective,
-        bound=bound,
-        seconds=time.monotonic() - began,
-        solver=f"SCIP {scip.version()} (pyscipopt {installed_version('pyscipopt')})",
-        start_accepted=accepted,
-        nodes=int(scip.getNTotalNodes()),
-    )

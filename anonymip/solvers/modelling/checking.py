@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonymip.errors import SolverError
+from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.interface import SolverResult
+from anonymip.solvers.modelling.compilation import compile_standard_form
 from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
 from anonymip.tolerances import (
     CLAIM_ABSOLUTE,
+    FEASIBILITY,
     OPTIMALITY_RELATIVE,
     SOLVER_RESOLUTION,
     closes_gap,
@@ -22,6 +24,7 @@ from anonymip.tolerances import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from pyomo.environ import ConcreteModel
 
 #: Reasons to stop at which the solver claims nothing about the point it hands over.
 _LIMITS = frozenset({Stopped.TIME, Stopped.INTERRUPT, Stopped.NODES, Stopped.ERROR})
@@ -162,3 +165,66 @@ def _distrust(result: SolverResult, reason: str) -> SolverError:
         f"the answer of {result.solver} does not survive the check: {reason}",
         remedy=f"Try another solver or formulation; {keep_log()}",
     )
+
+
+def clear_values(model: ConcreteModel) -> None:
+    """Take the values from all variables that are not fixed."""
+    from pyomo.environ import Var
+
+    for variable in model.component_data_objects(Var, descend_into=True):
+        if not variable.fixed:
+            variable.set_value(None)
+
+
+def fill_values(model: ConcreteModel) -> None:
+    """Give variables without a value, which stand in no row, the one next to 0 in their bounds."""
+    from pyomo.environ import Var
+
+    for variable in model.component_data_objects(Var, descend_into=True):
+        if variable.value is None:
+            low, high = variable.bounds
+            value = 0.0 if low is None else max(0.0, low)
+            variable.set_value(value if high is None else min(value, high), skip_validation=True)
+
+
+def broken_by_values(model: ConcreteModel) -> str | None:
+    """Return a sentence about what the values of a model's variables break, or None.
+
+    Linear models are measured as what solvers return is. Others are measured constraint by
+    constraint, relative to their bounds where those are above 1.
+
+    Raises
+    ------
+    InputError
+        If the model has a component that cannot be evaluated.
+    """
+    try:
+        form = compile_standard_form(model)
+    except NoSolution as error:
+        return error.message
+    except InputError:
+        return _broken_constraint(model)
+    values = form.start_values()
+    if values is None:
+        return "an integer variable has no value"
+    held = [variable.value for variable in form.variables]
+    for at, value in enumerate(held):
+        if value is not None:
+            values[at] = value
+    return form.violation(values)
+
+
+def _broken_constraint(model: ConcreteModel) -> str | None:
+    """Return a sentence about the first constraint, linear or not, that does not hold."""
+    from pyomo.environ import Constraint, value
+
+    for constraint in model.component_data_objects(Constraint, active=True, descend_into=True):
+        lower, body, upper = constraint.to_bounded_expression(evaluate_bounds=True)
+        held: Any = value(body, exception=False)
+        if held is None:
+            return f"constraint {constraint.name} has a variable without a value"
+        for bound, excess in ((lower, -1.0), (upper, 1.0)):
+            amount = 0.0 if bound is None else excess * (held - bound)
+            if bound is not None and amount > FEASIBILITY * max(1.0, abs(bound)):
+                return f"constraint {constraint.name} is violated by {amount:.3g}"
+    return None

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonymip.graphs.weighted import edge_cover as covering
-from anonymip.graphs.weighted.edge_cover import saving_edges
-from anonymip.graphs.weighted.general_matching import heaviest_matching
-from anonymip.graphs.weighted.two_factor import cycles_of, lightest_two_factor
+from anonymip.graphs.weighted import light_factors as covering
+from anonymip.graphs.weighted.light_factors import (
+    cycles_of,
+    heaviest_matching,
+    lightest_two_factor,
+    saving_edges,
+)
 
 WEIGHTS = st.one_of(st.integers(0, 6), st.sampled_from([0.1, 0.25, 1 / 3, 2.7]))
 

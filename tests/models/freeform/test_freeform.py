@@ -15,8 +15,8 @@ from anonymip import InputError, Problem, build, load_instance, read, set_start
 from anonymip.assignments import Cover
 from anonymip.models import model_size
 from anonymip.models.export import export_model
-from anonymip.models.freeform.effective_flow import largest_flow
-from anonymip.models.parts import model_size as limits
+from anonymip.models.freeform.covering_rows import largest_flow
+from anonymip.models.parts import equivalence_context as limits
 from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
 from tests.brute_force import Column
 from tests.cover_brute_force import effective_pairs, reciprocal_covers, regular_optimum

@@ -12,6 +12,7 @@ from anonymip.runtime.budget import Budget, Progress
 from anonymip.solvers import SolverOptions, SolverResult, compile_standard_form, solve_model
 from anonymip.solvers.adapters import highs as adapter
 from anonymip.solvers.adapters.highs import HighsSolver
+from anonymip.solvers.adapters.packages import Search
 from anonymip.status import Stopped
 
 
@@ -41,7 +42,12 @@ def test_absent_package_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options_are_always_set() -> None:
     """Gaps, threads, parallelism and seed are ours, whatever the defaults of the version."""
     options = SolverOptions(time_limit=7, threads=2, seed=5)
-    highs = adapter._new_solver(compile_standard_form(choose_one()), options, None)
+    solver, form = HighsSolver(), compile_standard_form(choose_one())
+    search = Search("HiGHS", form, Budget())
+    with solver.session(form, options, search, has_start=False) as session:
+        solver.set_parameters(session)
+        session.limit(7.0)
+        highs = session.native
     expected = {
         "mip_rel_gap": 0.0,
         "mip_abs_gap": 1e-9,
