@@ -6,6 +6,7 @@ One file, since it is one table: a method is found in it by its name.
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import Any
 
 from anonymip.methods.spec import MethodOption, MethodSpec
 
@@ -25,420 +26,328 @@ _DOKA = "Doka et al. 2015"
 _BREDERECK = "Bredereck et al. 2013"
 _AGGARWAL = "Aggarwal et al. 2005"
 
+#: Settings that methods with a model read.
+_MODEL = ("solver", "gap", "threads", "log", "solver_options")
+#: Recodings of the rooms whose methods do not solve classes.
+_RECODINGS = MappingProxyType(
+    {"freeform": "freeform", "patterns": "pattern", "full_domain": "full-domain"}
+)
+
+
+def _method(room: str, name: str, source: str, **more: Any) -> MethodSpec:
+    """Return a method: a function of the file in a room that both bear its name."""
+    module, (floor, wing) = name.replace("-", "_"), room.split(".")
+    given: dict[str, Any] = {
+        "recoding": _RECODINGS.get(wing, "classes"),
+        "role": "exact" if floor == "exact" else "heuristic",
+        **more,
+    }
+    return MethodSpec(name, target=f"anonymip.{room}.{module}:{module}", source=source, **given)
+
+
+_METHODS = (
+    MethodSpec(
+        "auto",
+        "classes",
+        "selection",
+        "anonymip.methods.selection:auto",
+        "picks by size and says what it picked",
+        takes=(*_MODEL, "checkpoint", "resume", "effort"),
+        also=(
+            "freeform",
+            "one-k",
+            "k-one",
+            "k-k",
+            "k-concealment",
+            "pattern",
+            "pattern-levels",
+            "full-domain",
+        ),
+        keeps=("closeness",),
+    ),
+    _method(
+        "exact.column_generation",
+        "column-generation",
+        "set partitioning by sets that are priced in, with rank-1 cuts",
+        needs=("sum", "superadditive"),
+        takes=("solver", "gap", "threads", "effort"),
+        options=(MethodOption("bound_only", False, "end with the linear program's bound"),),
+        also=("freeform",),
+    ),
+    _method(
+        "exact.classes",
+        "equivalence-mip",
+        f"{_LIANG}, Section 2.2",
+        takes=(*_MODEL, "effort"),
+        options=(
+            MethodOption(
+                "formulation", "auto", "auto, indicator, bigm, hull, strengthened, set-partition"
+            ),
+            MethodOption("integer_ends", True, "integer variables for integer ends, eq. (27)"),
+            MethodOption(
+                "warm_start", "best", "best, none, initial, ordered-cut, greedy-search, k-member"
+            ),
+        ),
+    ),
+    _method(
+        "exact.split_carry",
+        "split-carry",
+        f"{_LIANG}, Algorithm 1",
+        role="heuristic",
+        takes=("solver", "gap", "threads", "solver_options", "checkpoint", "resume"),
+        options=(
+            MethodOption("S", 3, "sets of k new records in each link, 2 or more"),
+            MethodOption("boundary", 0, "records at the end of a link; 0: k"),
+            _ORDER,
+            MethodOption(
+                "subsolver",
+                "exact",
+                "exact, auto, indicator, bigm, hull, strengthened, set-partition",
+            ),
+            MethodOption("carry", "classes", "classes, or least: rows of least part"),
+            MethodOption("fixed", 0, "records of every link; 0: S k and those carried over"),
+            MethodOption("accept", 0, "classes fixed of a link of `fixed` records"),
+            MethodOption("prefer", "oldest", "which these are: oldest, or of least loss"),
+            MethodOption("pass_time", True, "links use what others left of their time"),
+            MethodOption("link_time", 0.0, "seconds of a link at most, 0 for no limit"),
+            MethodOption("chains", 1, "segments of the order with a chain each"),
+            MethodOption("jobs", 0, "chains at a time; 0: as many as cores, two at most"),
+        ),
+    ),
+    _method(
+        "heuristics.local_search",
+        "local-search",
+        "improves classes by moves, swaps and small windows solved again",
+        takes=("effort",),
+        options=(
+            MethodOption(
+                "from_method",
+                "greedy-search",
+                "start: greedy-search, k-member, mdav, forest, edge-cover, hilbert, hp, "
+                "mondrian, ordered-cut, initial, diving, split-carry; best: the best of "
+                "several",
+            ),
+            MethodOption("order", "", "order of the start; empty for its default"),
+            MethodOption("window", -1, "rows of an exact window; 0: none, -1: by k"),
+            MethodOption("patience", 3, "rounds without gain before it stops"),
+        ),
+    ),
+    _method("heuristics.classes", "initial", f"{_LIANG}, Section 2.3", options=(_ORDER,)),
+    _method(
+        "heuristics.classes", "ordered-cut", "Hansen & Mukherjee 2003, any order", options=(_ORDER,)
+    ),
+    _method(
+        "heuristics.classes",
+        "greedy-search",
+        f"{_LIANG}, Algorithm 2",
+        takes=("effort",),
+        options=(_ORDER, _SEARCH),
+    ),
+    _method(
+        "heuristics.classes", "k-member", "Byun et al. 2007", takes=("effort",), options=(_SEARCH,)
+    ),
+    _method(
+        "heuristics.classes",
+        "mdav",
+        "Domingo-Ferrer & Torra 2005; numeric attributes",
+        needs=("numeric",),
+    ),
+    _method(
+        "heuristics.classes",
+        "mondrian",
+        "LeFevre et al. 2006",
+        options=(MethodOption("strict", True, "equal values stay together"),),
+    ),
+    _method(
+        "heuristics.classes",
+        "hilbert",
+        f"HR and HS of {_WONG}, Section 7.1",
+        options=(MethodOption("cells", "objective", "what the cut counts: objective, HR, HS"),),
+    ),
+    _method("heuristics.classes", "hp", f"{_WONG}, Fig. 8 as printed, one class a partition"),
+    _method(
+        "heuristics.classes",
+        "anatomy",
+        "Xiao & Tao 2006, groups generalized; needs a diversity",
+        needs=("diversity",),
+    ),
+    _method(
+        "heuristics.approximation", "forest", f"{_AGGARWAL}, Section 4, with its factor and bound"
+    ),
+    _method(
+        "heuristics.approximation", "edge-cover", f"{_AGGARWAL}, Section 5, k = 2", needs=("k=2",)
+    ),
+    _method(
+        "heuristics.approximation", "two-factor", f"{_AGGARWAL}, Section 6, k = 3", needs=("k=3",)
+    ),
+    _method(
+        "heuristics.classes",
+        "hilbert-diversity",
+        "Ghinita et al. 2007; needs a diversity",
+        needs=("diversity",),
+        options=(_RING_ORDER,),
+    ),
+    _method(
+        "exact.freeform",
+        "freeform-mip",
+        f"{_DOKA}, eqs. (4)-(11)",
+        needs=("sizes",),
+        takes=(*_MODEL, "effort"),
+        options=(
+            MethodOption("formulation", "auto", "auto, assignment, set-cover, freeform"),
+            MethodOption("own_record", "fixed", "fixed: own record in its set, or free"),
+            MethodOption("ranges", "bounds", "bounds as in the paper, or gaps: stronger"),
+            MethodOption("integer_ends", True, "integer variables for integer ends"),
+            MethodOption("strengthened", True, "rows for what neighbours cost at least"),
+            MethodOption("warm_start", "best", "best, none, or the name of a heuristic"),
+        ),
+        also=("one-k", "k-one", "k-k", "k-concealment"),
+    ),
+    _method(
+        "heuristics.freeform",
+        "greedy",
+        f"{_DOKA}, Algorithm 1, the published records choosing as in the authors' program",
+        options=(
+            MethodOption(
+                "chooser",
+                "published",
+                "who chooses: published (the authors' program), or originals (the paper's text)",
+            ),
+            _RECIPROCAL,
+            _PART,
+            _JOBS,
+        ),
+    ),
+    _method(
+        "heuristics.freeform",
+        "sort-greedy",
+        f"{_DOKA}, Algorithm 2, weights as in the authors' program",
+        options=(
+            MethodOption(
+                "weight",
+                "loss",
+                "loss: what the record will have (the authors' program), or increase "
+                "(the paper's text)",
+            ),
+            MethodOption(
+                "repair",
+                "published",
+                "who finds a match by exchange: published (the authors' program), or "
+                "originals (the paper's text)",
+            ),
+            _RECIPROCAL,
+            _PART,
+            _JOBS,
+        ),
+    ),
+    _method(
+        "heuristics.freeform",
+        "hungarian",
+        f"{_DOKA}, Section 7",
+        options=(_RECIPROCAL, _PART, _JOBS),
+    ),
+    _method("heuristics.freeform", "min-cost-flow", f"{_DOKA}, Section 8"),
+    _method(
+        "heuristics.freeform", "ring", f"{_WONG}, Section 5.1, whole table", options=(_RING_ORDER,)
+    ),
+    _method(
+        "heuristics.freeform",
+        "nh",
+        f"{_WONG}, Section 5.3, a ring a partition",
+        options=(MethodOption("order", "cardinality", "as for ring, within each partition"),),
+    ),
+    _method(
+        "heuristics.freeform",
+        "k-concealment",
+        "Tassa et al. 2012, Gionis et al. 2008",
+        recoding="k-concealment",
+        options=(MethodOption("join", "increase", "what joining records minimize: or loss"),),
+        needs=("tables",),
+    ),
+    _method(
+        "heuristics.freeform",
+        "reassign",
+        f"improves a cover of {_DOKA} by assignments",
+        takes=("effort",),
+        options=(
+            MethodOption(
+                "from_method", "sort-greedy", "start: sort-greedy, greedy, hungarian, ring, nh"
+            ),
+            MethodOption("patience", 3, "passes without gain before it stops"),
+            _PART,
+            _JOBS,
+        ),
+    ),
+    _method(
+        "exact.patterns",
+        "pattern-ilp",
+        f"{_BREDERECK}, (5)-(8)",
+        needs=("stars",),
+        takes=_MODEL,
+        options=(
+            MethodOption("formulation", "auto", "auto, pattern, pattern-strong, parts"),
+            MethodOption("second_goal", "none", "none, or rows: most different rows"),
+            MethodOption("warm_start", "greedy", "greedy, search, none"),
+        ),
+        keeps=("closeness",),
+    ),
+    _method(
+        "exact.patterns",
+        "pattern-levels",
+        f"{_BREDERECK}, Section 5: hierarchies in place of stars",
+        recoding="pattern-levels",
+        needs=("levels",),
+        takes=_MODEL,
+        options=(
+            MethodOption(
+                "formulation", "auto", "auto, pattern, pattern-strong, parts; search: no proof"
+            ),
+            MethodOption("warm_start", "greedy", "greedy, search, none"),
+        ),
+    ),
+    _method(
+        "exact.patterns",
+        "pattern-fpt",
+        f"{_BREDERECK}, Theorem 3, for tiny tables",
+        needs=("stars",),
+        options=(MethodOption("most_rows", 20, "rows among which all sets are tried"),),
+    ),
+    _method(
+        "exact.patterns",
+        "pattern-pairs",
+        f"{_BREDERECK}, Theorem 2, k = 2",
+        needs=("stars", "k=2"),
+        takes=_MODEL,
+    ),
+    _method(
+        "heuristics.patterns",
+        "pattern-greedy",
+        f"{_BREDERECK}, Algorithm 1",
+        needs=("stars",),
+        options=(
+            MethodOption("mode", "strict", "strict, or paper: what is left is suppressed"),
+            MethodOption("orders", 1, "orders of patterns of one cost that are tried"),
+        ),
+        keeps=("closeness",),
+    ),
+    _method(
+        "heuristics.patterns",
+        "pattern-search",
+        "improves what pattern-greedy found",
+        needs=("stars",),
+        options=(MethodOption("passes", 20, "most passes over the rows"),),
+        keeps=("closeness",),
+    ),
+    _method(
+        "exact.full_domain",
+        "full-domain",
+        "Samarati 2001; lattice search as in Kohlmayer et al. 2012",
+        needs=("published",),
+        keeps=("closeness",),
+    ),
+)
+
 #: All built-in methods by name.
 BUILT_IN: MappingProxyType[str, MethodSpec] = MappingProxyType(
-    {
-        spec.name: spec
-        for spec in (
-            MethodSpec(
-                "auto",
-                "classes",
-                "selection",
-                "anonymip.methods.selection:auto",
-                "picks by size and says what it picked",
-                takes=(
-                    *("solver", "gap", "threads", "log", "solver_options"),
-                    *("checkpoint", "resume", "effort"),
-                ),
-                also=(
-                    *("freeform", "one-k", "k-one", "k-k", "k-concealment"),
-                    *("pattern", "pattern-levels", "full-domain"),
-                ),
-                keeps=("closeness",),
-            ),
-            MethodSpec(
-                "column-generation",
-                "classes",
-                "exact",
-                "anonymip.exact.column_generation.column_generation:column_generation",
-                "set partitioning by sets that are priced in, with rank-1 cuts",
-                needs=("sum", "superadditive"),
-                takes=("solver", "gap", "threads", "effort"),
-                options=(MethodOption("bound_only", False, "end with the linear program's bound"),),
-                also=("freeform",),
-            ),
-            MethodSpec(
-                "equivalence-mip",
-                "classes",
-                "exact",
-                "anonymip.exact.classes.equivalence_mip:equivalence_mip",
-                f"{_LIANG}, Section 2.2",
-                takes=("solver", "gap", "threads", "log", "solver_options", "effort"),
-                options=(
-                    MethodOption(
-                        "formulation",
-                        "auto",
-                        "auto, indicator, bigm, hull, strengthened, set-partition",
-                    ),
-                    MethodOption(
-                        "integer_ends", True, "integer variables for integer ends, eq. (27)"
-                    ),
-                    MethodOption(
-                        "warm_start",
-                        "best",
-                        "best, none, initial, ordered-cut, greedy-search, k-member",
-                    ),
-                ),
-            ),
-            MethodSpec(
-                "split-carry",
-                "classes",
-                "heuristic",
-                "anonymip.exact.split_carry.split_carry:split_carry",
-                f"{_LIANG}, Algorithm 1",
-                takes=("solver", "gap", "threads", "solver_options", "checkpoint", "resume"),
-                options=(
-                    MethodOption("S", 3, "sets of k new records in each link, 2 or more"),
-                    MethodOption("boundary", 0, "records at the end of a link; 0: k"),
-                    _ORDER,
-                    MethodOption(
-                        "subsolver",
-                        "exact",
-                        "exact, auto, indicator, bigm, hull, strengthened, set-partition",
-                    ),
-                    MethodOption("carry", "classes", "classes, or least: rows of least part"),
-                    MethodOption(
-                        "fixed", 0, "records of every link; 0: S k and those carried over"
-                    ),
-                    MethodOption("accept", 0, "classes fixed of a link of `fixed` records"),
-                    MethodOption("prefer", "oldest", "which these are: oldest, or of least loss"),
-                    MethodOption("pass_time", True, "links use what others left of their time"),
-                    MethodOption("link_time", 0.0, "seconds of a link at most, 0 for no limit"),
-                    MethodOption("chains", 1, "segments of the order with a chain each"),
-                    MethodOption("jobs", 0, "chains at a time; 0: as many as cores, two at most"),
-                ),
-            ),
-            MethodSpec(
-                "local-search",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.local_search.local_search:local_search",
-                "improves classes by moves, swaps and small windows solved again",
-                takes=("effort",),
-                options=(
-                    MethodOption(
-                        "from_method",
-                        "greedy-search",
-                        "start: greedy-search, k-member, mdav, forest, edge-cover, hilbert, hp, "
-                        "mondrian, ordered-cut, initial, diving, split-carry; best: the best of "
-                        "several",
-                    ),
-                    MethodOption("order", "", "order of the start; empty for its default"),
-                    MethodOption("window", -1, "rows of an exact window; 0: none, -1: by k"),
-                    MethodOption("patience", 3, "rounds without gain before it stops"),
-                ),
-            ),
-            MethodSpec(
-                "initial",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.initial:initial",
-                f"{_LIANG}, Section 2.3",
-                options=(_ORDER,),
-            ),
-            MethodSpec(
-                "ordered-cut",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.ordered_cut:ordered_cut",
-                "Hansen & Mukherjee 2003, any order",
-                options=(_ORDER,),
-            ),
-            MethodSpec(
-                "greedy-search",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.greedy_search:greedy_search",
-                f"{_LIANG}, Algorithm 2",
-                takes=("effort",),
-                options=(_ORDER, _SEARCH),
-            ),
-            MethodSpec(
-                "k-member",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.k_member:k_member",
-                "Byun et al. 2007",
-                takes=("effort",),
-                options=(_SEARCH,),
-            ),
-            MethodSpec(
-                "mdav",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.mdav:mdav",
-                "Domingo-Ferrer & Torra 2005; numeric attributes",
-                needs=("numeric",),
-            ),
-            MethodSpec(
-                "mondrian",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.mondrian:mondrian",
-                "LeFevre et al. 2006",
-                options=(MethodOption("strict", True, "equal values stay together"),),
-            ),
-            MethodSpec(
-                "hilbert",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.hilbert:hilbert",
-                f"HR and HS of {_WONG}, Section 7.1",
-                options=(
-                    MethodOption("cells", "objective", "what the cut counts: objective, HR, HS"),
-                ),
-            ),
-            MethodSpec(
-                "hp",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.hp:hp",
-                f"{_WONG}, Fig. 8 as printed, one class a partition",
-            ),
-            MethodSpec(
-                "anatomy",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.anatomy:anatomy",
-                "Xiao & Tao 2006, groups generalized; needs a diversity",
-                needs=("diversity",),
-            ),
-            MethodSpec(
-                "forest",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.approximation.forest:forest",
-                f"{_AGGARWAL}, Section 4, with its factor and bound",
-            ),
-            MethodSpec(
-                "edge-cover",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.approximation.edge_cover:edge_cover",
-                f"{_AGGARWAL}, Section 5, k = 2",
-                needs=("k=2",),
-            ),
-            MethodSpec(
-                "two-factor",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.approximation.two_factor:two_factor",
-                f"{_AGGARWAL}, Section 6, k = 3",
-                needs=("k=3",),
-            ),
-            MethodSpec(
-                "hilbert-diversity",
-                "classes",
-                "heuristic",
-                "anonymip.heuristics.classes.hilbert_diversity:hilbert_diversity",
-                "Ghinita et al. 2007; needs a diversity",
-                needs=("diversity",),
-                options=(_RING_ORDER,),
-            ),
-            MethodSpec(
-                "freeform-mip",
-                "freeform",
-                "exact",
-                "anonymip.exact.freeform.freeform_mip:freeform_mip",
-                f"{_DOKA}, eqs. (4)-(11)",
-                needs=("sizes",),
-                takes=("solver", "gap", "threads", "log", "solver_options", "effort"),
-                options=(
-                    MethodOption("formulation", "auto", "auto, assignment, set-cover, freeform"),
-                    MethodOption("own_record", "fixed", "fixed: own record in its set, or free"),
-                    MethodOption("ranges", "bounds", "bounds as in the paper, or gaps: stronger"),
-                    MethodOption("integer_ends", True, "integer variables for integer ends"),
-                    MethodOption("strengthened", True, "rows for what neighbours cost at least"),
-                    MethodOption("warm_start", "best", "best, none, or the name of a heuristic"),
-                ),
-                also=("one-k", "k-one", "k-k", "k-concealment"),
-            ),
-            MethodSpec(
-                "greedy",
-                "freeform",
-                "heuristic",
-                "anonymip.heuristics.freeform.greedy:greedy",
-                f"{_DOKA}, Algorithm 1, the published records choosing as in the authors' program",
-                options=(
-                    MethodOption(
-                        "chooser",
-                        "published",
-                        "who chooses: published (the authors' program), or originals (the "
-                        "paper's text)",
-                    ),
-                    _RECIPROCAL,
-                    _PART,
-                    _JOBS,
-                ),
-            ),
-            MethodSpec(
-                "sort-greedy",
-                "freeform",
-                "heuristic",
-                "anonymip.heuristics.freeform.sort_greedy:sort_greedy",
-                f"{_DOKA}, Algorithm 2, weights as in the authors' program",
-                options=(
-                    MethodOption(
-                        "weight",
-                        "loss",
-                        "loss: what the record will have (the authors' program), or increase "
-                        "(the paper's text)",
-                    ),
-                    MethodOption(
-                        "repair",
-                        "published",
-                        "who finds a match by exchange: published (the authors' program), or "
-                        "originals (the paper's text)",
-                    ),
-                    _RECIPROCAL,
-                    _PART,
-                    _JOBS,
-                ),
-            ),
-            MethodSpec(
-                "hungarian",
-                "freeform",
-                "heuristic",
-                "anonymip.heuristics.freeform.hungarian:hungarian",
-                f"{_DOKA}, Section 7",
-                options=(_RECIPROCAL, _PART, _JOBS),
-            ),
-            MethodSpec(
-                "min-cost-flow",
-                "freeform",
-                "heuristic",
-                "anonymip.heuristics.freeform.min_cost_flow:min_cost_flow",
-                f"{_DOKA}, Section 8",
-            ),
-            MethodSpec(
-                "ring",
-                "freeform",
-                "heuristic",
-                "anonymip.heuristics.freeform.ring:ring",
-                f"{_WONG}, Section 5.1, whole table",
-                options=(_RING_ORDER,),
-            ),
-            MethodSpec(
-                "nh",
-                "freeform",
-                "heuristic",
-                "anonymip.heuristics.freeform.nh:nh",
-                f"{_WONG}, Section 5.3, a ring a partition",
-                options=(
-                    MethodOption("order", "cardinality", "as for ring, within each partition"),
-                ),
-            ),
-            MethodSpec(
-                "k-concealment",
-                "k-concealment",
-                "heuristic",
-                "anonymip.heuristics.freeform.k_concealment:k_concealment",
-                "Tassa et al. 2012, Gionis et al. 2008",
-                options=(
-                    MethodOption("join", "increase", "what joining records minimize: or loss"),
-                ),
-                needs=("tables",),
-            ),
-            MethodSpec(
-                "reassign",
-                "freeform",
-                "heuristic",
-                "anonymip.heuristics.freeform.reassign:reassign",
-                f"improves a cover of {_DOKA} by assignments",
-                takes=("effort",),
-                options=(
-                    MethodOption(
-                        "from_method",
-                        "sort-greedy",
-                        "start: sort-greedy, greedy, hungarian, ring, nh",
-                    ),
-                    MethodOption("patience", 3, "passes without gain before it stops"),
-                    _PART,
-                    _JOBS,
-                ),
-            ),
-            MethodSpec(
-                "pattern-ilp",
-                "pattern",
-                "exact",
-                "anonymip.exact.patterns.pattern_ilp:pattern_ilp",
-                f"{_BREDERECK}, (5)-(8)",
-                needs=("stars",),
-                takes=("solver", "gap", "threads", "log", "solver_options"),
-                options=(
-                    MethodOption("formulation", "auto", "auto, pattern, pattern-strong, parts"),
-                    MethodOption("second_goal", "none", "none, or rows: most different rows"),
-                    MethodOption("warm_start", "greedy", "greedy, search, none"),
-                ),
-                keeps=("closeness",),
-            ),
-            MethodSpec(
-                "pattern-levels",
-                "pattern-levels",
-                "exact",
-                "anonymip.exact.patterns.pattern_levels:pattern_levels",
-                f"{_BREDERECK}, Section 5: hierarchies in place of stars",
-                needs=("levels",),
-                takes=("solver", "gap", "threads", "log", "solver_options"),
-                options=(
-                    MethodOption(
-                        "formulation",
-                        "auto",
-                        "auto, pattern, pattern-strong, parts; search: no proof",
-                    ),
-                    MethodOption("warm_start", "greedy", "greedy, search, none"),
-                ),
-            ),
-            MethodSpec(
-                "pattern-fpt",
-                "pattern",
-                "exact",
-                "anonymip.exact.patterns.pattern_fpt:pattern_fpt",
-                f"{_BREDERECK}, Theorem 3, for tiny tables",
-                needs=("stars",),
-                options=(MethodOption("most_rows", 20, "rows among which all sets are tried"),),
-            ),
-            MethodSpec(
-                "pattern-pairs",
-                "pattern",
-                "exact",
-                "anonymip.exact.patterns.pattern_pairs:pattern_pairs",
-                f"{_BREDERECK}, Theorem 2, k = 2",
-                needs=("stars", "k=2"),
-                takes=("solver", "gap", "threads", "log", "solver_options"),
-            ),
-            MethodSpec(
-                "pattern-greedy",
-                "pattern",
-                "heuristic",
-                "anonymip.heuristics.patterns.pattern_greedy:pattern_greedy",
-                f"{_BREDERECK}, Algorithm 1",
-                needs=("stars",),
-                options=(
-                    MethodOption("mode", "strict", "strict, or paper: what is left is suppressed"),
-                    MethodOption("orders", 1, "orders of patterns of one cost that are tried"),
-                ),
-                keeps=("closeness",),
-            ),
-            MethodSpec(
-                "pattern-search",
-                "pattern",
-                "heuristic",
-                "anonymip.heuristics.patterns.pattern_search:pattern_search",
-                "improves what pattern-greedy found",
-                needs=("stars",),
-                options=(MethodOption("passes", 20, "most passes over the rows"),),
-                keeps=("closeness",),
-            ),
-            MethodSpec(
-                "full-domain",
-                "full-domain",
-                "exact",
-                "anonymip.exact.full_domain.full_domain:full_domain",
-                "Samarati 2001; lattice search as in Kohlmayer et al. 2012",
-                needs=("published",),
-                keeps=("closeness",),
-            ),
-        )
-    }
+    {spec.name: spec for spec in _METHODS}
 )
