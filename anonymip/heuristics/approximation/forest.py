@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from functools import partial
 from math import fsum
 
 import numpy as np
@@ -154,10 +155,7 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[NDArray[np.int64]
     _add_up(parent, _order_from_leaves(parent), size)
     heaviest = np.argsort(-weight, kind="stable")
     cursor = np.zeros(1, np.int64)
-
-    def step(amount: int) -> int:
-        return int(_cut_step(parent, size, heaviest, k, cursor, amount))
-
+    step = partial(_cut_step, parent, size, heaviest, k, cursor)
     stopped = run_in_steps(step, len(parent), budget, "cutting trees", first=1_000)
     if stopped is None:
         _root_at_centres(parent, weight, size, k)

@@ -6,6 +6,8 @@ nearest rows are found by a k-d tree or by scans.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -98,15 +100,10 @@ def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped
     cursor = np.zeros(1, np.int64)
     losses, stack, bounds = np.empty(k + 1), np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
     looked = np.zeros(1, np.int64)
-
-    def step(amount: int) -> int:
-        return int(
-            _search_step(
-                *(tables, tree, state, counts, k, found, cursor, losses, stack, bounds, looked),
-                amount,
-            )
-        )
-
+    step = partial(
+        _search_step,
+        *(tables, tree, state, counts, k, found, cursor, losses, stack, bounds, looked),
+    )
     stopped = run_in_steps(step, len(counts), budget, "nearest rows", first=100)
     return found, stopped
 
@@ -150,14 +147,9 @@ def _scan_all(
     columns = np.ascontiguousarray(problem.microdata.codes[first][:, costs[0]].T)
     cursor = np.zeros(1, np.int64)
     distances, losses = np.empty(len(counts)), np.empty(problem.k + 1)
-
-    def step(amount: int) -> int:
-        return int(
-            _scan_step(
-                columns, costs[1], counts, problem.k, found, cursor, distances, losses, amount
-            )
-        )
-
+    step = partial(
+        _scan_step, columns, costs[1], counts, problem.k, found, cursor, distances, losses
+    )
     return run_in_steps(step, len(counts), budget, "nearest rows", first=100)
 
 
@@ -223,10 +215,7 @@ def all_distances(
     found = np.full((n, n), np.inf)
     own = pair_losses(tables, rows, types, types)
     cursor = np.zeros(1, np.int64)
-
-    def step(amount: int) -> int:
-        return int(_fill_step(tables, rows, types, own, found, cursor, amount))
-
+    step = partial(_fill_step, tables, rows, types, own, found, cursor)
     return found, run_in_steps(step, n, budget, "distances", first=100)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -75,28 +77,23 @@ def mondrian(
     width_costs = _width_costs(problem)
     rule = diversity_rule(problem.diversity, microdata)
     counts = new_counts(rule)
-
-    def step(amount: int) -> int:
-        return int(
-            _split_step(
-                microdata.codes,
-                microdata.values,
-                numeric,
-                width_costs,
-                problem.k,
-                strict,
-                records,
-                parts,
-                labels,
-                cursor,
-                seen,
-                np.empty(m),
-                rule,
-                counts,
-                amount,
-            )
-        )
-
+    step = partial(
+        _split_step,
+        microdata.codes,
+        microdata.values,
+        numeric,
+        width_costs,
+        problem.k,
+        strict,
+        records,
+        parts,
+        labels,
+        cursor,
+        seen,
+        np.empty(m),
+        rule,
+        counts,
+    )
     stopped = run_in_steps(step, n, budget, "splitting")
     for part in range(cursor[0]):
         begin, end = parts[part]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -132,10 +134,7 @@ def cut_rows(
     best[0] = 0.0 if sums else -np.inf
     begin = np.full(n + 1, -1, np.int64)
     cursor = np.zeros(1, np.int64)
-
-    def step(amount: int) -> int:
-        return int(_cut_step(tables, rows, state, k, sums, best, begin, cursor, amount))
-
+    step = partial(_cut_step, tables, rows, state, k, sums, best, begin, cursor)
     stopped = run_in_steps(step, n, budget, "cutting the order", first=1000)
     labels = np.full(n, -1, np.int64)
     if stopped is None:

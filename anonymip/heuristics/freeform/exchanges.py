@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,11 +144,7 @@ class MatchingExchange:
             return self._fill_by_batches(rest, budget)
         cursor, table = np.zeros(1, np.int64), new_table(terms)
         everyone = np.empty(0, np.int64)
-
-        def step(amount: int) -> int:
-            done = _fill_step(terms, states, rest, everyone, table, self.costs, cursor, amount)
-            return int(done)
-
+        step = partial(_fill_step, terms, states, rest, everyone, table, self.costs, cursor)
         return run_in_steps(step, len(sets), budget, "weighing matches", first=200)
 
     def _fill_by_batches(self, rest: NDArray[np.int32], budget: Budget) -> Stopped | None:
@@ -247,25 +244,21 @@ def swap_matches(
     table, weights = new_table(terms), np.empty(n)
     cursor, gain = np.zeros(1, np.int64), np.zeros(1)
     everyone = np.empty(0, np.int64)
-
-    def step(amount: int) -> int:
-        done = _swap_step(
-            terms,
-            states,
-            spare,
-            members,
-            sizes,
-            reciprocal,
-            order,
-            everyone,
-            table,
-            weights,
-            gain,
-            cursor,
-            amount,
-        )
-        return int(done)
-
+    step = partial(
+        _swap_step,
+        terms,
+        states,
+        spare,
+        members,
+        sizes,
+        reciprocal,
+        order,
+        everyone,
+        table,
+        weights,
+        gain,
+        cursor,
+    )
     stopped = run_in_steps(step, n, budget, "swapping matches", first=10)
     return Cover(cover.start, members[inside]), float(gain[0]), stopped
 

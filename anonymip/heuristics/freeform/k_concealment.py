@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,41 +126,33 @@ class _Growth:
         cursor = np.zeros(1, np.int64)
         table, weights = new_table(self._terms), np.empty(self._n)
         everyone = np.empty(0, np.int64)
-
-        def step(amount: int) -> int:
-            done = _expand_step(
-                self._terms,
-                self._states,
-                self._cells,
-                self._k,
-                self._losses,
-                everyone,
-                table,
-                weights,
-                cursor,
-                amount,
-            )
-            return _checked(int(done))
-
+        step = partial(
+            _expand_step,
+            self._terms,
+            self._states,
+            self._cells,
+            self._k,
+            self._losses,
+            everyone,
+            table,
+            weights,
+            cursor,
+        )
         return run_in_steps(step, self._n, budget, phase)
 
     def _hide(self, budget: Budget, phase: str) -> Stopped | None:
         cursor, weights = np.zeros(1, np.int64), np.empty(self._n)
-
-        def step(amount: int) -> int:
-            done = _hide_step(
-                self._terms,
-                self._states,
-                self._cells,
-                self._k,
-                self._losses,
-                self._by_loss,
-                weights,
-                cursor,
-                amount,
-            )
-            return _checked(int(done))
-
+        step = partial(
+            _hide_step,
+            self._terms,
+            self._states,
+            self._cells,
+            self._k,
+            self._losses,
+            self._by_loss,
+            weights,
+            cursor,
+        )
         return run_in_steps(step, self._n, budget, phase)
 
     def _connect(self, budget: Budget, phase: str) -> Stopped | None:

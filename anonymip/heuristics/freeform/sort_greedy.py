@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -133,14 +135,9 @@ def _match(
 ) -> Stopped | None:
     """Take the cheapest matches until no published record with room finds an original."""
     heap, lists, cursor = new_heap(len(room)), new_shortlists(len(room)), np.zeros(2, np.int64)
-
-    def step(amount: int) -> int:
-        return int(
-            _match_step(
-                rounds.cover, rounds.weights, blocks, lists, heap, losses, room, cursor, amount
-            )
-        )
-
+    step = partial(
+        _match_step, rounds.cover, rounds.weights, blocks, lists, heap, losses, room, cursor
+    )
     total = len(room) + int(room.sum())
     return run_in_steps(step, total, budget, f"round {number} of {rounds.count}", first=100)
 

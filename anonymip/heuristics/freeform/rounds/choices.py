@@ -7,6 +7,8 @@ SortGreedy ends its rounds likewise. Which side chooses is a parameter of :class
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -112,14 +114,9 @@ def choose_in_order(
     """
     blocks = new_blocks(rounds.weights, quota, published=by_originals, bounded=rounds.bounds_hold)
     choices = new_choices(blocks, quota, rounds.cover.sizes.copy())
-
-    def step(amount: int) -> int:
-        return int(
-            _choose_step(
-                rounds.cover, rounds.weights, rounds.search, choices, rounds.limited, amount
-            )
-        )
-
+    step = partial(
+        _choose_step, rounds.cover, rounds.weights, rounds.search, choices, rounds.limited
+    )
     return run_in_steps(step, len(choices.choosers), budget, phase, first=100)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,9 +85,7 @@ def grow_pairs(
 def _pair_in_order(
     rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str
 ) -> Stopped | None:
-    def step(amount: int) -> int:
-        return int(_in_order_step(rounds.cover, rounds.weights, open_, rounds.limited, amount))
-
+    step = partial(_in_order_step, rounds.cover, rounds.weights, open_, rounds.limited)
     return run_in_steps(step, len(open_.blocks.places), budget, phase, first=100)
 
 
@@ -94,10 +93,7 @@ def pair_cheapest(rounds: Rounds, open_: OpenRecords, budget: Budget, phase: str
     """Make the cheapest pairs of all first."""
     places = open_.blocks.places
     heap, cursor = new_heap(len(places)), np.zeros(2, np.int64)
-
-    def step(amount: int) -> int:
-        return int(_cheapest_step(rounds.cover, rounds.weights, open_, heap, cursor, amount))
-
+    step = partial(_cheapest_step, rounds.cover, rounds.weights, open_, heap, cursor)
     return run_in_steps(step, len(places) + int(places.sum()), budget, phase, first=100)
 
 

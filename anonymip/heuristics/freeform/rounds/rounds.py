@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -495,10 +496,7 @@ def fill_costs(rounds: Rounds, costs: Costs, budget: Budget, phase: str) -> Stop
     """
     cursor = np.zeros(1, np.int64)
     table = np.empty(int(rounds.weights.terms.table_start[-1]))
-
-    def step(amount: int) -> int:
-        return int(_fill_step(rounds.cover, rounds.weights, costs, table, cursor, amount))
-
+    step = partial(_fill_step, rounds.cover, rounds.weights, costs, table, cursor)
     return run_in_steps(step, len(costs), budget, phase, first=100)
 
 
