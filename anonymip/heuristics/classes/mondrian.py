@@ -23,8 +23,50 @@ from anonymip.recodings.rules.diversity_counts import (
 )
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Solution
+
+
+class _Splitting(Packed):
+    """A table that is being split.
+
+    Parameters
+    ----------
+    codes, values
+        (n, m) cells of the table.
+    numeric, width_costs
+        (m,) whether an attribute is numeric; what a unit of its width costs.
+    k, strict
+        Least records of a part; whether records with equal values stay together.
+    rule, counts
+        The diversity, and its workspace.
+    records
+        (n,) the records, those of a part next to each other.
+    parts
+        (parts, 2) where the open parts begin and end in `records`, a stack.
+    labels
+        (n,) class of each record.
+    cursor
+        (3,) open parts; classes; records in classes.
+    seen, widths
+        Workspaces: values met; (m,) widths of a part.
+    """
+
+    codes: NDArray[np.int32]
+    values: NDArray[np.float64]
+    numeric: NDArray[np.bool_]
+    width_costs: NDArray[np.float64]
+    k: int
+    strict: bool
+    rule: DiversityRule
+    counts: ValueCounts
+    records: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    widths: NDArray[np.float64]
 
 
 def mondrian(
@@ -74,26 +116,24 @@ def mondrian(
     cursor = np.array([1, 0, 0], np.int64)
     numeric = np.array([attribute.is_numeric for attribute in microdata.attributes])
     seen = np.zeros(max(len(level) for level in microdata.levels), np.int64)
-    width_costs = _width_costs(problem)
     rule = diversity_rule(problem.diversity, microdata)
-    counts = new_counts(rule)
-    step = partial(
-        _split_step,
+    work = _Splitting(
         microdata.codes,
         microdata.values,
         numeric,
-        width_costs,
+        _width_costs(problem),
         problem.k,
         strict,
+        rule,
+        new_counts(rule),
         records,
         parts,
         labels,
         cursor,
         seen,
         np.empty(m),
-        rule,
-        counts,
     )
+    step = partial(_split_step, work)
     stopped = run_in_steps(step, n, budget, "splitting")
     for part in range(cursor[0]):
         begin, end = parts[part]
@@ -135,24 +175,9 @@ def _width_costs(problem: Problem) -> NDArray[np.float64]:
 
 
 @kernel
-def _split_step(
-    codes: NDArray[np.int32],
-    values: NDArray[np.float64],
-    numeric: NDArray[np.bool_],
-    width_costs: NDArray[np.float64],
-    k: int,
-    strict: bool,
-    records: NDArray[np.int64],
-    parts: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    cursor: NDArray[np.int64],
-    seen: NDArray[np.int64],
-    widths: NDArray[np.float64],
-    rule: DiversityRule,
-    counts: ValueCounts,
-    amount: int,
-) -> int:
-    """Take up to `amount` parts off the stack; cursor: open parts, classes, finished records."""
+def _split_step(work: _Splitting, amount: int) -> int:
+    """Take up to `amount` parts off the stack; return how many records are in classes."""
+    parts, cursor, widths = work.parts, work.cursor, work.widths
     for _ in range(amount):
         if cursor[0] == 0:
             break
@@ -160,8 +185,8 @@ def _split_step(
         cursor[0] -= 1
         begin, end = parts[cursor[0], 0], parts[cursor[0], 1]
         middle = -1
-        if end - begin >= 2 * k:
-            _measure(codes, values, numeric, width_costs, records, begin, end, seen, widths)
+        if end - begin >= 2 * work.k:
+            _measure(work, begin, end)
             # The widest attribute first; one that cannot be cut is struck out, and the next is
             # tried.
             for _attempt in range(len(widths)):
@@ -169,18 +194,18 @@ def _split_step(
                 if widths[widest] <= 0:
                     break
                 widths[widest] = -1.0
-                middle = _cut(codes, widest, k, strict, records, begin, end)
+                middle = _cut(work, widest, begin, end)
                 if (
                     middle >= 0
-                    and _is_diverse(rule, counts, records, begin, middle)
-                    and _is_diverse(rule, counts, records, middle, end)
+                    and _is_diverse(work, begin, middle)
+                    and _is_diverse(work, middle, end)
                 ):
                     break
                 middle = -1
         # What cannot be cut is a class.
         if middle < 0:
             for at in range(begin, end):
-                labels[records[at]] = cursor[1]
+                work.labels[work.records[at]] = cursor[1]
             cursor[1] += 1
             cursor[2] += end - begin
         else:
@@ -192,10 +217,9 @@ def _split_step(
 
 
 @kernel
-def _is_diverse(
-    rule: DiversityRule, counts: ValueCounts, records: NDArray[np.int64], begin: int, end: int
-) -> bool:
+def _is_diverse(work: _Splitting, begin: int, end: int) -> bool:
     """Return whether a part is diverse."""
+    rule, counts, records = work.rule, work.counts, work.records
     start_counts(counts)
     for at in range(begin, end):
         count_in(rule, counts, records[at], 1, 0, 0)
@@ -205,56 +229,40 @@ def _is_diverse(
 
 
 @kernel
-def _measure(
-    codes: NDArray[np.int32],
-    values: NDArray[np.float64],
-    numeric: NDArray[np.bool_],
-    width_costs: NDArray[np.float64],
-    records: NDArray[np.int64],
-    begin: int,
-    end: int,
-    seen: NDArray[np.int64],
-    widths: NDArray[np.float64],
-) -> None:
+def _measure(work: _Splitting, begin: int, end: int) -> None:
     """Fill in the width of a part along each attribute."""
-    for a in range(len(widths)):
-        if numeric[a]:
-            low = values[records[begin], a]
+    codes, values, seen = work.codes, work.values, work.seen
+    held = work.records[begin:end]
+    for a in range(len(work.widths)):
+        if work.numeric[a]:
+            low = values[held[0], a]
             high = low
-            for at in range(begin, end):
-                value = values[records[at], a]
-                low = min(low, value)
-                high = max(high, value)
-            widths[a] = width_costs[a] * (high - low)
+            for record in held:
+                low = min(low, values[record, a])
+                high = max(high, values[record, a])
+            work.widths[a] = work.width_costs[a] * (high - low)
         else:
             distinct = 0
-            for at in range(begin, end):
-                code = codes[records[at], a]
+            for record in held:
+                code = codes[record, a]
                 if seen[code] == 0:
                     seen[code] = 1
                     distinct += 1
-            for at in range(begin, end):
-                seen[codes[records[at], a]] = 0
-            widths[a] = width_costs[a] * (distinct - 1)
+            for record in held:
+                seen[codes[record, a]] = 0
+            work.widths[a] = work.width_costs[a] * (distinct - 1)
 
 
 @kernel
-def _cut(
-    codes: NDArray[np.int32],
-    attribute: int,
-    k: int,
-    strict: bool,
-    records: NDArray[np.int64],
-    begin: int,
-    end: int,
-) -> int:
+def _cut(work: _Splitting, attribute: int, begin: int, end: int) -> int:
     """Order a part along an attribute and return where to cut it, -1 if no cut is allowed."""
+    records, k = work.records, work.k
     keys = np.empty(end - begin, np.float64)
     for at in range(begin, end):
-        keys[at - begin] = codes[records[at], attribute]
+        keys[at - begin] = work.codes[records[at], attribute]
     order = stable_order(keys)
     middle = (end - begin) // 2
-    if strict:
+    if work.strict:
         median = keys[order[middle - 1]]
         above = middle
         while above < end - begin and keys[order[above]] == median:
