@@ -55,7 +55,7 @@ ROOMS = (
     ("graphs",),
     ("objectives",),
     ("recodings",),
-    ("problem", "problem_rules"),
+    ("problem",),
     ("optimality", "certificates"),
     ("solution",),
     ("orders",),

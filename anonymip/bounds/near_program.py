@@ -12,8 +12,7 @@ from anonymip.enumeration.merging import type_rows
 from anonymip.enumeration.pricing import RootedRun, cuts_of_rows
 from anonymip.enumeration.rooted_state import RootedRules, Roots
 from anonymip.instances.microdata import RowTypes
-from anonymip.problem import Problem
-from anonymip.problem_rules import is_plain
+from anonymip.problem import Problem, is_plain
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel

@@ -14,8 +14,7 @@ from anonymip.exact.freeform.pair_assignment import pair_obstacle
 from anonymip.heuristics.local_search.starts import repeats
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
-from anonymip.problem import Problem
-from anonymip.problem_rules import is_plain
+from anonymip.problem import Problem, is_plain
 from anonymip.recodings import Freeform
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Classes
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
-from anonymip.problem import Problem
-from anonymip.problem_rules import is_plain
+from anonymip.problem import Problem, is_plain
 from anonymip.solution import Solution
 
 #: Of the draw that follows the sorted records. Of eight, the first with which no instance of the

@@ -37,7 +37,7 @@ from anonymip.exact.set_partitioning.restricted_master import (
 )
 from anonymip.heuristics.growing.joining import place_leftovers
 from anonymip.heuristics.local_search.local_search import improve
-from anonymip.problem_rules import is_plain
+from anonymip.problem import is_plain
 from anonymip.runtime.budget import Budget
 
 #: Columns that whole numbers are looked for, for each row type, and at least and at most.

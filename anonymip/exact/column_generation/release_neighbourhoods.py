@@ -14,8 +14,7 @@ from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.heuristics.local_search.neighbours import embedding
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool
 from anonymip.heuristics.local_search.state import PooledClasses
-from anonymip.problem import Problem
-from anonymip.problem_rules import is_plain
+from anonymip.problem import Problem, is_plain
 from anonymip.runtime.budget import Budget
 
 #: Classes that exchange records together: so many, drawn with equal chances.

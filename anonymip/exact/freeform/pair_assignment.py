@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.errors import NoSolution
 from anonymip.graphs.weighted.assignment import assign
-from anonymip.problem import Problem
-from anonymip.problem_rules import losses_within_limits
+from anonymip.problem import Problem, losses_within_limits
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import LOSS_RELATIVE

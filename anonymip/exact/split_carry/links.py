@@ -43,8 +43,7 @@ from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.repair import repaired
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
-from anonymip.problem import Problem
-from anonymip.problem_rules import has_rules
+from anonymip.problem import Problem, has_rules
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

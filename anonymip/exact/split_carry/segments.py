@@ -29,8 +29,7 @@ from anonymip.exact.split_carry.state import (
 from anonymip.heuristics.classes.ordered_cut import cut_rows
 from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.objectives.kernels.class_loss import kernel_rows
-from anonymip.problem import Problem
-from anonymip.problem_rules import is_plain
+from anonymip.problem import Problem, is_plain
 from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.objectives.language.tables import LossTables
-from anonymip.problem import Problem
-from anonymip.problem_rules import has_rules, named_rules
+from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.runtime.kernels import kernel
 from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.heuristics.growing.finish import finish
-from anonymip.problem import Problem
-from anonymip.problem_rules import are_diverse
+from anonymip.problem import Problem, are_diverse
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution

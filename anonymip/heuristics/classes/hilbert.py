@@ -12,8 +12,7 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import hilbert_order
-from anonymip.problem import Problem
-from anonymip.problem_rules import has_rules, is_plain
+from anonymip.problem import Problem, has_rules, is_plain
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution

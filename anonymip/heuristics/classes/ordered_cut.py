@@ -20,8 +20,7 @@ from anonymip.objectives.kernels.class_loss import (
 )
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import find_order
-from anonymip.problem import Problem
-from anonymip.problem_rules import are_diverse, is_plain, losses_within_limits
+from anonymip.problem import Problem, are_diverse, is_plain, losses_within_limits
 from anonymip.recodings import EquivalenceClasses
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel

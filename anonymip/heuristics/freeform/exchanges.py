@@ -22,8 +22,7 @@ from anonymip.heuristics.freeform.set_growth import (
     set_loss,
     set_terms,
 )
-from anonymip.problem import Problem
-from anonymip.problem_rules import are_diverse, losses_within_limits
+from anonymip.problem import Problem, are_diverse, losses_within_limits
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps

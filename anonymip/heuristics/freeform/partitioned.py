@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Cover
 from anonymip.errors import InputError, InvalidAssignment, NoSolution
 from anonymip.orders.orders import cardinality_order
-from anonymip.problem import Problem
-from anonymip.problem_rules import has_rules, named_rules
+from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

@@ -14,8 +14,7 @@ from anonymip.heuristics.growing.consecutive import cut_in_order
 from anonymip.heuristics.growing.joining import place_leftovers
 from anonymip.heuristics.growing.sensitive_mix import SensitiveMix
 from anonymip.orders.arrangement import in_type_order
-from anonymip.problem import Problem
-from anonymip.problem_rules import is_plain, losses_within_limits
+from anonymip.problem import Problem, is_plain, losses_within_limits
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
 

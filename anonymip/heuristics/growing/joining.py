@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.problem import Problem
-from anonymip.problem_rules import are_diverse, losses_within_limits
+from anonymip.problem import Problem, are_diverse, losses_within_limits
 
 
 def joining_losses(

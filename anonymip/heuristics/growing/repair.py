@@ -18,8 +18,7 @@ from anonymip.heuristics.growing.batch_growth import group_records, label_groups
 from anonymip.heuristics.growing.joining import joining_losses
 from anonymip.heuristics.growing.sensitive_mix import SensitiveMix
 from anonymip.orders.orders import variance_order
-from anonymip.problem import Problem
-from anonymip.problem_rules import are_diverse, has_rules, named_rules, within_limits
+from anonymip.problem import Problem, are_diverse, has_rules, named_rules, within_limits
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
 from anonymip.runtime.budget import Budget

@@ -8,8 +8,7 @@ from scipy.spatial import cKDTree
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.heuristics.local_search.work_limits import most_steps
-from anonymip.problem import Problem
-from anonymip.problem_rules import are_diverse, losses_within_limits
+from anonymip.problem import Problem, are_diverse, losses_within_limits
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
 

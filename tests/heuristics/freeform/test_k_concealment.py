@@ -150,11 +150,9 @@ def test_limits_are_kept_or_refused() -> None:
         k_concealment(problem.replace(limits=(Cap("a", 0.5),)))
 
 
-def test_expired_budget_and_determinism() -> None:
-    """Out of time all records are published alike; two runs give one cover."""
+def test_expired_budget() -> None:
+    """Out of time all records are published alike."""
     problem = Problem(census(40, 4, seed=2), 3, KConcealment())
     late = k_concealment(problem, budget=Budget(deadline=time.monotonic() - 1.0))
     assert late.status.stopped is Stopped.TIME
     assert set(late.assignment.sizes.tolist()) == {40}
-    first, second = (k_concealment(problem, seed=seed) for seed in (1, 1))
-    assert np.array_equal(first.assignment.members, second.assignment.members)

@@ -224,11 +224,9 @@ def test_effort_counts_passes_and_not_seconds(effort: str) -> None:
         assert free.trace == timed.trace
 
 
-def test_determinism_and_budget() -> None:
-    """One seed, one cover; a budget that is spent leaves the start, an interrupt too."""
+def test_a_budget_that_is_spent() -> None:
+    """It leaves the start; so does an interrupt."""
     problem = Problem(census(80, 5, seed=3), 4, Freeform())
-    first, second = (reassign(problem, from_method="ring", seed=5) for _ in range(2))
-    assert np.array_equal(first.assignment.members, second.assignment.members)
     start = ring(problem)
     late = reassign(problem, start=start.assignment, budget=Budget(deadline=time.monotonic() - 1.0))
     assert late.status.stopped is Stopped.TIME

@@ -38,8 +38,7 @@ from anonymip.heuristics.freeform.set_growth import (
 )
 from anonymip.objectives import GCP
 from anonymip.orders.orders import cardinality_order
-from anonymip.problem import Problem
-from anonymip.problem_rules import losses_within_limits
+from anonymip.problem import Problem, losses_within_limits
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel

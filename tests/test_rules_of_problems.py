@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from anonymip.problem_rules import (
+from anonymip.problem import (
     are_diverse,
     has_rules,
     is_plain,
