@@ -1,4 +1,4 @@
-"""What is asked of column generation on instances of the library, and what it reaches."""
+"""The goals of column generation on instances of the library, and what it reaches."""
 
 from __future__ import annotations
 

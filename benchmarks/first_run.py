@@ -1,4 +1,4 @@
-"""What a new user waits for: commands with an empty home and cache, and once more.
+"""First runs of commands, with an empty home and cache, and once more.
 
 Seconds are those of the processor, of the command and of all processes that it starts.
 """

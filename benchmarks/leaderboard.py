@@ -1,4 +1,4 @@
-"""How far every heuristic is from the proven optima of the library of instances."""
+"""Distances of every heuristic to the proven optima of the library of instances."""
 
 from __future__ import annotations
 

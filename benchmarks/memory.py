@@ -1,4 +1,4 @@
-"""What methods hold beside the table, by records, columns and k: each run in a process of its own.
+"""Memory that methods hold beside the table, by records, columns and k: a process for each run.
 
 The constants of ``methods/memory_needs.py`` were chosen by it. Megabytes are the growth of the
 resident set from before the solve to its peak, without a bound.

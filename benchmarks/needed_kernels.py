@@ -1,4 +1,4 @@
-"""Which kernels each usual run needs, and how long each takes to compile: the table of these.
+"""The table of the kernels that each usual run needs, and of how long each takes to compile.
 
 ``python -m benchmarks.needed_kernels`` measures in processes of their own with an empty cache, and
 writes :data:`anonymip.runtime.announcing.needed_kernels.TABLE`; it takes some minutes. With names

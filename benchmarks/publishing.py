@@ -1,4 +1,4 @@
-"""What reading, publishing, writing and verifying take, beside what a time limit keeps for it.
+"""Times of reading, publishing, writing and verifying, beside what a time limit keeps for them.
 
 Seconds are those of the processor. ``PublishingCosts`` were chosen by it.
 """

@@ -1,4 +1,4 @@
-"""What a benchmark is, and where its results go."""
+"""The type of a benchmark, and the files of its results."""
 
 from __future__ import annotations
 

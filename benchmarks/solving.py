@@ -1,4 +1,4 @@
-"""How fast models reach a solver, and how soon solvers stop when time is up."""
+"""Times until models reach a solver, and until solvers stop when time is up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the panels of a reproduction in the form of the paper's figure."""
+"""The panels of a reproduction, drawn in the form of the paper's figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From rows to series: what panels draw and statements are decided by."""
+"""Series of rows, which panels draw and statements are decided by."""
 
 from __future__ import annotations
 

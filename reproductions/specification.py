@@ -1,4 +1,4 @@
-"""What the reproduction of a table or figure is: runs, panels, and statements that rows decide."""
+"""The reproduction of a table or figure: runs, panels, and statements that rows decide."""
 
 from __future__ import annotations
 

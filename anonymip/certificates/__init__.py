@@ -1,4 +1,4 @@
-"""What proves a bound to those who trust no solver."""
+"""Certificates: proofs of a bound for those who trust no solver."""
 
 from anonymip.certificates.dual_proof import ColumnPool, CutDual, DualProof
 

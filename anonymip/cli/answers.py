@@ -10,7 +10,6 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli.arguments import spread
-from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     human,
     say,
@@ -28,7 +27,6 @@ def solve(
     instance: given.Instance,
     k: given.K = None,
     *,
-    method: given.MethodName = "auto",
     allowed: given.RecodingOptions,
     asked: given.ProblemOptions,
     warm_start: Annotated[
@@ -40,9 +38,7 @@ def solve(
         ),
     ] = None,
     settings: given.SolverOptions,
-    option: given.MethodOptions = None,
-    checkpoint: given.CheckpointFile = None,
-    resume: given.Resume = False,
+    chosen: given.ChosenMethod,
     log: Annotated[Path | None, typer.Option("--log", help="File for the solver's log.")] = None,
     table: TableOptions,
     json: given.JsonTarget = None,
@@ -54,18 +50,18 @@ def solve(
     from anonymip.solving import solve as solve_problem
 
     whole = settings.budget(given.command_clock())
-    keeping = Keeping.of(method, checkpoint, resume, None)
+    keeping = chosen.keeping(None)
     sources = table.sources(instance, asked.objective)
     refuse_targets(sources, json, log, *keeping.files)
-    problem = given.make_problem(instance, k, table, allowed, asked, method)
-    options = given.options_of(method, given.parse_options(option))
+    problem = given.make_problem(instance, k, table, allowed, asked, chosen.method)
+    options = chosen.options()
     if warm_start is not None:
         options = {**options, "warm_start": warm_start}
     with showing_progress() as progress:
         whole.progress = progress
         solution = solve_problem(
             problem,
-            method,
+            chosen.method,
             **asdict(settings),
             log=log,
             options=options,

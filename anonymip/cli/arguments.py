@@ -16,6 +16,7 @@ import typer
 from typer.models import OptionInfo
 
 from anonymip.cli import completion
+from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import say_run
 from anonymip.cli.rules import Rules, StarRules
 from anonymip.cli.tables import TableOptions, library_entry
@@ -144,22 +145,6 @@ RunsReport = Annotated[
 ]
 ShowValues = Annotated[
     bool, typer.Option("--show-values", help="Show offending values of the table in messages.")
-]
-CheckpointFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        help="File that a long run of split-carry can go on from; as private as the table.",
-        rich_help_panel=METHOD,
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Go on from the checkpoint of a run that ended early.",
-        rich_help_panel=METHOD,
-    ),
 ]
 
 
@@ -309,6 +294,33 @@ class SolverOptions:
         return Budget.of(self.time_limit, progress, since=clock.began)
 
 
+@dataclass(frozen=True)
+class ChosenMethod:
+    """The method that runs, its own options, and where it keeps what it has done."""
+
+    panel: ClassVar[str] = METHOD
+    method: MethodName = "auto"
+    option: MethodOptions = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="File that a long run of split-carry can go on from; as private as the table.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint of a run that ended early.")
+    ] = False
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the method; see :func:`options_of`."""
+        return options_of(self.method, parse_options(self.option))
+
+    def keeping(self, output: Path | None) -> Keeping:
+        """Return the checkpoint of a command that makes a file, or none."""
+        return Keeping.of(self.method, self.checkpoint, self.resume, output)
+
+
 def k_of(instance: str, k: int | None) -> int:
     """Return the k that is given, else that of an entry of the library.
 
@@ -392,22 +404,6 @@ def find_objective(name: str) -> Objective | MembersObjective:
     if file.suffix == ".py" and os.path.isfile(file):
         say_run(file)
     return GCP() if name == "gcp" else load_objective(name)
-
-
-def suppressed_as(recoding: Recoding, published: bool) -> str:
-    """Return what becomes of suppressed records, as :func:`anonymip.publish` takes it.
-
-    Raises
-    ------
-    InputError
-        If they are to be published, and the recoding suppresses none.
-    """
-    if published and not getattr(recoding, "suppression", False):
-        raise InputError(
-            "--publish-suppressed is given, and no records may be suppressed",
-            remedy="Add --suppression, or leave it out",
-        )
-    return "starred" if published else "left-out"
 
 
 def parse_options(given: list[str] | None) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Where a command keeps what a long run has done, and when it is thrown away."""
+"""The checkpoint of a command: what a long run has done, and when it is thrown away."""
 
 from __future__ import annotations
 

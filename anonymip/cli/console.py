@@ -1,4 +1,4 @@
-"""Where output goes: answers to standard output, all else to standard error."""
+"""Output: answers to standard output, all else to standard error, and the line of progress."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The command that compares methods: on one table, or on samples and for several recodings."""
+"""Commands that run several methods: compare, on a table or its samples, and experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -59,6 +59,26 @@ class SampleOptions:
         return self.samples is not None
 
 
+@dataclass(frozen=True)
+class ComparisonFiles:
+    """The options that name what is written about a comparison."""
+
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
+    ] = None
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write the table as CSV.")] = None
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
+    ] = None
+    report: given.RunsReport = None
+    json: given.JsonTarget = None
+
+    @property
+    def all(self) -> tuple[Path | str | None, ...]:
+        """All of them, those that are not asked for too."""
+        return self.plot, self.csv, self.markdown, self.report, self.json
+
+
 @spread
 def compare(
     instance: given.Instance,
@@ -86,29 +106,21 @@ def compare(
     asked: given.ProblemOptions,
     settings: given.SolverOptions,
     option: given.MethodOptions = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Gap thermometer: .png, .svg or .pdf.")
-    ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write the table as CSV.")] = None,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the table in Markdown.")
-    ] = None,
-    report: given.RunsReport = None,
+    files: ComparisonFiles,
     table: TableOptions,
-    json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
     """Compare methods with each other and with the optimum, or the best bound on it."""
     ks = [given.k_of(instance, None)] if k is None else given.parse_ks(k)
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    refuse_targets(table.sources(instance, asked.objective), plot, csv, markdown, report, json)
-    if plot is not None:
+    refuse_targets(table.sources(instance, asked.objective), *files.all)
+    if files.plot is not None:
         from anonymip.experiments.thermometer import refuse_format
 
-        refuse_format(plot)
+        refuse_format(files.plot)
     options = given.parse_options(option)
     if samples.asked() or len(_recodings_of(instance, names, allowed)) > 1:
-        if plot is not None:
+        if files.plot is not None:
             raise InputError(
                 "--plot shows one table and one recoding",
                 remedy="Use --report FILE.html, which shows them all, or leave out --samples and "
@@ -126,7 +138,7 @@ def compare(
             options=options,
             table=table,
         )
-        _run_experiment(wanted, csv=csv, markdown=markdown, report=report, json=json)
+        _run_experiment(wanted, files)
         return
     from anonymip.experiments.comparison import COLUMNS
     from anonymip.experiments.comparison import compare as compare_methods
@@ -144,33 +156,26 @@ def compare(
             progress=progress,
         )
     with writing() as outputs:
-        if plot is not None:
+        if files.plot is not None:
             from anonymip.experiments.thermometer import save_figure, thermometer
 
-            save_figure(thermometer(comparison), plot, outputs)
-        if csv is not None:
-            outputs.write_text(comparison.to_frame().to_csv(index=False), csv, public=True)
-        if markdown is not None:
-            outputs.write_text(comparison.to_markdown(), markdown, public=True)
-        _stage_page(comparison.to_runs(), instance, report, outputs)
-        write_json(comparison.to_records(), json, outputs)
-    print_table(human(json), COLUMNS, comparison.texts())
+            save_figure(thermometer(comparison), files.plot, outputs)
+        if files.csv is not None:
+            outputs.write_text(comparison.to_frame().to_csv(index=False), files.csv, public=True)
+        if files.markdown is not None:
+            outputs.write_text(comparison.to_markdown(), files.markdown, public=True)
+        _stage_page(comparison.to_runs, instance, files.report, outputs)
+        write_json(comparison.to_records(), files.json, outputs)
+    print_table(human(files.json), COLUMNS, comparison.texts())
     for line in comparison.bound_texts():
-        say(human(json), line)
+        say(human(files.json), line)
     for size, name, reason in comparison.failures:
         say(err, f"k = {size}, {name}: no solution: {reason}")
     if not comparison.complete:
         say(err, "interrupted: the methods and values of k that are missing were not run")
 
 
-def _run_experiment(
-    asked: Experiment,
-    *,
-    csv: Path | None,
-    markdown: Path | None,
-    report: Path | None,
-    json: str | None,
-) -> None:
+def _run_experiment(asked: Experiment, files: ComparisonFiles) -> None:
     """Run the experiment that a comparison is, in this process; write and print what it found."""
     from anonymip.experiments import run_experiment
     from anonymip.experiments.overview import to_markdown
@@ -179,20 +184,22 @@ def _run_experiment(
     with showing_progress() as progress:
         results = run_experiment(asked, isolate=False, progress=progress)
     with writing() as outputs:
-        if csv is not None:
-            outputs.write_text(results.frame.to_csv(index=False), csv, public=True)
-        if markdown is not None:
-            outputs.write_text(to_markdown(results.frame), markdown, public=True)
-        _stage_page(results.frame, asked.tables[0].instance, report, outputs)
+        if files.csv is not None:
+            outputs.write_text(results.frame.to_csv(index=False), files.csv, public=True)
+        if files.markdown is not None:
+            outputs.write_text(to_markdown(results.frame), files.markdown, public=True)
+        _stage_page(lambda: results.frame, asked.tables[0].instance, files.report, outputs)
         # The loss has the name that it has in the records of other comparisons, too.
         records = [{**row, "objective": row["loss"]} for row in records_of(results.frame)]
-        write_json(records, json, outputs)
-    print_results(results, json)
+        write_json(records, files.json, outputs)
+    print_results(results, files.json)
 
 
-def _stage_page(runs: pd.DataFrame, title: str, report: Path | None, outputs: Outputs) -> None:
+def _stage_page(
+    found: Callable[[], pd.DataFrame], title: str, report: Path | None, outputs: Outputs
+) -> None:
     """Stage the page about runs, if one is asked for and any has ended."""
-    if report is not None and len(runs):
+    if report is not None and len(runs := found()):
         from anonymip.experiments.pages import runs_page
 
         outputs.write_text(runs_page(runs, title), report, public=True)
@@ -331,7 +338,7 @@ def experiment(
     with showing_progress() as progress:
         results = run_experiment(asked, folder, jobs=jobs, progress=progress)
     with writing() as outputs:
-        _stage_page(results.frame, asked.name, report, outputs)
+        _stage_page(lambda: results.frame, asked.name, report, outputs)
         write_json(records_of(results.frame), json, outputs)
     print_results(results, json)
     say(human(json), f"\n{len(results.frame)} of {results.runs} runs are in {folder}")

@@ -1,4 +1,4 @@
-"""Commands that list what there is: methods, solvers, instances, leaderboard, versions."""
+"""Commands about what there is: methods, solvers, instances, leaderboard, losses, kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments that forbid releases: diversity, caps, values that no cell may cover together."""
+"""The arguments that forbid releases: diversity, limits of cells, and which cells may be stars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which table a command reads: a named instance, or a file and the roles of its columns."""
+"""The table that a command reads: a named instance, or a file and the roles of its columns."""
 
 from __future__ import annotations
 

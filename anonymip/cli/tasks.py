@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli.arguments import spread
-from anonymip.cli.checkpoints import Keeping
 from anonymip.cli.console import (
     err,
     human,
@@ -25,6 +24,9 @@ from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_ta
 from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
 
+if TYPE_CHECKING:
+    from anonymip.recodings import Recoding
+
 #: Methods that run in a moment where all kernels have to be compiled first.
 _DEMO_METHODS = (
     *("initial", "ordered-cut", "greedy-search", "k-member", "mondrian"),
@@ -32,6 +34,48 @@ _DEMO_METHODS = (
 )
 #: What the demo writes, apart from the release's manifest.
 _DEMO_FILES = ("release.csv", "report.html", "comparison.md", "comparison.csv", "gap.png")
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """The options that say what a release looks like."""
+
+    publish_suppressed: Annotated[
+        bool,
+        typer.Option(
+            "--publish-suppressed",
+            help="Publish suppressed records as rows of stars, if they are at least k; default: "
+            "leave them out.",
+        ),
+    ] = False
+    layout: Annotated[
+        str, typer.Option("--layout", help="cells: [35..37]; columns: lower and upper columns.")
+    ] = "cells"
+    keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the rows.")] = (
+        False
+    )
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="Put an apostrophe before what a spreadsheet would run as a formula.",
+        ),
+    ] = False
+
+    def suppressed_as(self, recoding: Recoding) -> str:
+        """Return what becomes of suppressed records, as :func:`anonymip.publish` takes it.
+
+        Raises
+        ------
+        InputError
+            If they are to be published, and the recoding suppresses none.
+        """
+        if self.publish_suppressed and not getattr(recoding, "suppression", False):
+            raise InputError(
+                "--publish-suppressed is given, and no records may be suppressed",
+                remedy="Add --suppression, or leave it out",
+            )
+        return "starred" if self.publish_suppressed else "left-out"
 
 
 @spread
@@ -42,34 +86,11 @@ def anonymize(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The release: a CSV or Parquet file.")
     ],
-    method: given.MethodName = "auto",
     allowed: given.RecodingOptions,
-    publish_suppressed: Annotated[
-        bool,
-        typer.Option(
-            "--publish-suppressed",
-            help="Publish suppressed records as rows of stars, if they are at least k; default: "
-            "leave them out.",
-        ),
-    ] = False,
     asked: given.ProblemOptions,
     settings: given.SolverOptions,
-    option: given.MethodOptions = None,
-    checkpoint: given.CheckpointFile = None,
-    resume: given.Resume = False,
-    layout: Annotated[
-        str, typer.Option("--layout", help="cells: [35..37]; columns: lower and upper columns.")
-    ] = "cells",
-    keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Do not shuffle the rows.")
-    ] = False,
-    escape_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--escape-formulas",
-            help="Put an apostrophe before what a spreadsheet would run as a formula.",
-        ),
-    ] = False,
+    chosen: given.ChosenMethod,
+    shape: ReleaseOptions,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a report as an HTML page.")
     ] = None,
@@ -97,7 +118,7 @@ def anonymize(
     whole = settings.budget(clock)
     manifest = manifest_path(output)
     sources = table.sources(instance, asked.objective)
-    keeping = Keeping.of(method, checkpoint, resume, output)
+    method, keeping = chosen.method, chosen.keeping(output)
     refuse_targets(sources, output, manifest, report, json, *keeping.files)
     mismatch = cut_off(output)
     if mismatch is not None:
@@ -105,12 +126,12 @@ def anonymize(
     most = asked.stars.most()
     allowed, asked = given.limited_by_result(instance, table, allowed, asked, method)
     problem = given.make_problem(instance, k, table, allowed, asked, method)
-    suppressed = given.suppressed_as(problem.recoding, publish_suppressed)
+    suppressed = shape.suppressed_as(problem.recoding)
     data = problem.microdata
     refuse_unpublishable(
-        problem, layout=layout, suppressed=suppressed, most_suppressed=most, path=output
+        problem, layout=shape.layout, suppressed=suppressed, most_suppressed=most, path=output
     )
-    own = given.options_of(method, given.parse_options(option))
+    own = chosen.options()
     refuse_short_memory(problem, find_method(method), own, publishes=True)
     with writing() as outputs:
         with showing_progress() as progress:
@@ -127,9 +148,9 @@ def anonymize(
             whole.report("publishing")
             release = publish(
                 solution,
-                layout=layout,
-                keep_order=keep_order,
-                escape_formulas=escape_formulas,
+                layout=shape.layout,
+                keep_order=shape.keep_order,
+                escape_formulas=shape.escape_formulas,
                 suppressed=suppressed,
             )
             whole.report("writing and verifying")

@@ -1,4 +1,4 @@
-"""Releases that are handed in: is one allowed, and better than the best that the library knows.
+"""Releases that are handed in, held against the best that the library knows.
 
 The best ones are kept beside the library's files, as they would be handed in.
 """

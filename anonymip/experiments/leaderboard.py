@@ -1,4 +1,4 @@
-"""The leaderboard: how far every method is from the optimum on the library of instances."""
+"""The leaderboard: distances of all methods to the optimum on the library of instances."""
 
 from __future__ import annotations
 

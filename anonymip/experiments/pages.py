@@ -1,4 +1,4 @@
-"""From templates and figures to a page that needs nothing beside it."""
+"""Pages of HTML about a release and about runs, each complete in itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table of runs says in all: ratios, means with their confidence, fronts and profiles.
+"""Summaries of a table of runs: ratios, means with their confidence, fronts and profiles.
 
 All functions take the frame of an experiment (:class:`anonymip.experiments.Results`), or any frame
 with the columns that they name, and change nothing in it.

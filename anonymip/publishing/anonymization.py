@@ -1,4 +1,4 @@
-"""The whole way in one call: a data frame goes in, a verified release comes out.
+"""The whole way in one call, from a data frame to a verified release.
 
 A time limit is what a user's clock shows: it holds for reading, solving, publishing, writing and
 verifying. What comes after solving is known in advance from the size of the table, and is kept for

@@ -1,4 +1,4 @@
-"""A release is read back before it counts as one."""
+"""The check of a release, which is read back before it counts as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of two releases of a table says more in every cell, whatever the loss.
+"""Dominance: one release of a table says more than another in every cell, whatever the loss.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""What becomes of suppressed records: left out of the release, or published as rows of stars."""
+"""Suppressed records: left out of the release, or published as rows of stars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of an experiment found, on disk as it comes, and as one table.
+"""The results of an experiment, on disk as they come, and as one table.
 
 A folder holds ``runs/KEY.parquet``, one file of one row for each run that has ended, and
 ``experiment.json``, the specification with the keys of its runs in their order. Files appear whole

@@ -1,4 +1,4 @@
-"""Runs an experiment: in worker processes, row by row, from where it stopped."""
+"""The runner of experiments: in worker processes, row by row, from where it stopped."""
 
 from __future__ import annotations
 

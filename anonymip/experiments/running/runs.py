@@ -1,4 +1,4 @@
-"""The runs of an experiment: which there are, and what determines what each of them finds."""
+"""The runs of an experiment, what determines what each finds, and the columns of its rows."""
 
 from __future__ import annotations
 

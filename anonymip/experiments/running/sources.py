@@ -1,4 +1,4 @@
-"""Where the tables of an experiment come from: whole, in part, or in samples."""
+"""The tables of an experiment: whole, in part, or in samples."""
 
 from __future__ import annotations
 

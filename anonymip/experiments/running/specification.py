@@ -1,4 +1,4 @@
-"""What an experiment is: tables, values of k, methods, and what is asked of the releases."""
+"""The specification of an experiment: tables, values of k, methods, and rules of releases."""
 
 from __future__ import annotations
 
