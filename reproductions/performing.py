@@ -49,13 +49,7 @@ def reproductions() -> dict[str, Reproduction]:
 
 
 def find_reproduction(name: str) -> Reproduction:
-    """Return a reproduction by name; ``PAPER:FIGURE`` is ``PAPER-FIGURE``.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return a reproduction by name; ``PAPER:FIGURE`` is ``PAPER-FIGURE``."""
     known = reproductions()
     found = known.get(name.replace(":", "-"))
     if found is None:
@@ -72,11 +66,6 @@ def redraw(asked: Reproduction, folder: Path) -> list[Path]:
         What was reproduced.
     folder
         Where its rows are, and its pictures come to be.
-
-    Raises
-    ------
-    InputError
-        If no rows are there.
     """
     stored = [folder / f"{stem_of(asked, quick)}.csv" for quick in (False, True)]
     stored = [file for file in stored if file.is_file()]
@@ -196,13 +185,6 @@ def reproduce(
         Whether in small sizes.
     jobs, isolate, progress
         As :func:`anonymip.experiments.run_experiment` takes them.
-
-    Raises
-    ------
-    InputError
-        If the files could not be written; nothing has been run then.
-    Interrupted
-        If it was interrupted; what has ended is kept, and gone on with the next time.
     """
     refuse_outputs(files_of(asked, folder, quick), [])
     frames = []

@@ -99,13 +99,7 @@ def table_of(series: pd.DataFrame) -> pd.DataFrame:
 
 
 def columns_of(series: Series, rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
-    """Return the columns of some methods, at each x where all of them have a value.
-
-    Raises
-    ------
-    Undecided
-        If there is no such x.
-    """
+    """Return the columns of some methods, at each x where all of them have a value."""
     drawn = series(rows)
     table = table_of(drawn) if len(drawn) else pd.DataFrame()
     missing = [label for label in labels if label not in table]
@@ -279,13 +273,7 @@ def _apart(table: pd.DataFrame, one: str, other: str, difference: bool) -> pd.Se
 
 
 def _ends(line: pd.Series[float]) -> tuple[float, float, str]:
-    """Return the first and the last value along the axis, and both in words.
-
-    Raises
-    ------
-    Undecided
-        If there are fewer than two.
-    """
+    """Return the first and the last value along the axis, and both in words."""
     if len(line) < 2:
         raise Undecided("fewer than two values on the axis")
     first, last = line.iloc[0], line.iloc[-1]

@@ -198,12 +198,6 @@ class RecodingOptions:
         default
             Of an entry of the library, which stands before that of methods that solve several;
             None for classes.
-
-        Raises
-        ------
-        InputError
-            If there is none of that name, the methods solve several, or rules of stars do not
-            fit.
         """
         from anonymip.methods import find_method
 
@@ -284,13 +278,7 @@ class SolverOptions:
     def budget(
         self, clock: MachineClock, progress: Callable[[Progress], None] | None = None
     ) -> Budget:
-        """Return what all that the command does may take, from its start.
-
-        Raises
-        ------
-        InputError
-            If the time limit is not positive.
-        """
+        """Return what all that the command does may take, from its start."""
         return Budget.of(self.time_limit, progress, since=clock.began)
 
 
@@ -322,13 +310,7 @@ class ChosenMethod:
 
 
 def k_of(instance: str, k: int | None) -> int:
-    """Return the k that is given, else that of an entry of the library.
-
-    Raises
-    ------
-    InputError
-        If there is neither.
-    """
+    """Return the k that is given, else that of an entry of the library."""
     if k is not None:
         return k
     entry = library_entry(instance)
@@ -348,11 +330,6 @@ def make_problem(
     """Return the problem that the arguments mean.
 
     An entry of the library brings its k, recoding and objective; what is given stands before it.
-
-    Raises
-    ------
-    InputError
-        If they contradict each other or the table.
     """
     from anonymip.problem import Problem
 
@@ -407,13 +384,7 @@ def find_objective(name: str) -> Objective | MembersObjective:
 
 
 def parse_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
-    """Return options by method from texts ``METHOD.NAME=VALUE``.
-
-    Raises
-    ------
-    InputError
-        If a text has another form.
-    """
+    """Return options by method from texts ``METHOD.NAME=VALUE``."""
     options: dict[str, dict[str, Any]] = {}
     for text in given or []:
         target, equals, value = text.partition("=")
@@ -428,13 +399,7 @@ def parse_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
 
 
 def options_of(method: str, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the options of the one method that runs.
-
-    Raises
-    ------
-    InputError
-        If options name another method.
-    """
+    """Return the options of the one method that runs."""
     for name in options:
         if name != method:
             raise InputError(
@@ -445,13 +410,7 @@ def options_of(method: str, options: dict[str, dict[str, Any]]) -> dict[str, Any
 
 
 def parse_ks(text: str) -> list[int]:
-    """Return the values of k in ``5``, ``2-6`` or ``2,3,10-12``.
-
-    Raises
-    ------
-    InputError
-        If the text has another form.
-    """
+    """Return the values of k in ``5``, ``2-6`` or ``2,3,10-12``."""
     ks: list[int] = []
     for part in text.split(","):
         low, dash, high = part.partition("-")

@@ -45,13 +45,7 @@ class SampleOptions:
     ] = None
 
     def asked(self) -> bool:
-        """Return whether samples are asked for.
-
-        Raises
-        ------
-        InputError
-            If one of the two is given without the other.
-        """
+        """Return whether samples are asked for."""
         if (self.samples is None) != (self.sample_size is None):
             raise InputError(
                 "of --samples and --sample-size one is given alone", remedy="Give both, or none"
@@ -231,13 +225,7 @@ def _experiment_of(
     options: Mapping[str, Mapping[str, Any]],
     table: TableOptions,
 ) -> Experiment:
-    """Return the experiment that a comparison of samples, or of several recodings, is.
-
-    Raises
-    ------
-    InputError
-        If arguments contradict each other or the table.
-    """
+    """Return the experiment that a comparison of samples, or of several recodings, is."""
     from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
     from anonymip.experiments.comparison import compared_methods
 
@@ -345,15 +333,7 @@ def experiment(
 
 
 def print_results(results: Results, json: str | None) -> None:
-    """Print the overview of what was found, and why nothing was found where that is so.
-
-    Raises
-    ------
-    NoSolution
-        If no run found anything.
-    Interrupted
-        If no run has ended.
-    """
+    """Print the overview of what was found, and why nothing was found where that is so."""
     from anonymip.experiments.overview import COLUMNS, overview_texts, reasons
 
     if not len(results.frame):

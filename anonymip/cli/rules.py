@@ -67,13 +67,7 @@ class Rules:
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return the limits of generalization.
-
-        Raises
-        ------
-        InputError
-            If a text is no ATTRIBUTE=MOST or ATTRIBUTE=VALUE,VALUE.
-        """
+        """Return the limits of generalization."""
         return (*map(_cap, self.caps or ()), *map(_apart, self.aparts or ()))
 
 
@@ -158,13 +152,7 @@ class StarRules:
         return replace(self, section=section)
 
     def given(self) -> dict[str, Any]:
-        """Return the rules that options give, by the keys of the section.
-
-        Raises
-        ------
-        InputError
-            If a text is no list of columns.
-        """
+        """Return the rules that options give, by the keys of the section."""
         from anonymip.recodings.patterns import listed_columns
 
         rules: dict[str, Any] = {}
@@ -184,13 +172,7 @@ class StarRules:
         return rules
 
     def most(self) -> int | float | None:
-        """Return the number or share of records that may be suppressed, None if it is not given.
-
-        Raises
-        ------
-        InputError
-            If it is no number.
-        """
+        """Return the number or share of records that may be suppressed, None if it is not given."""
         return None if self.most_suppressed is None else _number_or_share(self.most_suppressed)
 
     def only_of(self, recoding: str) -> StarRules:
@@ -201,13 +183,7 @@ class StarRules:
         return StarRules(costs=self.costs, most_suppressed=kept)
 
     def options(self, recoding: str, suppression: bool) -> dict[str, Any]:
-        """Return the rules as the options of a recoding in an experiment.
-
-        Raises
-        ------
-        InputError
-            If they price stars, which experiments do for patterns alone.
-        """
+        """Return the rules as the options of a recoding in an experiment."""
         options: dict[str, Any] = {"suppression": True} if suppression else {}
         if recoding in ("pattern", "pattern-levels"):
             options |= self.given()
@@ -233,11 +209,6 @@ class StarRules:
             The recoding that is named; None lets the rules bring theirs.
         methods
             The methods that are named, which go before the schema and before costs.
-
-        Raises
-        ------
-        InputError
-            If options give rules, and recoding or method are not of patterns.
         """
         rules = self.given()
         if self.most_suppressed is not None:
@@ -288,13 +259,7 @@ class StarRules:
         )
 
     def recoding(self, name: str, suppression: bool) -> Recoding:
-        """Return the recoding of a name with the rules that are given for it.
-
-        Raises
-        ------
-        InputError
-            If there is none of that name, or rules contradict each other.
-        """
+        """Return the recoding of a name with the rules that are given for it."""
         from anonymip.recodings import FullDomain, PatternLevels
         from anonymip.recodings.patterns import read_mask_section
         from anonymip.recodings.registry import find_recoding
@@ -320,11 +285,6 @@ class StarRules:
 
         Costs of a schema hold for patterns, and where no other objective than the default is
         named.
-
-        Raises
-        ------
-        InputError
-            If a text is no COLUMN=COST, or costs stand beside another objective.
         """
         if self.costs:
             if found.name not in ("gcp", "suppressions"):

@@ -88,13 +88,7 @@ class TableOptions:
 
 
 def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) -> Microdata | None:
-    """Return the table of a named or generated instance, None for a file.
-
-    Raises
-    ------
-    InputError
-        If a schema or roles are given to one that has its own.
-    """
+    """Return the table of a named or generated instance, None for a file."""
     if not _is_named(instance):
         return None
     if has_roles or schema is not None:
@@ -121,13 +115,7 @@ def _is_named(instance: str) -> bool:
 
 
 def library_entry(instance: str) -> LibraryEntry | None:
-    """Return the entry of the library that an instance is, None if it is another.
-
-    Raises
-    ------
-    InputError
-        If the library has none of that name.
-    """
+    """Return the entry of the library that an instance is, None if it is another."""
     if not instance.startswith("library:"):
         return None
     from anonymip.instances.library.catalogue import find_entry
@@ -152,10 +140,5 @@ def refuse_targets(inputs: Sequence[Path], *outputs: Path | str | None) -> None:
         Files that are read.
     *outputs
         Files to write; None and ``-`` (standard output) are passed over.
-
-    Raises
-    ------
-    InputError
-        Naming the file.
     """
     refuse_outputs([Path(target) for target in outputs if target not in (None, "-")], inputs)

@@ -63,13 +63,7 @@ class ReleaseOptions:
     ] = False
 
     def suppressed_as(self, recoding: Recoding) -> str:
-        """Return what becomes of suppressed records, as :func:`anonymip.publish` takes it.
-
-        Raises
-        ------
-        InputError
-            If they are to be published, and the recoding suppresses none.
-        """
+        """Return what becomes of suppressed records, as :func:`anonymip.publish` takes it."""
         if self.publish_suppressed and not getattr(recoding, "suppression", False):
             raise InputError(
                 "--publish-suppressed is given, and no records may be suppressed",

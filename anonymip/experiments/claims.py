@@ -74,13 +74,7 @@ class Claim:
 
 
 def read_claim(file: Path) -> Claim:
-    """Check the release of a file, see :func:`check`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or does not hold one record.
-    """
+    """Check the release of a file, see :func:`check`."""
     try:
         records = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -98,15 +92,6 @@ def check(record: Mapping[str, Any]) -> Claim:
 
     Its loss and the bound that it claims are not read: the sets are checked by the rules of the
     entry, and the loss is computed from them.
-
-    Raises
-    ------
-    InputError
-        If the record is of no entry, or asks for something else than the entry.
-    InvalidAssignment
-        If the release is not allowed.
-    AnonymipError
-        If it loses less than a bound that this package has proven.
     """
     entry = find_entry(_instance(record))
     for name, wanted in (

@@ -50,13 +50,7 @@ _OF_ENTRIES = (
 
 
 def problem_of(entry: LibraryEntry) -> Problem:
-    """Return the problem of an entry.
-
-    Raises
-    ------
-    InputError
-        If its table is not here, or another than the figures are of.
-    """
+    """Return the problem of an entry."""
     return Problem(
         load_instance(PREFIX + entry.name),
         entry.k,
@@ -241,11 +235,6 @@ def measure(
         Called with the name of each entry before its methods are run, and with what stopped them.
     progress, **settings
         See :func:`anonymip.solve`; an effort or a time limit holds for each run.
-
-    Raises
-    ------
-    InputError
-        If a table is not here, a method is unknown, or one of those named solves no entry.
     """
     asked = {entry.name: _methods_for(entry, methods) for entry in entries}
     for name in methods:

@@ -39,11 +39,6 @@ def read_back(
         The release, in files or in memory.
     original
         File or frame to verify against; None means the table that was solved.
-
-    Raises
-    ------
-    VerificationFailed
-        If the release must not be published.
     """
     problem = solution.problem
     form = problem.microdata.table

@@ -38,11 +38,6 @@ def draw_matching(problem: Problem, cover: Cover, rng: np.random.Generator) -> N
     -------
     matching
         (n,) the original of each published record.
-
-    Raises
-    ------
-    NoSolution
-        If no assignment that keeps the diversity is found.
     """
     if problem.diversity is not None:
         return draw_diverse(problem, cover, rng)
@@ -84,11 +79,6 @@ def draw_diverse(
     -------
     numpy.ndarray
         (n,) original record of each published one.
-
-    Raises
-    ------
-    NoSolution
-        If for some part no assignment is found.
 
     Notes
     -----

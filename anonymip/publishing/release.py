@@ -425,13 +425,7 @@ def _refuse_revealing(observed: Sequence[str], are: str, *, by_cells: bool) -> N
 
 
 def refuse_ending(path: Path, microdata: Microdata) -> None:
-    """Refuse a file whose name says that it holds something else than what would be written.
-
-    Raises
-    ------
-    InputError
-        If the ending is not known, or tabs are promised where the table has another separator.
-    """
+    """Refuse a file whose name says that it holds something else than what would be written."""
     ending = path.suffix.lower()
     if ending not in (*_TEXT, *_PARQUET):
         raise InputError(
@@ -446,13 +440,7 @@ def refuse_ending(path: Path, microdata: Microdata) -> None:
 
 
 def refuse_layout(microdata: Microdata, layout: str) -> None:
-    """Refuse a layout that cannot be written, before any time is spent on solving.
-
-    Raises
-    ------
-    InputError
-        If the layout is unknown or its column names are taken.
-    """
+    """Refuse a layout that cannot be written, before any time is spent on solving."""
     if layout not in ("cells", "columns"):
         raise unknown_name("layout", layout, ("cells", "columns"))
     if layout == "cells":

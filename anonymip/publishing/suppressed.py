@@ -17,13 +17,7 @@ LEFT_OUT, STARRED = "left-out", "starred"
 
 
 def refuse_choice(suppressed: str) -> None:
-    """Refuse what is no way to treat suppressed records.
-
-    Raises
-    ------
-    InputError
-        If it is neither ``"left-out"`` nor ``"starred"``.
-    """
+    """Refuse what is no way to treat suppressed records."""
     if suppressed not in (LEFT_OUT, STARRED):
         raise InputError(f"suppressed is {suppressed!r}", remedy=f'Use "{LEFT_OUT}" or "{STARRED}"')
 
@@ -37,11 +31,6 @@ def allowed_suppressed(problem: Problem, most: int | float | None) -> int:
         What is asked. A limit of its recoding counts where no other is given.
     most
         A number of records, or a share below 1; None for one in twenty.
-
-    Raises
-    ------
-    InputError
-        If the limit is neither, or stands beside a recoding that suppresses none.
     """
     own = getattr(problem.recoding, "most_suppressed", None)
     if most and not getattr(problem.recoding, "suppression", False):
@@ -85,18 +74,15 @@ def refuse_many_suppressed(solution: Solution, most: int | float | None) -> None
 def published_records(solution: Solution, suppressed: str) -> NDArray[np.bool_]:
     """Return (n,) which records get a row.
 
+    Rows of stars that are fewer than k, or lack the diversity, reveal more than a class may of a
+    person who is found in none: they are refused.
+
     Parameters
     ----------
     solution
         What is published.
     suppressed
         ``"left-out"`` or ``"starred"``.
-
-    Raises
-    ------
-    InputError
-        If nothing is left to publish; or if rows of stars would be fewer than k or lack the
-        diversity, so that they reveal more than a class may of a person who is found in none.
     """
     published = ~_suppressed_records(solution)
     if suppressed == LEFT_OUT:

@@ -58,11 +58,6 @@ def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
         A lower bound that is known of the problem.
     budget
         An interrupt of it ends the run; the time limit is the run's own.
-
-    Raises
-    ------
-    InputError
-        If the table cannot be read.
     """
     whole = _whole(run.table, run.experiment.folder, run.files)
     data = run.table.sample(whole, run.sample)
@@ -100,13 +95,7 @@ class Nothing:
 
 
 def attempt(work: Callable[[], T]) -> T | Nothing:
-    """Return what a piece of work returns, or why it found nothing.
-
-    Raises
-    ------
-    Interrupted
-        If the user stopped it.
-    """
+    """Return what a piece of work returns, or why it found nothing."""
     try:
         return work()
     except Interrupted:

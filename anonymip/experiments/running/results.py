@@ -204,11 +204,6 @@ def share_bounds(rows: Iterable[Row]) -> list[Row]:
     """Return the rows of methods, each with the best bound that any row proves for its problem.
 
     A release that loses no more than one which is proven optimal is optimal too.
-
-    Raises
-    ------
-    AnonymipError
-        If a release loses less than a bound that another run has proven.
     """
     everything = list(rows)
     best: dict[str, Row] = {}

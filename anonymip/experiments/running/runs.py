@@ -212,13 +212,7 @@ def digest(**parts: Any) -> str:
 
 
 def plan(experiment: Experiment) -> list[Run]:
-    """Return the runs of an experiment: of each problem its bound, if asked for, then its methods.
-
-    Raises
-    ------
-    InputError
-        If a file is not there.
-    """
+    """Return the runs of an experiment: of each problem its bound, if any, then its methods."""
     function = experiment.objective_file
     objective = () if function is None else (file_digest(function),)
     return [
