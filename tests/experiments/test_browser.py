@@ -17,7 +17,7 @@ from PIL import Image
 
 from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource, run_experiment
 from anonymip.experiments.pages import html_report, runs_page
-from tests.experiments.pages.test_release import release
+from tests.experiments.test_pages import release
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
