@@ -210,4 +210,4 @@ class Reproduction:
     remarks: tuple[str, ...] = ()
     minutes: float | None = None
     extra: Callable[[bool], pd.DataFrame] | None = None
-    stored: bool = False
+    stored: bool = True

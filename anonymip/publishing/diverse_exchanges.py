@@ -5,6 +5,8 @@ What the rows of records lack is kept count of while assignments change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,17 +18,39 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
 
-#: Rows in which a cycle may change an assignment.
-_LONGEST = 100
-#: Rounds of exchanges, each of at least so many and of one for every record of an assignment. The
-#: search gives up after a round that does not halve what is lacking, or, where that is little,
-#: after so many exchanges.
-_ROUNDS = 30
-_ROUND_AT_LEAST = 2000
-_LITTLE = 10
-_FOR_LITTLE = 20_000
-#: Lacking values that a change may cost with probability 1/e.
-_TEMPERATURE = 0.3
+
+@dataclass(frozen=True)
+class DrawingEffort:
+    """How long assignments that show diverse values are looked for.
+
+    Parameters
+    ----------
+    redrawn
+        Times that all assignments of a part are drawn again before they are changed.
+    single
+        Times that single assignments are drawn and changed.
+    longest
+        Rows in which a cycle may change an assignment.
+    rounds, round_at_least
+        Rounds of exchanges, each of at least so many and of one for every record of an assignment.
+        The search gives up after a round that does not halve what is lacking.
+    little, for_little
+        Where no more than `little` is lacking, it gives up after so many exchanges instead.
+    temperature
+        Lacking values that a change may cost with probability 1/e.
+    """
+
+    redrawn: int = 10
+    single: int = 5
+    longest: int = 100
+    rounds: int = 30
+    round_at_least: int = 2000
+    little: int = 10
+    for_little: int = 20_000
+    temperature: float = 0.3
+
+
+EFFORT = DrawingEffort()
 
 #: Places in the numbers of a tally: exchanges tried, pairs listed, the last stamp, pairs listed as
 #: the round began, and exchanges tried while little was lacking.
@@ -281,13 +305,14 @@ def _searched(
     count, n = given.shape
     taker = np.empty_like(given)
     np.put_along_axis(taker, given, np.broadcast_to(np.arange(n), given.shape), axis=1)
-    tally = tally_of(count, n, view.values, _LONGEST)
+    tally = tally_of(count, n, view.values, EFFORT.longest)
     count_all(view, tally, given)
-    a_round = max(given.size, _ROUND_AT_LEAST)
-    total = _ROUNDS * a_round
+    a_round = max(given.size, EFFORT.round_at_least)
+    total = EFFORT.rounds * a_round
+    limits = (EFFORT.little, EFFORT.for_little, EFFORT.temperature)
 
     def step(amount: int) -> int:
-        return int(_exchange_step(view, tally, given, taker, rng, amount, total, a_round))
+        return int(_exchange_step(view, tally, given, taker, rng, amount, total, a_round, *limits))
 
     run_in_steps(step, total, budget, "drawing a diverse assignment", first=1000)
     return given
@@ -303,6 +328,9 @@ def _exchange_step(
     amount: int,
     total: int,
     a_round: int,
+    little: int,
+    for_little: int,
+    temperature: float,
 ) -> int:
     """Try up to `amount` exchanges; all are done once nothing is lacking or there is no hope."""
     count, n = given.shape
@@ -311,13 +339,13 @@ def _exchange_step(
             return total
         # A round that did not halve what lacks is the last one, unless little does.
         if tally.numbers[TRIED] % a_round == 0:
-            if tally.numbers[LISTED] > max(_LITTLE, tally.numbers[LISTED_BEFORE] // 2):
+            if tally.numbers[LISTED] > max(little, tally.numbers[LISTED_BEFORE] // 2):
                 return total
             tally.numbers[LISTED_BEFORE] = tally.numbers[LISTED]
         # What little is left may be out of reach: it gets so many tries and no more.
-        if tally.numbers[LISTED] <= _LITTLE:
+        if tally.numbers[LISTED] <= little:
             tally.numbers[TRIED_FOR_LITTLE] += 1
-            if tally.numbers[TRIED_FOR_LITTLE] > _FOR_LITTLE:
+            if tally.numbers[TRIED_FOR_LITTLE] > for_little:
                 return total
         tally.numbers[TRIED] += 1
         # One of the records that lack something, in one assignment, and one of its rows there.
@@ -333,14 +361,14 @@ def _exchange_step(
             if length == 0:
                 continue
             change = _swap(view, tally, given, taker, number, other, length)
-            if change > 0 and rng.random() >= np.exp(-change / _TEMPERATURE):
+            if change > 0 and rng.random() >= np.exp(-change / temperature):
                 _swap(view, tally, given, taker, number, other, length)
         else:
             length = _circle(view, tally.cycle, given[0], taker[0], row, rng)
             if length == 0:
                 continue
             change = _rotate(view, tally, given[0], taker[0], length, 1)
-            if change > 0 and rng.random() >= np.exp(-change / _TEMPERATURE):
+            if change > 0 and rng.random() >= np.exp(-change / temperature):
                 _rotate(view, tally, given[0], taker[0], length, -1)
     return min(int(tally.numbers[TRIED]), total - 1)
 

@@ -16,7 +16,7 @@ from anonymip.graphs import (
 )
 from anonymip.graphs.effective import ring_successors
 from anonymip.problem import Problem
-from anonymip.publishing.diverse_exchanges import exchange_cycles, exchange_records
+from anonymip.publishing.diverse_exchanges import EFFORT, exchange_cycles, exchange_records
 from anonymip.recodings import Diversity
 from anonymip.recodings.rules.diversity import RowsOfRecords, lacking_records
 from anonymip.runtime.budget import Budget
@@ -42,12 +42,6 @@ def draw_matching(problem: Problem, cover: Cover, rng: np.random.Generator) -> N
     if problem.diversity is not None:
         return draw_diverse(problem, cover, rng)
     return graphs.draw_matching(cover, rng)
-
-
-#: Times that all assignments of a part are drawn again before they are changed.
-_REDRAWN = 10
-#: Times that single assignments are drawn and changed.
-_SINGLE = 5
 
 
 def draw_diverse(
@@ -150,7 +144,7 @@ class _Drawing:
 
     def draw_again(self) -> None:
         """Draw disjoint matchings of the open parts until all of them are diverse, a few times."""
-        for _ in range(_REDRAWN):
+        for _ in range(EFFORT.redrawn):
             records = np.flatnonzero(self.open)
             if not len(records):
                 return
@@ -192,7 +186,7 @@ class _Drawing:
 
     def draw_single(self, budget: Budget) -> None:
         """Draw one assignment of each open part and change it until it is diverse, a few times."""
-        for _ in range(_SINGLE):
+        for _ in range(EFFORT.single):
             records = np.flatnonzero(self.open)
             if not len(records):
                 return

@@ -124,7 +124,6 @@ RATIOS = Reproduction(
     ),
     remarks=("The paper has no measurements; what stands as printed is the factor it proves",),
     minutes=0.5,
-    stored=True,
 )
 
 REPRODUCTIONS = (RATIOS,)

@@ -152,7 +152,6 @@ TABLE1 = Reproduction(
     ),
     remarks=(_TIMES,),
     minutes=0.7,
-    stored=True,
 )
 TABLE2 = Reproduction(
     name="bredereck-table2",
@@ -182,7 +181,6 @@ TABLE2 = Reproduction(
     ),
     remarks=(_TIMES,),
     minutes=0.2,
-    stored=True,
 )
 TABLE3 = Reproduction(
     name="bredereck-table3",
@@ -217,7 +215,6 @@ TABLE3 = Reproduction(
     ),
     remarks=(_TIMES,),
     minutes=0.1,
-    stored=True,
 )
 TABLE4 = Reproduction(
     name="bredereck-table4",
@@ -241,7 +238,6 @@ TABLE4 = Reproduction(
     ),
     remarks=(_TIMES,),
     minutes=0.1,
-    stored=True,
 )
 TABLE5 = Reproduction(
     name="bredereck-table5",
@@ -276,7 +272,6 @@ TABLE5 = Reproduction(
     ),
     remarks=(_TIMES,),
     minutes=0.4,
-    stored=True,
 )
 
 
@@ -319,7 +314,6 @@ TABLE6 = Reproduction(
         _times_faster(25),
     ),
     minutes=0.1,
-    stored=True,
 )
 TABLE7 = Reproduction(
     name="bredereck-table7",
@@ -346,7 +340,6 @@ TABLE7 = Reproduction(
         _times_faster(10),
     ),
     minutes=0.1,
-    stored=True,
 )
 TABLE8 = Reproduction(
     name="bredereck-table8",
@@ -384,7 +377,6 @@ TABLE8 = Reproduction(
         ),
     ),
     minutes=0.3,
-    stored=True,
 )
 
 

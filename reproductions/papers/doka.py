@@ -113,7 +113,6 @@ FIG6 = Reproduction(
         "The time of a part is that of all parts over their number; NH's is that of all records",
     ),
     minutes=0.5,
-    stored=True,
 )
 
 
@@ -173,7 +172,6 @@ FIG7A = Reproduction(
     ),
     remarks=(JOIN, "Domains are those of the table, as the paper's Table 2 has them"),
     minutes=1.9,
-    stored=True,
 )
 
 
@@ -222,7 +220,6 @@ FIG7B = Reproduction(
         "At so few records times are those of calls, not of the algorithms",
     ),
     minutes=0.4,
-    stored=True,
 )
 
 

@@ -138,7 +138,6 @@ FIG8A = Reproduction(
     ),
     remarks=(JOIN,),
     minutes=2.1,
-    stored=True,
 )
 
 FIG8B = Reproduction(
@@ -154,7 +153,6 @@ FIG8B = Reproduction(
     statements=_FIG8_STATEMENTS,
     remarks=(JOIN, _IN_PARTS),
     minutes=4.4,
-    stored=True,
 )
 
 
@@ -250,7 +248,6 @@ FIG9 = Reproduction(
     ),
     remarks=(JOIN, _IN_PARTS),
     minutes=8,
-    stored=True,
 )
 
 
@@ -334,7 +331,6 @@ FIG10 = Reproduction(
     statements=_fig10_statements((15, 50), whole=True),
     remarks=(JOIN, "Larger tables are doka-fig10-large"),
     minutes=6.5,
-    stored=True,
 )
 
 FIG10_LARGE = Reproduction(
@@ -350,7 +346,6 @@ FIG10_LARGE = Reproduction(
     statements=_fig10_statements((15,), whole=False),
     remarks=(JOIN, _IN_PARTS),
     minutes=10,
-    stored=True,
 )
 
 REPRODUCTIONS = (FIG8A, FIG8B, FIG9, FIG10, FIG10_LARGE)

@@ -102,7 +102,6 @@ FIG2 = Reproduction(
         "The optimum is found by column generation, in the paper by Gurobi on the MILP (21)-(32)",
     ),
     minutes=1.1,
-    stored=True,
 )
 
 REPRODUCTIONS = (FIG2,)

@@ -161,7 +161,6 @@ FIG3 = Reproduction(
     ),
     remarks=_REMARKS3,
     minutes=0.4,
-    stored=True,
 )
 
 
@@ -204,7 +203,6 @@ FIG4 = Reproduction(
     ),
     remarks=_REMARKS3,
     minutes=0.4,
-    stored=True,
 )
 
 # Fig. 5, 9 and 10: one table each, all methods.
@@ -271,7 +269,6 @@ FIG5 = Reproduction(
         _DOKA,
     ),
     minutes=0.1,
-    stored=True,
 )
 
 _FARS_ATTRIBUTES = ("ideathmon", "iage", "isex", "irace")
@@ -310,7 +307,6 @@ FIG9 = Reproduction(
         ),
     ),
     minutes=0.1,
-    stored=True,
 )
 
 
@@ -345,7 +341,6 @@ FIG10 = Reproduction(
     ),
     remarks=("The paper has 40,000 records",),
     minutes=0.1,
-    stored=True,
 )
 
 REPRODUCTIONS = (FIG3, FIG4, FIG5, FIG9, FIG10)

@@ -127,7 +127,6 @@ FIG6 = Reproduction(
         "local-search is ours: the optimum is at most its loss, and a method at least so far above",
     ),
     minutes=0.5,
-    stored=True,
 )
 
 
@@ -184,7 +183,6 @@ FIG7 = Reproduction(
     ),
     remarks=("The paper has 20,000 records",),
     minutes=0.1,
-    stored=True,
 )
 
 
@@ -238,7 +236,6 @@ FIG8 = Reproduction(
         ),
     ),
     minutes=1,
-    stored=True,
 )
 
 REPRODUCTIONS = (FIG6, FIG7, FIG8)

@@ -154,7 +154,6 @@ TABLES = Reproduction(
     remarks=("The loss of Table 4c is weighted, the others are sums of NCP",),
     extra=_examples,
     minutes=0.1,
-    stored=True,
 )
 
 #: Sizes and counts as printed, for S = 3, 4 and 5.
@@ -270,7 +269,6 @@ TABLE8 = Reproduction(
     remarks=("The chain stands with S = 3, 4 and 5; printed counts are drawn in both plots",),
     extra=_windows,
     minutes=0.1,
-    stored=True,
 )
 
 REPRODUCTIONS = (TABLES, TABLE8)

@@ -168,7 +168,6 @@ FIG9 = Reproduction(
     ),
     remarks=("The paper has 100,000 to 500,000 records", _NO_HR, _TIMES),
     minutes=0.1,
-    stored=True,
 )
 FIG10 = Reproduction(
     name="wong-fig10",
@@ -190,7 +189,6 @@ FIG10 = Reproduction(
     ),
     remarks=(_FEWER, _NO_HR, _TIMES),
     minutes=0.1,
-    stored=True,
 )
 FIG11 = Reproduction(
     name="wong-fig11",
@@ -227,7 +225,6 @@ FIG11 = Reproduction(
     ),
     remarks=(_NO_HR, _TIMES),
     minutes=0.2,
-    stored=True,
 )
 FIG12 = Reproduction(
     name="wong-fig12",
@@ -242,7 +239,6 @@ FIG12 = Reproduction(
     statements=_order("k"),
     remarks=(_FEWER, _NO_HR, _TIMES),
     minutes=0.1,
-    stored=True,
 )
 FIG13 = Reproduction(
     name="wong-fig13",
@@ -271,7 +267,6 @@ FIG13 = Reproduction(
         _TIMES,
     ),
     minutes=0.2,
-    stored=True,
 )
 
 
@@ -362,7 +357,6 @@ FIG14 = Reproduction(
     statements=_diversity_statements("m"),
     remarks=_DIVERSITY_REMARKS,
     minutes=0.2,
-    stored=True,
 )
 FIG15 = Reproduction(
     name="wong-fig15",
@@ -377,7 +371,6 @@ FIG15 = Reproduction(
     statements=_diversity_statements("k"),
     remarks=_DIVERSITY_REMARKS,
     minutes=0.2,
-    stored=True,
 )
 
 REPRODUCTIONS = (FIG9, FIG10, FIG11, FIG12, FIG13, FIG14, FIG15)
