@@ -1,4 +1,4 @@
-"""How much work a computation may spend, where no clock ends it."""
+"""Effort: the work that a computation may spend, where no clock ends it."""
 
 from __future__ import annotations
 

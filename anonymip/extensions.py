@@ -1,4 +1,4 @@
-"""What installed packages add from outside, found by their entry points."""
+"""Extensions: methods, losses and recodings of installed packages, by their entry points."""
 
 from __future__ import annotations
 

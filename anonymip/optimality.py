@@ -1,4 +1,4 @@
-"""When a bound proves a loss optimal: by the gap, and by what rounding leaves of it."""
+"""Proof that a loss is optimal: the gap of a bound, and what rounding leaves of it."""
 
 from __future__ import annotations
 

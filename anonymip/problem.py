@@ -1,4 +1,4 @@
-"""What is asked: a table, k, a recoding and an objective."""
+"""Problems: a table, k, a recoding and an objective, and the rules of classes beside k."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found: a checked assignment, its recomputed loss, and a bound.
+"""Solutions: a checked assignment, its recomputed loss, and a bound.
 
 One file, since a bound counts only beside the solution whose gap it closes.
 """

@@ -1,4 +1,4 @@
-"""From a problem to a solution with a bound.
+"""The way from a problem to a solution with a bound.
 
 A method that is stopped, while kernels are compiled or without memory, leaves the release at hand.
 """

@@ -1,4 +1,4 @@
-"""Why a computation stopped and what it holds."""
+"""Status: why a computation stopped, and what it holds."""
 
 from __future__ import annotations
 

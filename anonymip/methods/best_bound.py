@@ -41,7 +41,7 @@ def best_bound(
     problem
         What is asked.
     releases
-        Known releases, which help the last rung.
+        Known releases, which help the linear program.
     known
         The combinatorial bound, if it was computed before.
     method
@@ -75,23 +75,23 @@ def best_bound(
         tried = _LARGEST
     if not may_be_bounded(problem, tried):
         return known or lower_bound_of(problem, effort=effort, budget=budget)
-    rungs: list[Bound | None] = [known]
+    bounds: list[Bound | None] = [known]
     solved = False
     try:
         if known is None:
-            rungs.append(nearest_neighbour_bound(problem, effort="quick", budget=budget))
-        if _is_closed(releases, rungs[-1]):
-            return rungs[-1]
+            bounds.append(nearest_neighbour_bound(problem, effort="quick", budget=budget))
+        if _is_closed(releases, bounds[-1]):
+            return bounds[-1]
         highest, solved = relaxation_bound(
             problem, releases, effort=effort, budget=budget, tried=tried
         )
-        rungs.append(highest)
+        bounds.append(highest)
         if known is None and not solved:
-            rungs.append(lower_bound_of(problem, effort=effort, budget=budget))
+            bounds.append(lower_bound_of(problem, effort=effort, budget=budget))
     except CompilationStopped:
-        if not any(rungs):
+        if not any(bounds):
             raise
-    return max(filter(None, rungs), key=lambda bound: bound.value, default=None)
+    return max(filter(None, bounds), key=lambda bound: bound.value, default=None)
 
 
 def runs_of_bound(problem: Problem, effort: str, *, limited: bool = False) -> list[str]:

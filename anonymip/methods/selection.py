@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import bound_in_time
@@ -21,52 +21,98 @@ from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Beyond so many records there are more classes, but for duplicates.
-_FEW_RECORDS = 200
-#: Up to so many possible classes or sets an integer program over them is proven within seconds.
-FEW_CLASSES = 100_000
-#: Row types times the square of k up to which column generation ends: of 100 records with k = 5, or
-#: 300 with k = 3, it took half a minute.
-_BY_COLUMNS = {"quick": 600, "normal": 2_700, "thorough": 10_000}
-#: Records up to which the models of the weaker notions are proven within seconds.
-_FEW_CONCEALED = 12
-#: Most work of the heuristic for k-concealment, pairs of records times k and columns: 4e9 took it
-#: 21 s. Beyond, a freeform cover is made.
-_CONCEALED = {"quick": 2e9, "normal": 1e10, "thorough": 1e12}
-#: Row types times patterns up to which the program of patterns is proven within seconds or minutes.
-_FEW_PAIRS = 100_000
+
+@dataclass(frozen=True)
+class Reach:
+    """Sizes up to which `auto` picks the methods that lose least, or prove.
+
+    Parameters
+    ----------
+    few_records
+        Records beyond which there are more than `few_classes` classes, but for duplicates.
+    few_classes
+        Possible classes or sets over which an integer program is proven within seconds.
+    by_columns
+        Row types times the square of k up to which column generation ends: of 100 records with
+        k = 5, or 300 with k = 3, it took half a minute.
+    few_concealed
+        Records up to which the models of the weaker notions are proven within seconds.
+    concealed
+        Most work of the heuristic for k-concealment, pairs of records times k and columns: 4e9
+        took it 21 s. Beyond, a freeform cover is made.
+    few_pairs
+        Row types times patterns up to which the program of patterns is proven within seconds or
+        minutes.
+    proven_pairs
+        Pairs of a row type and an output row that k records or more can share, up to which the
+        program ends: of tables without any structure, 800 took 6 s with k = 4, and 3,300 took 5 s
+        with k = 2.
+    paired_records
+        Pairs of records are an assignment problem, which is solved up to so many records.
+    improved, improved_in_batches
+        Records whose classes are improved; the same under rules, and of losses without tables,
+        where whole classes are evaluated.
+    part
+        Records that the freeform heuristics look at together; more are cut into parts of so many.
+    reassigned, assigned
+        Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment,
+        and of one round of assignments alone; beyond rings.
+    evaluated
+        The same of losses without tables: 50,000 took 1.3 s.
+    whole
+        Reciprocal sets have no parts: records up to which their matches are exchanged.
+    """
+
+    few_records: int = 200
+    few_classes: int = 100_000
+    by_columns: int = 2_700
+    few_concealed: int = 12
+    concealed: float = 1e10
+    few_pairs: int = 100_000
+    proven_pairs: int = 1_000
+    paired_records: int = 1_000
+    improved: int = 1_000_000
+    improved_in_batches: int = 1_000
+    part: int = 1_000
+    reassigned: float = 2.5e8
+    assigned: float = 1.2e9
+    evaluated: float = 4e5
+    whole: int = 10_000
+
+
+#: The reach of each effort.
+REACH = {
+    "quick": Reach(
+        by_columns=600,
+        concealed=2e9,
+        proven_pairs=250,
+        reassigned=5e7,
+        assigned=2.4e8,
+        evaluated=5e4,
+    ),
+    "normal": Reach(),
+    "thorough": Reach(
+        by_columns=10_000,
+        concealed=1e12,
+        part=1_500,
+        reassigned=3e9,
+        assigned=1.2e10,
+        evaluated=4e6,
+    ),
+}
 #: Methods that take the place of one whose solver failed and left nothing.
 _WITHOUT_SOLVER: Mapping[str, tuple[str, ...]] = {
     "classes": ("greedy-search", "ordered-cut", "mondrian"),
     "freeform": ("nh", "ring"),
     "pattern": ("pattern-search", "pattern-greedy"),
 }
-#: Pairs of a row type and an output row that k records or more can share, up to which the program
-#: ends: of tables without any structure, 800 took 6 s with k = 4, and 3,300 took 5 s with k = 2.
-_PROVEN_PAIRS = {"quick": 250, "normal": 1_000}
-#: For k of 2 and 3 there are duals of triples: so many times as many. Parts that share output rows
-#: by other rules are no parts: so many times fewer.
+#: For k of 2 and 3 there are duals of triples: so many times as many pairs. Parts that share output
+#: rows by other rules are no parts: so many times fewer.
 _TRIPLED, _WHOLE_PROGRAM = 4, 4
 #: Every freeform cover is one of these, and gives k effective matches as well.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
-#: Pairs of records are an assignment problem, which is solved up to so many records.
-_PAIRED_RECORDS = 1_000
-#: Records whose classes are improved.
-_IMPROVED = 1_000_000
-#: The same under rules, and of losses without tables, where whole classes are evaluated.
-_IMPROVED_IN_BATCHES = 1_000
 #: Which classes are improved.
 _BEST_START: Mapping[str, object] = {"from_method": "best"}
-#: Records that the freeform heuristics look at together; more are cut into parts of so many.
-_PART = {"quick": 1_000, "normal": 1_000, "thorough": 1_500}
-#: Most work of freeform heuristics, as pairs of records of a part, times k: with reassignment, and
-#: of one round of assignments alone; beyond rings.
-_REASSIGNED = {"quick": 5e7, "normal": 2.5e8, "thorough": 3e9}
-_ASSIGNED = {"quick": 2.4e8, "normal": 1.2e9, "thorough": 1.2e10}
-#: The same of losses without tables: 50,000 took 1.3 s.
-_EVALUATED = {"quick": 5e4, "normal": 4e5, "thorough": 4e6}
-#: Reciprocal sets have no parts: records up to which their matches are exchanged.
-_WHOLE = 10_000
 
 
 class _Choice(NamedTuple):
@@ -97,12 +143,13 @@ def auto(
     """
     effort = check_effort(effort, limited=budget is not None and budget.deadline is not None)
     settings["effort"] = effort
+    reach = REACH[effort]
     name = problem.recoding.name
-    serves = name in _ONE_SIDED and problem.n > _FEW_CONCEALED
+    serves = name in _ONE_SIDED and problem.n > reach.few_concealed
     if name == "k-concealment":
         # Rings are made to be published diverse, sets of one notion's own seldom can be.
         work = float(problem.n) ** 2 * problem.k * problem.m
-        serves = problem.diversity is not None or work > _CONCEALED[effort]
+        serves = problem.diversity is not None or work > reach.concealed
     if serves:
         return _auto_freeform(problem, budget, seed, settings)
     choices, reason = _pick(problem, effort)
@@ -170,6 +217,7 @@ def picked_method(problem: Problem, effort: str) -> str:
 
 def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
     """Return the methods to try, one after the other, and why."""
+    reach = REACH[effort]
     name = problem.recoding.name
     if name == "classes":
         return _pick_classes(problem, effort)
@@ -181,26 +229,27 @@ def _pick(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
         return _pick_levels(problem, effort)
     if name == "full-domain":
         return (_Choice(name),), f"the method for {name}"
-    if name == "k-concealment" and problem.n > _FEW_CONCEALED:
-        return (_Choice("k-concealment"),), f"more than {_FEW_CONCEALED} records"
+    if name == "k-concealment" and problem.n > reach.few_concealed:
+        return (_Choice("k-concealment"),), f"more than {reach.few_concealed} records"
     return (_Choice("freeform-mip"),), f"the method for {name}"
 
 
 def _pick_classes(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+    reach = REACH[effort]
     if _columns_suit(problem, effort) and problem.compiled.superadditive:
         choices = (_Choice("column-generation"), _Choice("local-search", _BEST_START))
         return choices, f"{problem.n:,} records, k = {problem.k}: provable"
-    classes = model_size(problem, "set-partition") if problem.n <= _FEW_RECORDS else None
-    if classes is not None and classes <= FEW_CLASSES:
+    classes = model_size(problem, "set-partition") if problem.n <= reach.few_records else None
+    if classes is not None and classes <= reach.few_classes:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
-    reason = f"more than {FEW_CLASSES:,} possible classes"
+    reason = f"more than {reach.few_classes:,} possible classes"
     plain = is_plain(problem) and problem.compiled.monotone
     # Where rows repeat windows hold few row types, and are solved fast.
-    if plain and (problem.n <= _IMPROVED or repeats(problem)):
+    if plain and (problem.n <= reach.improved or repeats(problem)):
         return (_Choice("local-search", _BEST_START),), reason
     # Under limits a heuristic may find nothing where another does.
     others = tuple(map(_Choice, ("ordered-cut", "mondrian") if problem.limits else ()))
-    if problem.n <= _IMPROVED_IN_BATCHES:
+    if problem.n <= reach.improved_in_batches:
         return (_Choice("local-search", _BEST_START), *others), reason
     return (_Choice("greedy-search"), *others), reason
 
@@ -212,7 +261,7 @@ def _columns_suit(problem: Problem, effort: str) -> bool:
         return False
     types = len(problem.microdata.row_types().first)
     ruled = problem.diversity is not None or bool(problem.limits)
-    return not ruled and types * problem.k**2 <= _BY_COLUMNS[effort]
+    return not ruled and types * problem.k**2 <= REACH[effort].by_columns
 
 
 def _pick_patterns(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
@@ -234,16 +283,16 @@ def _pick_levels(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], st
 
 def _count_pairs(problem: Problem, effort: str) -> tuple[bool, str]:
     """Return whether a program of patterns is proven with an effort, and why."""
-    recoding = recoding_of(problem)
+    recoding, reach = recoding_of(problem), REACH[effort]
     pairs = len(problem.microdata.row_types().first) * len(recoding.stars(problem))
     counted = f"{pairs:,} pairs of a row and a pattern"
-    if pairs <= _FEW_PAIRS and effort == "thorough":
+    if pairs <= reach.few_pairs and effort == "thorough":
         return True, f"{counted}: provable"
-    if pairs > _FEW_PAIRS:
+    if pairs > reach.few_pairs:
         return False, counted
     from anonymip.models.patterns.pattern import strong_columns
 
-    most = float(_PROVEN_PAIRS[effort])
+    most = float(reach.proven_pairs)
     if recoding.single_use or problem.diversity is not None:
         most /= _WHOLE_PROGRAM
     elif problem.k <= 3:
@@ -258,48 +307,49 @@ def _count_pairs(problem: Problem, effort: str) -> tuple[bool, str]:
 
 
 def _pick_freeform(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], str]:
+    reach = REACH[effort]
     n, exact = problem.n, (_Choice("freeform-mip"),)
     degrees = getattr(problem.recoding, "degrees", None) or ()
     if len(set(degrees)) > 1:
-        if is_plain(problem) and problem.compiled.aggregate == "sum" and n > _FEW_CONCEALED:
+        if is_plain(problem) and problem.compiled.aggregate == "sum" and n > reach.few_concealed:
             return (_Choice("sort-greedy"), *exact), "degrees of their own"
         return exact, "degrees of their own"
-    if n <= _PAIRED_RECORDS and pair_obstacle(problem) is None:
+    if n <= reach.paired_records and pair_obstacle(problem) is None:
         return exact, "pairs of records are an assignment problem: provable"
     if problem.recoding == Freeform() and _columns_suit(problem, effort):
         return (_Choice("column-generation"), *exact), f"{n:,} records, k = {problem.k}: provable"
     if needs_every_size(problem) and too_many_sets(problem) is None:
         return exact, "few records, and sets of every size: provable"
-    sets = _possible_sets(problem)
-    if sets is not None and sets <= FEW_CLASSES:
+    sets = _possible_sets(problem, effort)
+    if sets is not None and sets <= reach.few_classes:
         return exact, f"{sets:,} possible sets: provable"
     if problem.diversity is not None:
         return (_Choice("nh"), _Choice("ring"), *exact), "rings keep a diversity"
     if not problem.compiled.has_tables or problem.compiled.aggregate != "sum":
         ring = (_Choice("ring"), *exact)
-        if problem.compiled.aggregate == "sum" and n * n * problem.k <= _EVALUATED[effort]:
+        if problem.compiled.aggregate == "sum" and n * n * problem.k <= reach.evaluated:
             return (_Choice("reassign", {"from_method": "hungarian"}), *ring), f"{n:,} records"
         return ring, "rings take any objective"
-    if n > _PART[effort] and problem.recoding != Freeform():
-        fits = n <= _WHOLE and n * n * problem.k <= _REASSIGNED[effort]
+    if n > reach.part and problem.recoding != Freeform():
+        fits = n <= reach.whole and n * n * problem.k <= reach.reassigned
         return (_Choice("reassign" if fits else "ring"),), f"{n:,} records"
     # Parts shrink where k or the table is large, as long as each can hold two sets.
-    room = int(_ASSIGNED[effort] / (n * problem.k))
-    part = min(n, max(2 * problem.k, min(_PART[effort], room)))
+    room = int(reach.assigned / (n * problem.k))
+    part = min(n, max(2 * problem.k, min(reach.part, room)))
     work, cut = n * part * problem.k, {} if part == n else {"part": part}
     reason = f"{n:,} records" + (", in parts" if cut else "")
     # Under limits exchanges may find no cover where there is one.
-    others = exact if problem.limits and n <= _FEW_RECORDS else ()
-    if work <= _REASSIGNED[effort]:
+    others = exact if problem.limits and n <= reach.few_records else ()
+    if work <= reach.reassigned:
         return (_Choice("reassign", {"from_method": "hungarian", **cut}), *others), reason
-    if work <= _ASSIGNED[effort]:
+    if work <= reach.assigned:
         return (_Choice("hungarian", cut), *others), reason
     return (_Choice("ring"),), f"{n:,} records"
 
 
-def _possible_sets(problem: Problem) -> int | None:
+def _possible_sets(problem: Problem, effort: str) -> int | None:
     """Return how many sets a cover may be chosen from; None if it is not modelled that way."""
-    if problem.n > _FEW_RECORDS:
+    if problem.n > REACH[effort].few_records:
         return None
     try:
         return model_size(problem, "set-cover")

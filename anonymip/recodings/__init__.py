@@ -1,4 +1,4 @@
-"""What is allowed, and what an assignment publishes: one file a recoding."""
+"""Recodings: which assignments are allowed, and what each publishes."""
 
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.freeform import KK, Freeform, KConcealment, KOne, OneK

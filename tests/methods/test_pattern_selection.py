@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +20,7 @@ from anonymip import (
     Suppressions,
     solve,
 )
-from anonymip.methods import selection
+from anonymip.methods.selection import REACH
 
 
 def table(n: int, columns: int = 4) -> Microdata:
@@ -49,7 +51,7 @@ def test_many_pairs_get_the_search(
     recoding: PatternGuided, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the number that is proven in time a heuristic runs, and keeps the rules."""
-    monkeypatch.setattr(selection, "_FEW_PAIRS", 100)
+    monkeypatch.setitem(REACH, "normal", replace(REACH["normal"], few_pairs=100))
     solution = solve(Problem(table(200), 3, recoding))
     assert solution.method == "pattern-search"
     assert solution.trace[0].startswith("auto picked pattern-search: ")
@@ -58,7 +60,7 @@ def test_many_pairs_get_the_search(
 
 def test_proofs_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs more than normal effort is searched, and proven with thorough effort."""
-    monkeypatch.setitem(selection._PROVEN_PAIRS, "normal", 10)
+    monkeypatch.setitem(REACH, "normal", replace(REACH["normal"], proven_pairs=10))
     for recoding, searched, proven in (
         (PatternGuided(), "pattern-search", "pattern-ilp"),
         (PatternLevels(), "pattern-levels", "pattern-levels"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -30,7 +31,7 @@ from anonymip import (
 from anonymip.effort import EFFORTS
 from anonymip.errors import AnonymipError
 from anonymip.methods import METHODS, selection
-from anonymip.methods.selection import auto
+from anonymip.methods.selection import REACH, auto
 from anonymip.models import model_size
 from anonymip.objectives.language.protocol import FunctionObjective
 from anonymip.recodings import Recoding
@@ -193,7 +194,7 @@ def test_concealment_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its own heuristic needs more than the effort allows a freeform cover is made."""
     problem = Problem(census(150, 3, seed=1), 3, KConcealment())
     assert solve(problem).method == "k-concealment"
-    monkeypatch.setitem(selection._CONCEALED, "quick", 150.0**2)
+    monkeypatch.setitem(REACH, "quick", replace(REACH["quick"], concealed=150.0**2))
     quick = solve(problem, effort="quick")
     assert quick.trace[0] == "a freeform cover is a k-concealment cover too"
     assert quick.options["effort"] == "quick"

@@ -13,6 +13,7 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.graphs import random_matchings
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.freeform.set_growth import (
+    NUMBERS,
     SetStates,
     SetTerms,
     fill_weights,
@@ -28,13 +29,6 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_ABSOLUTE
-
-#: Most records for which a loss without tables is computed for all pairs.
-LARGEST_UNTABLED = 1_000
-#: Most records for which the costs are kept in double precision.
-_LARGEST_DOUBLE = 2_000
-#: In single precision a gain must be more than rounding.
-_LEAST_SINGLE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +63,16 @@ class MatchingExchange:
             If the objective has no tables and there are too many records for all pairs.
         """
         n = problem.n
-        precision = np.float64 if n <= _LARGEST_DOUBLE else np.float32
+        precision = np.float64 if n <= NUMBERS.double else np.float32
         costs: NDArray[np.floating] = np.empty((n, n), precision)
         if problem.compiled.has_tables:
             terms = set_terms(problem)
             return cls(problem, terms, new_states(terms, degree), costs, rng)
-        if n > LARGEST_UNTABLED:
+        if n > NUMBERS.untabled:
             raise UnsupportedObjective(
                 f"objective {problem.objective.name!r} has no tables, and {n} records are too many "
                 "to compute it for all pairs",
-                remedy=f"Use parts of at most {LARGEST_UNTABLED} records",
+                remedy=f"Use parts of at most {NUMBERS.untabled} records",
             )
         return cls(problem, None, None, costs, rng)
 
@@ -130,7 +124,7 @@ class MatchingExchange:
         cycles = _cycles(before, chosen)
         total = np.bincount(cycles, gains)
         spoiled = np.bincount(cycles[~allowed], minlength=len(total)) > 0
-        least = LOSS_ABSOLUTE if self.costs.dtype == np.float64 else _LEAST_SINGLE
+        least = LOSS_ABSOLUTE if self.costs.dtype == np.float64 else NUMBERS.least_single
         taken = ((total > least) & ~spoiled)[cycles]
         sets[taken, column] = chosen[taken]
         return float(gains[taken].sum())

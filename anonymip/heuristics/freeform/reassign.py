@@ -14,7 +14,7 @@ from anonymip.errors import InputError, argument, unknown_name
 from anonymip.graphs import degree_of
 from anonymip.heuristics.freeform.exchanges import MatchingExchange, swap_matches
 from anonymip.heuristics.freeform.partitioned import in_parts
-from anonymip.heuristics.freeform.rounds.rounds import LARGEST_TABLE
+from anonymip.heuristics.freeform.set_growth import NUMBERS
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
@@ -35,8 +35,6 @@ STARTS = MappingProxyType(
 #: A pass that gains less than this share of the loss counts as one without gain: most is gained in
 #: the first passes, and the share falls from one to the next.
 _WORTH = MappingProxyType({"quick": 1e-2, "normal": 1e-3, "thorough": 0.0})
-#: The start gets at most this part of the time.
-_SHARE = 0.5
 
 
 @in_parts
@@ -110,11 +108,11 @@ def reassign(
     if patience < 1:
         raise InputError(f"patience is {patience}", remedy="Give at least 1")
     whole = not recoding.reciprocal and recoding.degrees is None and problem.diversity is None
-    if whole and problem.n > LARGEST_TABLE:
+    if whole and problem.n > NUMBERS.all_pairs:
         parts = argument("options", {"part": 1000}, option="--option reassign.part=1000")
         raise InputError(
             f"reassign holds a weight for each pair of {problem.n:,} records, at most "
-            f"{LARGEST_TABLE:,} records",
+            f"{NUMBERS.all_pairs:,} records",
             remedy=f"Give {parts}: it then improves parts of the table",
         )
     first = _start(problem, from_method, start, budget, seed)
@@ -147,7 +145,7 @@ def _start(
         raise unknown_name("from_method", from_method, STARTS)
     module, _, name = STARTS[from_method].partition(":")
     method: Callable[..., Solution] = getattr(importlib.import_module(module), name)
-    return method(problem, budget=budget.share(_SHARE), seed=seed)
+    return method(problem, budget=budget.share(NUMBERS.improved_share), seed=seed)
 
 
 def _improve(

@@ -8,6 +8,8 @@ the limit is broken, so an infinite weight says that a set may not take in a rec
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,50 @@ from anonymip.recodings.rules.limits import Apart, Cap, Limit, met_by_sets
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.tolerances import LOSS_RELATIVE
+
+
+@dataclass(frozen=True)
+class FreeformNumbers:
+    """Sizes and shares that steer the freeform heuristics.
+
+    Parameters
+    ----------
+    start_part
+        Records of a part of the cheap start of methods in rounds; its work grows with the part, not
+        with the table.
+    start_moment
+        Share of the time that such a method works before it finds that start.
+    start_share
+        Share of the time left that the start may take.
+    start_seconds
+        Seconds a record that must be left for it: setting up many parts takes time, however little
+        is left.
+    improved_share
+        Share of the time of what is to be improved by reassignment.
+    untabled
+        Records up to which a loss without tables is computed for all pairs; of more records GCP
+        takes its place in rounds, and reassignment refuses.
+    double
+        Records up to which the weights of all pairs are kept in double precision.
+    all_pairs
+        Records up to which they are kept at all: more would not fit the memory of an ordinary
+        machine.
+    least_single
+        Gain that in single precision is more than rounding.
+    """
+
+    start_part: int = 1_000
+    start_moment: float = 1 / 3
+    start_share: float = 0.8
+    start_seconds: float = 5e-5
+    improved_share: float = 0.5
+    untabled: int = 1_000
+    double: int = 2_000
+    all_pairs: int = 20_000
+    least_single: float = 1e-4
+
+
+NUMBERS = FreeformNumbers()
 
 
 class SetTerms(Packed):

@@ -14,6 +14,7 @@ from anonymip.heuristics.freeform.min_cost_flow import min_cost_flow
 from anonymip.heuristics.freeform.nh import nh
 from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
+from anonymip.heuristics.freeform.set_growth import FreeformNumbers
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from tests.heuristics.freeform.freeform_methods import EVERY, sets_of
 
@@ -101,7 +102,9 @@ def test_large_tables_begin_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """SortGreedy itself is cut off too: then its run on parts of the table is the result."""
     clock = Clock()
     monkeypatch.setattr(time, "monotonic", clock)
-    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.rounds._PART", 100)
+    monkeypatch.setattr(
+        "anonymip.heuristics.freeform.rounds.rounds.NUMBERS", FreeformNumbers(start_part=100)
+    )
     problem = Problem(census(400, 8, seed=2), 5, Freeform())
     parts = sort_greedy(problem, part=100, jobs=1)
 

@@ -35,7 +35,7 @@ from anonymip.heuristics.freeform.hungarian import hungarian
 from anonymip.heuristics.freeform.min_cost_flow import min_cost_flow
 from anonymip.heuristics.freeform.rounds import rounds as freeform_rounds
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
-from anonymip.heuristics.freeform.set_growth import fill_losses, increase, rebuild
+from anonymip.heuristics.freeform.set_growth import FreeformNumbers, fill_losses, increase, rebuild
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from tests.brute_force import Column, Rules
 from tests.freeform_references import (
@@ -303,7 +303,7 @@ def test_loss_without_tables_on_many_records(monkeypatch: pytest.MonkeyPatch) ->
     run = RUNS["sort-greedy as in the text"]
     problem = Problem(census(60, 3, seed=2), 3, Freeform(), PRODUCT.objective)
     exact = run(problem)
-    monkeypatch.setattr(freeform_rounds, "LARGEST_MATRIX", 50)
+    monkeypatch.setattr(freeform_rounds, "NUMBERS", FreeformNumbers(untabled=50))
     rough = run(problem)
     assert "GCP" in " ".join(rough.trace)
     plain = run(Problem(census(60, 3, seed=2), 3, Freeform()))
@@ -374,7 +374,7 @@ def test_single_precision_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large tables keep their weights in single precision and lose next to nothing by it."""
     problem = Problem(census(200, 6, seed=4), 2, recoding=Freeform())
     exact = {run: run(problem).objective for run in (hungarian, min_cost_flow)}
-    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.rounds._DOUBLE", 10)
+    monkeypatch.setattr(freeform_rounds, "NUMBERS", FreeformNumbers(double=10))
     for run, loss in exact.items():
         rough = run(problem).objective
         assert loss - 1e-9 <= rough <= loss * (1 + 1e-5)
@@ -404,7 +404,7 @@ def test_what_single_methods_refuse(people: Problem, monkeypatch: pytest.MonkeyP
         sort_greedy(people, weight="gain")
     with pytest.raises(InputError, match="unknown repair"):
         sort_greedy(people, repair="both")
-    monkeypatch.setattr("anonymip.heuristics.freeform.rounds.rounds.LARGEST_TABLE", 100)
+    monkeypatch.setattr(freeform_rounds, "NUMBERS", FreeformNumbers(all_pairs=100))
     for run in (hungarian, min_cost_flow):
         with pytest.raises(InputError, match="sort-greedy"):
             run(people)

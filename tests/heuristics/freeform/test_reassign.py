@@ -29,6 +29,7 @@ from anonymip.heuristics.freeform import exchanges
 from anonymip.heuristics.freeform.exchanges import MatchingExchange, swap_matches
 from anonymip.heuristics.freeform.reassign import STARTS, reassign
 from anonymip.heuristics.freeform.ring import ring
+from anonymip.heuristics.freeform.set_growth import FreeformNumbers
 from anonymip.recodings import Cap, Freeform
 from tests.brute_force import Column
 from tests.random_problems import LOSSES, PRODUCT, Case, cases, tables
@@ -163,7 +164,7 @@ def test_losses_without_tables() -> None:
 
 def test_too_many_records_without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal names parts as the way out."""
-    monkeypatch.setattr(exchanges, "LARGEST_UNTABLED", 4)
+    monkeypatch.setattr(exchanges, "NUMBERS", FreeformNumbers(untabled=4))
     columns = (Column((0.0, 10.0, 1.0, 11.0, 5.0)), Column((3.0, 1.0, 2.0, 1.0, 2.0)))
     case = Case(columns, 2, PRODUCT)
     with pytest.raises(UnsupportedObjective, match="parts of at most 4"):
@@ -172,7 +173,7 @@ def test_too_many_records_without_tables(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_single_precision_is_never_above_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large tables keep costs in single precision; here a small one does."""
-    monkeypatch.setattr(exchanges, "_LARGEST_DOUBLE", 10)
+    monkeypatch.setattr(exchanges, "NUMBERS", FreeformNumbers(double=10))
     problem = Problem(census(60, 5, seed=1), 4, Freeform())
     start = ring(problem)
     assert reassign(problem, start=start.assignment).objective < start.objective

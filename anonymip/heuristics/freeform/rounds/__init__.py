@@ -1,1 +1,1 @@
-"""Greedy and SortGreedy in rounds (Doka et al. 2015): weights, blocks, turns."""
+"""Rounds of freeform covers (Doka et al. 2015): weights, blocks, choices, pairs."""

@@ -27,6 +27,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     own_cover,
 )
 from anonymip.heuristics.freeform.set_growth import (
+    NUMBERS,
     SetStates,
     SetTerms,
     fill_losses,
@@ -46,19 +47,6 @@ from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Records of a part of the start; the work grows with the part, not with the table.
-_PART = 1_000
-#: Share of the time that a method works before it finds a start.
-_BEGIN = 1 / 3
-#: Share of the time left that the start may take.
-_SHARE = 0.8
-#: Seconds that must be left for each record: setting up many parts takes time, however little is
-#: left.
-_SECONDS_A_RECORD = 5e-5
-#: Up to so many records the weights of a loss without tables are computed for all pairs; of more
-#: records those of GCP take their place.
-LARGEST_MATRIX = 1_000
-
 
 @dataclass
 class StartingBudget(Budget):
@@ -77,7 +65,7 @@ class StartingBudget(Budget):
     def around(cls, budget: Budget, find_start: Callable[[], None]) -> StartingBudget:
         """Return a budget with the limits, the listener and the interrupt of another."""
         left = budget.remaining()
-        moment = math.inf if left is None else time.monotonic() + left * _BEGIN
+        moment = math.inf if left is None else time.monotonic() + left * NUMBERS.start_moment
         return cls(
             budget.deadline,
             budget.progress,
@@ -131,21 +119,27 @@ def cheapest_start(
         ("a ring along the Hilbert curve", lambda: ring(asked)),
         ("a ring in each partition", lambda: nh(asked)),
     ]
-    left, whole = budget.remaining(), problem.n <= _PART
-    if left is None or left < _SECONDS_A_RECORD * problem.n or budget.is_interrupted:
+    left, whole = budget.remaining(), problem.n <= NUMBERS.start_part
+    if left is None or left < NUMBERS.start_seconds * problem.n or budget.is_interrupted:
         pass
-    elif not whole and int(recoding.sizes(problem).max()) * 2 <= _PART:
+    elif not whole and int(recoding.sizes(problem).max()) * 2 <= NUMBERS.start_part:
         runs.append(
             (
-                f"sort-greedy in parts of {_PART}",
+                f"sort-greedy in parts of {NUMBERS.start_part}",
                 lambda: sort_greedy(
-                    asked, part=_PART, jobs=1, budget=_silent(budget.share(_SHARE))
+                    asked,
+                    part=NUMBERS.start_part,
+                    jobs=1,
+                    budget=_silent(budget.share(NUMBERS.start_share)),
                 ),
             )
         )
     elif whole and method != "sort-greedy":
         runs.append(
-            ("sort-greedy", lambda: sort_greedy(asked, budget=_silent(budget.share(_SHARE))))
+            (
+                "sort-greedy",
+                lambda: sort_greedy(asked, budget=_silent(budget.share(NUMBERS.start_share))),
+            )
         )
     best: tuple[Assignment, float, str] | None = None
     for name, run in runs:
@@ -253,7 +247,7 @@ class Rounds:
         has_tables = problem.compiled.has_tables
         terms = set_terms(problem if has_tables else problem.replace(objective=GCP()), order)
         states = new_states(terms, int(wanted.max()))
-        uses_matrix = not has_tables and problem.n <= LARGEST_MATRIX
+        uses_matrix = not has_tables and problem.n <= NUMBERS.untabled
         size = problem.n if uses_matrix else 0
         rounds = cls(
             problem,
@@ -338,7 +332,7 @@ class Rounds:
                     raise self._failure(left)
                 trace = (*trace, f"{missing} matches were added after the rounds, along the order")
             if self.weights.matrix.shape[0] == 0 and not self.problem.compiled.has_tables:
-                remark = f"more than {LARGEST_MATRIX} records and a loss without tables: "
+                remark = f"more than {NUMBERS.untabled} records and a loss without tables: "
                 trace = (*trace, f"{remark}the weights were those of GCP")
             found = self._solution(finished(self.cover, self.order), stopped, options, trace)
         except NoSolution:
@@ -463,11 +457,6 @@ def _take_new(
             take(terms, states, i, cover.members[i, at])
 
 
-#: From more records on the weights are kept in single precision.
-_DOUBLE = 2_000
-#: The matrix of more records would not fit the memory of an ordinary machine.
-LARGEST_TABLE = 20_000
-
 Costs = NDArray[np.floating[Any]]
 
 
@@ -480,12 +469,12 @@ def new_costs(rounds: Rounds) -> Costs:
         If there are more than 20 000 records.
     """
     n = rounds.problem.n
-    if n > LARGEST_TABLE:
+    if n > NUMBERS.all_pairs:
         raise InputError(
             f"{rounds.method} keeps the weights of all pairs, and {n} records have {n * n} of them",
-            remedy=f"Use greedy or sort-greedy beyond {LARGEST_TABLE} records",
+            remedy=f"Use greedy or sort-greedy beyond {NUMBERS.all_pairs} records",
         )
-    return np.empty((n, n), np.float64 if n <= _DOUBLE else np.float32)
+    return np.empty((n, n), np.float64 if n <= NUMBERS.double else np.float32)
 
 
 def fill_costs(rounds: Rounds, costs: Costs, budget: Budget, phase: str) -> Stopped | None:
