@@ -55,19 +55,7 @@ def starting_releases(
 ) -> list[Solution]:
     """Return releases to start from, the best one first; none if nothing was found.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    start
-        A release that is known; heuristics still run.
-    effort, seed, budget
-        Of the heuristics.
-
-    Raises
-    ------
-    InvalidAssignment
-        If the start breaks a rule.
+    Heuristics run beside a known start, which InvalidAssignment is raised of if it breaks a rule.
     """
     found = [] if start is None else [Solution.of(problem, start, method="start")]
     recoding, few = problem.recoding.name, problem.n <= FEW

@@ -44,16 +44,8 @@ _REMEDY = "Use another method of the recoding, such as its MIP"
 class ColumnRules(Covering):
     """Which columns there are, and which sums of them are releases.
 
-    Parameters
-    ----------
-    problem
-        What is asked, k being the size of the sets of a cover.
-    freeform
-        Whether covers are asked for, else classes.
-    rows
-        The row types, in the order of their first records.
-    smallest, largest
-        Fewest and most rows of a column.
+    For covers k of the problem is the size of the sets. Row types are in the order of their first
+    records; columns have from `smallest` to `largest` rows.
     """
 
     problem: Problem
@@ -103,10 +95,7 @@ def column_rules(problem: Problem) -> ColumnRules:
 def unmet_property(problem: Problem) -> str | None:
     """Return which property of the loss the sizes of columns rest on and that it lacks; or None.
 
-    Parameters
-    ----------
-    problem
-        With classes or covers. Under a diversity classes of all sizes are columns.
+    Under a diversity classes of all sizes are columns.
     """
     compiled, covers = problem.compiled, isinstance(problem.recoding, Freeform)
     if covers and not compiled.monotone:
@@ -237,12 +226,7 @@ def _chains(n: int) -> NDArray[np.int64]:
 def columns_of(rules: ColumnRules, assignment: Assignment) -> Columns:
     """Return the classes or sets of a release as columns, with the loss of each.
 
-    Parameters
-    ----------
-    rules
-        Which columns. Sets of other sizes are left out.
-    assignment
-        A release that the problem allows.
+    Sets of other sizes than columns have are left out.
     """
     sets: list[NDArray[np.int64]] = []
     if isinstance(assignment, Classes):
@@ -266,17 +250,8 @@ def columns_of(rules: ColumnRules, assignment: Assignment) -> Columns:
 
 
 def release_of(rules: ColumnRules, columns: Columns, times: NDArray[np.int64]) -> Assignment | None:
-    """Return the release that uses columns so many times; None if its sets cannot be handed out.
+    """Return the release that uses columns (c,) times; None if its sets cannot be handed out.
 
-    Parameters
-    ----------
-    rules
-        Which sums of columns are releases.
-    columns, times
-        (c,) each used a whole number of times, so that every row type has its due.
-
-    Notes
-    -----
     The rows of a type take turns. As no column has more rows of a type than there are, it gets
     different ones, and in a cover each row is taken equally often: the graph of rows and sets is
     regular, and a perfect matching hands every row a set that it lies in.

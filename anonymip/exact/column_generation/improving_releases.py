@@ -58,19 +58,7 @@ _IDLE = 3
 
 
 class Improver:
-    """Looks for releases that lose less than the best one of a run.
-
-    Parameters
-    ----------
-    run
-        Is offered what is found.
-    settings
-        How much is tried.
-    prices, master
-        Give columns.
-    budget
-        Ends it.
-    """
+    """Looks for releases that lose less than the best one of a run, which is offered them."""
 
     def __init__(
         self, run: Run, settings: Settings, prices: Prices, master: Master, budget: Budget
@@ -248,18 +236,10 @@ _KEPT, _NEGATIVE = 1e-6, 1e-9
 
 
 def dive(master: Master, prices: Prices, budget: Budget, share: float = 0.5) -> Assignment | None:
-    """Return a release made of columns that the master uses; None if none came out.
+    """Return a release made of columns that the master uses; None if none came out in time.
 
-    Parameters
-    ----------
-    master
-        Gets further columns, and is left as it was otherwise.
-    prices
-        Of its columns.
-    budget
-        Ends it, without a release.
-    share
-        Columns used at least so much are kept together.
+    The master gets further columns and is left as it was otherwise. Columns used at least so much
+    are kept together.
     """
     kept = _Kept(master, share)
     try:

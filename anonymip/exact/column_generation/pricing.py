@@ -47,18 +47,12 @@ Master: TypeAlias = RestrictedMaster[ColumnRules]
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """Feasible duals, with the bound of those that they were made of.
+    """Feasible duals, which no column undercuts but for rounding, and what they prove.
 
-    Parameters
-    ----------
-    bound
-        Lowered by what rounding may hide.
-    value
-        What the feasible duals prove themselves, lowered likewise: no more than the bound, and much
-        less where much was repaired. A release with a column of reduced cost r costs at least this
-        and r; the bound and r it need not cost.
-    multipliers
-        No column undercuts them, but for rounding.
+    `bound` is that of the duals that they were made of, lowered by what rounding may hide. `value`
+    is what they prove themselves, lowered likewise: no more than the bound, and much less where
+    much was repaired. A release with a column of reduced cost r costs at least the value and r; the
+    bound and r it need not cost.
     """
 
     bound: float
@@ -72,18 +66,10 @@ def repaired(
     sides: NDArray[np.float64],
     least: NDArray[np.float64],
 ) -> Centre:
-    """Return the bound of duals and feasible ones near them.
+    """Return the bound of any duals and feasible ones near them.
 
-    Parameters
-    ----------
-    rules
-        Of the columns.
-    multipliers
-        Any.
-    sides
-        (q,) of the cuts.
-    least
-        (t,) of each root a lower bound on the reduced costs of its columns.
+    `sides` (q,) are those of the cuts, `least` (t,) of each root a lower bound on the reduced costs
+    of its columns.
     """
     undercut = np.minimum(least, 0.0)
     terms = multipliers.terms(rules, sides)
@@ -123,21 +109,11 @@ _COLUMNS_A_SIZE = 3
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """Columns of low reduced cost.
+    """Columns of low reduced cost, and (c,) these.
 
-    Parameters
-    ----------
-    columns
-        The columns found.
-    reduced
-        (c,) their reduced costs.
-    least
-        (t,) lower bounds on the reduced costs of the columns of each root, at most the limit that
-        was asked for; -inf where the search was cut off. None where they were not asked for.
-    complete
-        Whether nothing was cut off.
-    nodes
-        Partial sets looked at.
+    `least` (t,) are lower bounds on the reduced costs of the columns of each root, at most the
+    limit that was asked for; -inf where the search was cut off, None where they were not asked for.
+    The search is complete if nothing was cut off; it looked at so many partial sets.
     """
 
     columns: Columns
@@ -182,20 +158,7 @@ class Prices(Protocol):
 
 
 class ListedColumns:
-    """The pricing of columns that are all in memory.
-
-    Parameters
-    ----------
-    rules
-        Which columns.
-    budget
-        Of the listing.
-
-    Raises
-    ------
-    InputError
-        If there are too many columns.
-    """
+    """The pricing of columns that are all in memory; InputError if they are too many."""
 
     def __init__(self, rules: ColumnRules, budget: Budget) -> None:
         sets = enumerate_sets(
@@ -276,12 +239,7 @@ class ListedColumns:
 class SearchedColumns:
     """The pricing by the search for sets of rows, for monotone losses with tables.
 
-    Parameters
-    ----------
-    rules
-        Which columns.
-    most
-        Partial sets that all searches look at together; None for no limit.
+    All searches look at so many partial sets together; None for no limit.
     """
 
     def __init__(self, rules: ColumnRules, most: int | None = None) -> None:
@@ -381,18 +339,10 @@ _MANY = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Where the rounds have ended.
+    """Where the rounds have ended: the last vertex of the master, the best feasible duals.
 
-    Parameters
-    ----------
-    point
-        The last vertex of the master; None if there was no time for one.
-    centre
-        The best feasible duals; None if no exact pricing has ended.
-    solved
-        Whether the bound is that of the whole linear program, up to a solver's tolerances.
-    rounds
-        How many there were.
+    None where there was no time for them. It is solved if the bound is that of the whole linear
+    program, up to a solver's tolerances.
     """
 
     point: MasterPoint | None
@@ -411,18 +361,8 @@ def solve_relaxation(
     """Price columns in until no column has a negative reduced cost, or time ends.
 
     Columns are priced heuristically first, by a search that is cut off; only when that finds none
-    an exact round follows, whose bound holds whether or not columns are left.
-
-    Parameters
-    ----------
-    master
-        With columns to start from.
-    prices
-        Of the columns.
-    budget
-        Ends the rounds, as does what the pricing may look at.
-    centre
-        Feasible duals known before.
+    an exact round follows, whose bound holds whether or not columns are left. `centre` are feasible
+    duals known before.
     """
     best, point = centre, None
     rounds, exact, smoothing = 0, False, _SMOOTHING

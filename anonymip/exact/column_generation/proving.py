@@ -61,22 +61,7 @@ _FIRST = 4
 
 
 class Proof:
-    """The steps of one run.
-
-    Parameters
-    ----------
-    run
-        What is known so far.
-    settings
-        Of the steps.
-    budget
-        Ends them.
-
-    Attributes
-    ----------
-    relaxed
-        Whether the linear program over all columns was solved.
-    """
+    """The steps of one run; `relaxed` once the linear program over all columns is solved."""
 
     def __init__(self, run: Run, settings: Settings, budget: Budget) -> None:
         self._run, self._settings, self._budget = run, settings, budget
@@ -93,10 +78,7 @@ class Proof:
     def prove(self, releases: Sequence[Solution]) -> Stopped:
         """Go as far as settings and budget allow, and return what ended it.
 
-        Parameters
-        ----------
-        releases
-            Whose columns the master starts from.
+        The master starts from the columns of the releases.
         """
         run, budget, settings = self._run, self._budget, self._settings
         prices = self._priced()
@@ -149,13 +131,8 @@ class Proof:
     def _try_targets(self, relaxed: Relaxed, centre: Centre) -> None:
         """Raise the bound from target to target, until a pool is too large or all is proven.
 
-        A long search for a better release waits for a pool of many columns, or one whose search
-        has taken many nodes.
-
-        Raises
-        ------
-        SolverError
-            If the solver fails, or a release refutes it.
+        A long search for a better release waits for a pool of many columns, or one whose search has
+        taken many nodes. Raises SolverError if the solver fails, or a release refutes it.
         """
         run, settings, budget = self._run, self._settings, self._budget
         rules, cuts, work = run.rules, self._master.cuts, settings.work

@@ -32,28 +32,13 @@ def iterated_local_search(
     budget: Budget | None = None,
     seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Return labels of classes that are no worse than the given ones.
+    """Return labels of classes, no worse than the given (n,) ones; -1 for suppressed records.
 
-    Parameters
-    ----------
-    problem
-        With equivalence classes. Under limits or a diversity, and for a loss without tables, the
-        labels are returned as they are.
-    labels
-        (n,) classes that the problem allows; -1 for suppressed records.
-    rounds
-        How often classes are perturbed.
-    patience
-        So many rounds in a row that gain nothing end it; None for no such limit.
-    budget
-        When it ends, what is reached is returned.
-    seed
-        Of what is drawn: the same seed gives the same labels.
-
-    Notes
-    -----
     Classes around a random record exchange their records at random, moves improve all classes, and
-    the release that results is gone on from unless it is worse. Complexity of a round: O(n k m).
+    the release that results is gone on from unless it is worse; rounds that gain nothing end it
+    once `patience` of them followed each other. Under limits or a diversity, and for a loss without
+    tables, the labels are returned as they are. The same seed gives the same labels. Complexity of
+    a round: O(n k m).
     """
     budget, best = budget or Budget(), np.asarray(labels, np.int64)
     if not (is_plain(problem) and problem.compiled.has_tables):
@@ -122,22 +107,9 @@ def improve_by_neighbourhoods(
 ) -> bool:
     """Choose neighbouring sets of the best release again, and return whether that gains.
 
-    Sets are neighbours that columns of low reduced cost touch both of. Those of the highest
-    reduced cost are the seeds of neighbourhoods first. Every neighbourhood is searched shortly over
-    the columns of low reduced cost within it.
-
-    Parameters
-    ----------
-    run
-        With a release.
-    pool
-        Columns of low reduced cost.
-    centre, unit
-        Give reduced costs and their scale.
-    most
-        Neighbourhoods that are solved at most.
-    budget
-        Ends it.
+    Sets are neighbours that columns of low reduced cost, the pool, touch both of. Those of the
+    highest reduced cost are the seeds of neighbourhoods first. Every neighbourhood, `most` of them,
+    is searched shortly over the columns of low reduced cost within it.
     """
     own = run.incumbent_columns()
     complete = own.incidence(run.rules.types).sum() == run.rules.sides.sum()
@@ -180,17 +152,7 @@ def improve_by_neighbourhoods(
 def columns_below(
     run: Run, prices: Prices, master: Master, centre: Centre, budget: Budget
 ) -> Columns:
-    """Return columns of low reduced cost, all below some number, and those that the master knows.
-
-    Parameters
-    ----------
-    run
-        Its gap bounds the reduced costs.
-    prices, master, centre
-        Say which columns have a low reduced cost.
-    budget
-        Ends it.
-    """
+    """Return all columns below some reduced cost, and those that the master knows."""
     threshold = run.loss - centre.value
     for _ in range(_TIMES):
         found = prices.all_below(
@@ -205,17 +167,7 @@ def columns_below(
 
 
 class _Neighbourhoods:
-    """Parts of a release and the best columns for them.
-
-    Parameters
-    ----------
-    types
-        Number of row types.
-    pool
-        The columns.
-    centre, unit
-        Give reduced costs and their scale: who shares columns of low ones is near.
-    """
+    """Parts of a release and the best columns for them; who shares cheap columns is near."""
 
     def __init__(self, types: int, pool: Columns, centre: Centre, unit: float) -> None:
         self.pool, self.count = pool, 0

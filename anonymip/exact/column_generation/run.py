@@ -75,20 +75,9 @@ WORK: Mapping[str, Work] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Settings:
-    """How a proof is looked for.
+    """How a proof is looked for: solver, relative gap to stop at, work of the effort.
 
-    Parameters
-    ----------
-    solver, options
-        Of integer programs.
-    gap
-        Relative gap to stop at.
-    work
-        Of the effort.
-    seed
-        Of cuts and of what is drawn.
-    bound_only
-        Whether to end with the relaxation.
+    The seed is of cuts and of what is drawn; `bound_only` ends with the relaxation.
     """
 
     solver: str
@@ -101,26 +90,10 @@ class Settings:
 
 @dataclass(eq=False)
 class Run:
-    """One run.
+    """One run: the best release and bound so far, and remarks.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    rules
-        Its columns.
-    watch
-        Runs since the method was called.
-    incumbent
-        The best release so far.
-    bound
-        The best bound so far.
-    by_duals
-        The best one that needs no solver's word.
-    trace
-        Remarks so far.
-    solver
-        Name and version of the solver of integer programs; None if none was needed.
+    `by_duals` is the best bound that needs no solver's word; `solver` the name and version of that
+    of integer programs, None if none was needed.
     """
 
     problem: Problem
@@ -204,12 +177,7 @@ class Run:
     def go_without_solver(self, failure: BaseException, compared: Solution | None) -> None:
         """Keep what is known when a solver fails; when it is refuted, no bound of it either.
 
-        Parameters
-        ----------
-        failure
-            Of the solver.
-        compared
-            A release that needs none; None if there is none.
+        `compared` is a release that needs no solver; None if there is none.
         """
         if isinstance(failure, RefutedClaim):
             self.bound = self.by_duals
@@ -226,22 +194,9 @@ class Run:
     ) -> None:
         """Take the bound that the search of a pool ends with, up to a resolution as solvers have.
 
-        Parameters
-        ----------
-        value
-            The bound.
-        solver
-            That reported it; None where it rests on duals that were checked.
-        duals
-            Those of the pool.
-        compared
-            Returns a release that needs no solver, which its claims are held against; None if
-            there is none.
-
-        Raises
-        ------
-        RefutedClaim
-            If a release is better than the solver says that any can be.
+        A solver reported it, or it rests on duals that were checked. `compared` returns a release
+        that needs no solver, which its claims are held against: RefutedClaim if it is better than
+        any can be.
         """
         source = "column generation, sets below a target"
         if solver is not None:

@@ -52,19 +52,10 @@ _SMALL, _BATCH = 400, 1_500
 def amounts_by_duals(duals: PatternDuals) -> NDArray[np.int64] | None:
     """Return (pairs,) records of each pair; None if records are left over that need companions.
 
-    Rows are taken by ascending reduced cost. One after the other takes, of the records that are
-    left, those that cost less than their duals, and as many more as it needs, if these
-    are hardly worse than its best. Records that no row has taken go to the cheapest row that
-    is in use, or that has enough of them.
-
-    Parameters
-    ----------
-    duals
-        Good ones: of the Lagrangian bound.
-
-    Notes
-    -----
-    Complexity: O(p t log(p t)).
+    Rows are taken by ascending reduced cost under good duals. One after the other takes, of the
+    records that are left, those that cost less than their duals, and as many more as it needs, if
+    these are hardly worse than its best. Records that no row has taken go to the cheapest row that
+    is in use, or that has enough of them. Complexity: O(p t log(p t)).
     """
     program, k = duals.program, duals.program.k
     left = program.counts.copy()
@@ -113,22 +104,10 @@ def _fill(duals: PatternDuals, amounts: NDArray[np.int64], left: NDArray[np.int6
 class PatternComponent:
     """A component of a program, the best known release of it, and what is proven.
 
-    Parameters
-    ----------
-    types
-        The row types of the whole program that it has.
-    duals
-        Duals of its records.
-    amounts
-        (pairs,) records of each pair in the best known release; None without one.
-    lower
-        Proven bound.
-    by_solver
-        Whether the bound is what a solver reports.
-    by_triples
-        Whether it is by duals of triples.
-    by_duals
-        The best bound that needs no solver's report.
+    `types` are its row types in the whole program, `amounts` (pairs,) the records of each pair in
+    the release, None without one. `by_solver` says whether the bound `lower` is what a solver
+    reports, `by_triples` whether it is by duals of triples; `by_duals` is the best that needs no
+    solver.
     """
 
     types: NDArray[np.int64]
@@ -413,20 +392,6 @@ def greedy_amounts(duals: PatternDuals) -> NDArray[np.int64] | None:
     .. [1] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
        Algorithms 6(4), 2013, Algorithm 1.
     """
-    program = duals.program
-    left = program.counts.copy()
-    amounts = np.zeros(len(duals.pair_rows), np.int64)
-    begin = np.searchsorted(duals.pair_patterns, np.arange(len(program.costs) + 1))
-    for pattern in np.argsort(program.costs, kind="stable").tolist():
-        if program.costs[pattern] >= program.price:
-            break
-        own = slice(begin[pattern], begin[pattern + 1])
-        rows, types = duals.pair_rows[own], duals.pair_types[own]
-        if not len(rows):
-            continue
-        held = np.zeros(int(rows.max()) + 1, np.int64)
-        np.add.at(held, rows, left[types])
-        taken = np.where(held[rows] >= program.k, left[types], 0)
-        amounts[own] = taken
-        left[types] -= taken
-    return None if left.any() and np.isinf(program.price) else amounts
+    amounts, left = np.zeros(len(duals.pair_rows), np.int64), duals.program.counts.copy()
+    _fill(duals, amounts, left)
+    return None if left.any() and np.isinf(duals.program.price) else amounts

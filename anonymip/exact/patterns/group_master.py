@@ -44,15 +44,7 @@ _ROUNDS, _LEAST = 4, 0.25
 
 @dataclass(frozen=True, eq=False)
 class TripleBound:
-    """Duals of records and of triples, and the bound they give.
-
-    Parameters
-    ----------
-    duals, triples
-        In parts of a unit of the loss.
-    value
-        The bound in these.
-    """
+    """Duals of records and of triples, and the bound they give, in parts of a unit of the loss."""
 
     duals: PatternDuals
     triples: TripleDuals
@@ -71,19 +63,9 @@ def triple_bound(
 
     A release is a set of groups of k to 2k - 1 records that holds every record once. In its linear
     relaxation, of a triple of records two may be in a group more than once in sum: as long as such
-    triples are found, they are forbidden that, and the groups of negative reduced cost are
-    added. The duals are then evaluated in whole numbers.
-
-    Parameters
-    ----------
-    duals
-        Good ones: of the Lagrangian bound.
-    amounts
-        (pairs,) a known release.
-    enough
-        Bound at which no better duals are needed.
-    budget
-        Ends the search.
+    triples are found, they are forbidden that, and the groups of negative reduced cost are added.
+    The duals are then evaluated in whole numbers. It begins with good duals and a known release,
+    and ends at a bound that is enough.
     """
     program = duals.program
     groups = _first(duals, amounts, budget)
@@ -163,29 +145,10 @@ def repaired(duals: PatternDuals, cheaper: RecordGroups) -> PatternDuals:
 def cheapest_groups(
     duals: PatternDuals, triples: TripleDuals, most: int, size: int, budget: Budget
 ) -> tuple[RecordGroups | None, int]:
-    """Return the groups of least reduced cost, and how much that is at most.
+    """Return the groups of least reduced cost, `size` at most, and how much that is at most.
 
-    Parameters
-    ----------
-    duals, triples
-        In whole numbers.
-    most
-        Reduced cost that a group may have.
-    size
-        How many are returned at most.
-    budget
-        Ends the search.
-
-    Returns
-    -------
-    groups
-        None if the first step has more already, or without time.
-    reached
-        All groups of so much reduced cost at most are there; -1 without any.
-
-    Notes
-    -----
-    The threshold grows by a factor of the square root of 2, until there are too many.
+    The threshold grows by a factor of the square root of 2, until there are too many. None if the
+    first step has more already, or without time; else all groups of so much reduced cost are there.
     """
     star = duals.program.star_cost * duals.unit
     found, reached = None, -1
@@ -258,17 +221,10 @@ def joined(program: PatternProgram, one: RecordGroups, other: RecordGroups) -> R
 
 @dataclass(frozen=True, eq=False)
 class RestrictedAnswer:
-    """What a solver found.
+    """What a solver found: (pairs,) int64 records of a row type that become a row; None if nothing.
 
-    Parameters
-    ----------
-    amounts
-        (pairs,) int64 records of the row type of each pair that are published as its row; None if
-        nothing was found.
-    bound
-        On the loss of whatever uses these pairs alone; None if unknown, infinite if there is none.
-    solver
-        Its name and version.
+    Its bound is on the loss of whatever uses the pairs or groups given alone; None if unknown,
+    infinite if there is none.
     """
 
     amounts: NDArray[np.int64] | None
@@ -289,25 +245,9 @@ def solve_groups(
 ) -> RestrictedAnswer:
     """Return the best release that consists of some groups, or of those of a known one.
 
-    Parameters
-    ----------
-    duals
-        Name the pairs of a row type and an output row.
-    amounts
-        (pairs,) the known release, to start from.
-    groups
-        That may be used.
-    triples
-        (c, 3) whose inequalities strengthen the relaxation.
-    solver, options, budget
-        Of the search.
-    counts
-        (t,) records of each row type; None for all of the program.
-
-    Raises
-    ------
-    SolverError
-        If the solver calls the model infeasible, which has the known release.
+    `triples` (c, 3) strengthen the relaxation; `counts` (t,) are the records of each row type, None
+    for all of the program. SolverError if the solver calls the model infeasible: the known release
+    is in.
     """
     program = duals.program
     own = groups_of(duals, amounts)

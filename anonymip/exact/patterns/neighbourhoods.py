@@ -27,31 +27,14 @@ def solve_restricted(
     options: SolverOptions,
     budget: Budget,
 ) -> RestrictedAnswer:
-    """Return the best way to use some of the pairs.
+    """Return the best way to use the pairs that are kept, of a row type i and an output row r.
 
-    Parameters
-    ----------
-    duals
-        Names the pairs of a row type i and an output row r.
-    kept
-        (pairs,) those that may be used.
-    amounts
-        (pairs,) a start that uses no others; None without one.
-    solver, options, budget
-        Of the search.
-
-    Notes
-    -----
-    With y the rows in use and x the records of a row type in a row: x_ir <= n_i y_r, the sum of
-    x over a row at least k y_r, and the sum over the rows of a row type equal to n_i, or at most
-    n_i if records may go without companions, at their cost. For fixed y this is a transportation
-    problem, whose vertices are whole numbers: x is continuous in the model, and where a solver's
-    point is no vertex, one is found by a linear program.
-
-    Raises
-    ------
-    SolverError
-        If what the solver returns contradicts itself or the start.
+    `amounts` (pairs,) is a start that uses no others. With y the rows in use and x the records of a
+    row type in a row: x_ir <= n_i y_r, the sum of x over a row at least k y_r, and the sum over the
+    rows of a row type equal to n_i, or at most n_i if records may go without companions, at their
+    cost. For fixed y this is a transportation problem, whose vertices are whole numbers: x is
+    continuous in the model, and where a solver's point is no vertex, one is found by a linear
+    program. SolverError if what the solver returns contradicts itself or the start.
     """
     program = duals.program
     pairs = np.flatnonzero(kept)
@@ -178,16 +161,9 @@ _JOINING, _LEAST = 40, 0.1
 class Search:
     """How neighbourhoods of a release are chosen.
 
-    Parameters
-    ----------
-    records
-        That one has, at first and at most.
-    patience
-        Neighbourhoods without success after which they become half as many again.
-    seconds
-        For one of as many records as the first has.
-    costly
-        Whether records in rows of high reduced cost are likelier to be the first of one.
+    One has so many records at first and at most, half as many again after `patience` without
+    success, and `seconds` for as many records as the first has. `costly`: records in rows of high
+    reduced cost are likelier to be its first.
     """
 
     records: tuple[int, int]
@@ -213,25 +189,11 @@ def improve_nearby(
 ) -> NDArray[np.int64]:
     """Return a release that is no worse, better where a few rows at once can be changed for others.
 
-    A random record, those that could share a cheap row with it, and so on, and whoever shares a
-    row with one of these now: their rows are given up, and a MIP fills rows with them at the least
-    loss, all other records staying where they are.
-
-    Parameters
-    ----------
-    duals
-        Of a program; pairs of high reduced cost are not tried.
-    amounts
-        (pairs,) the known release.
-    solver, options
-        Of the MIPs.
-    budget
-        Ends the search.
-    groups
-        Of few records each, by which the rows that are given up are filled again, larger
-        neighbourhoods then; None: by pairs of a record and a row.
-    enough
-        Loss at which no better release is needed.
+    A random record, those that could share a cheap row with it, and so on, and whoever shares a row
+    with one of these now: their rows are given up, and a MIP fills rows with them at the least
+    loss, all other records staying where they are. Rows are filled by pairs of a record and a row
+    of low reduced cost, or, in larger neighbourhoods, by groups of few records. A loss that is
+    enough ends it.
     """
     search = BY_PAIRS if groups is None else BY_GROUPS
     generator = np.random.default_rng(options.seed)

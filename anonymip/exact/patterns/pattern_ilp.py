@@ -230,20 +230,7 @@ def columns_within(
     Dual values of records prove how much more than the bound any release costs that publishes a
     record of some row type as some output row (:mod:`anonymip.bounds.patterns.pattern_duals`);
     where that exceeds the loss, the pair is left out. Single use and diversity only raise these
-    costs.
-
-    Parameters
-    ----------
-    columns
-        Of the strong model.
-    loss
-        Of a release that is known.
-    budget
-        Ends the search for good duals.
-
-    Notes
-    -----
-    Nothing is left out that a release of this very loss uses. Complexity: that of the bound.
+    costs. Nothing is left out that a release of this very loss uses. Complexity: that of the bound.
     """
     watch = Stopwatch()
     program = _program(columns)
@@ -305,18 +292,10 @@ def with_most_rows(
 ) -> tuple[Solution, list[str]]:
     """Return a release of the same loss with the most output rows, and remarks.
 
-    Parameters
-    ----------
-    solution
-        Proven optimal; others are returned as they are.
-    solver, options, budget
-        Of the second solve.
-
-    Notes
-    -----
-    The loss is fixed by a row of the strong model that keeps all instances of equal cost, and the
-    instances in use are counted. The gap asked for is that of the loss: here it is 0. A greedy that
-    takes patterns of many rows first makes the start; n / k rows are the most there can be.
+    Only solutions proven optimal are looked at. The loss is fixed by a row of the strong model that
+    keeps all instances of equal cost, and the instances in use are counted. The gap asked for is
+    that of the loss: here it is 0. A greedy that takes patterns of many rows first makes the start;
+    n / k rows are the most there can be.
     """
     if not solution.is_optimal:
         return solution, ["the least loss is not proven: the most output rows were not asked for"]

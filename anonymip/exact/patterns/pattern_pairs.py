@@ -89,23 +89,9 @@ def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Sto
     A fractional choice of pairs that covers every record once is half of an assignment of the
     records to each other; its duals are returned. A record that becomes the row that all may
     become, or is suppressed, is assigned to itself. Triples need no duals of their own: a triple
-    costs as much as half of each of its three pairs does through the same pattern.
-
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding, and k = 2.
-    budget
-        Of the assignment; when it ends, the duals are worse, but still valid.
-
-    Raises
-    ------
-    InputError
-        If the table has too many records or columns.
-
-    Notes
-    -----
-    Complexity: O(n^3) time at worst, O(n^2) memory.
+    costs as much as half of each of its three pairs does through the same pattern. Without time the
+    duals are worse, but valid. InputError if the table has too many records or columns. Complexity:
+    O(n^3) time at worst, O(n^2) memory.
     """
     microdata = problem.microdata
     if microdata.n > LARGEST_TABLE or microdata.m > MOST_COLUMNS:
@@ -142,21 +128,10 @@ def small_groups_within(pairs: RecordPairs, cutoff: float, most: int) -> Columns
     """Return the groups whose cost exceeds the duals of their members by so much at most.
 
     Pairs and triples that become one output row, and single records, which are suppressed, or
-    become the row that all may become.
-
-    Parameters
-    ----------
-    pairs
-        With duals.
-    cutoff
-        A release that uses another group costs more than the bound and this.
-    most
-        None is returned if there are more.
-
-    Notes
-    -----
-    The three pairs of a triple exceed their duals by twice what the triple does, together and at
-    most: triples are looked for among pairs that exceed them by no more.
+    become the row that all may become. A release that uses another group costs more than the bound
+    and the cutoff. The three pairs of a triple exceed their duals by twice what the triple does,
+    together and at most: triples are looked for among pairs that exceed them by no more. None if
+    there are more than `most`.
     """
     empty = np.empty((0, 3), np.int64)
     arguments = (pairs.counts, pairs.differing, pairs.cheapest, pairs.duals, pairs.unpaired)
@@ -436,13 +411,7 @@ class _Search:
     named: str | None = None
 
     def run(self, best: Solution | None) -> tuple[Solution | None, Stopped | None, Bound | None]:
-        """Return the best release, why the search ended early, and a bound.
-
-        Raises
-        ------
-        NoSolution
-            If there is none.
-        """
+        """Return the best release, why the search ended early, and a bound; NoSolution if none."""
         pairs, proven = self.pairs, None
         cutoff, everything = self._first_cutoff(), self._everything()
         while True:

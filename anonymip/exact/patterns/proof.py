@@ -376,18 +376,7 @@ def fill_relaxed_pattern(components: Sequence[PatternComponent], k: int) -> None
     """Take records out of their rows until k are in none, at little loss.
 
     Rows with more than k records give some away; otherwise a row is given up as a whole. Each time
-    what costs least for a record that is needed is done.
-
-    Parameters
-    ----------
-    components
-        With a release each, which is changed.
-    k
-        Records that are to be in no row.
-
-    Notes
-    -----
-    Complexity: O(k) times the number of pairs in use.
+    what costs least for a record that is needed is done. Complexity: O(k) times the pairs in use.
     """
     program = components[0].duals.program
     taken = [component.amounts for component in components if component.amounts is not None]

@@ -25,14 +25,8 @@ _STEPS = 200
 class RecordGroups:
     """Groups of k to 2k - 1 records that are published as one output row.
 
-    Parameters
-    ----------
-    members
-        (g, 2k - 1) int64, row types of the records, ascending after -1 for none.
-    rows, patterns
-        (g,) int64, the output row, and the pattern that it is of.
-    reduced_costs
-        (g,) int64, reduced cost of each group.
+    `members` (g, 2k - 1) int64 are row types of the records, ascending after -1 for none; `rows`
+    and `patterns` (g,) int64 the output row and its pattern; `reduced_costs` (g,) int64.
     """
 
     members: NDArray[np.int64]
@@ -68,12 +62,8 @@ class RecordGroups:
 class TripleDuals:
     """Duals of triples of records, which at most one group can hold two of.
 
-    Parameters
-    ----------
-    triples
-        (c, 3) int64, distinct row types of one record each.
-    duals
-        (c,) int64, at least 0, in the unit of the duals of records.
+    `triples` (c, 3) int64 are distinct row types of one record each; `duals` (c,) int64, at least
+    0, in the unit of the duals of records.
     """
 
     triples: NDArray[np.int64]
@@ -94,27 +84,13 @@ def no_triples() -> TripleDuals:
 def record_groups_within(
     duals: PatternDuals, triples: TripleDuals, most: int, limit: int
 ) -> RecordGroups | None:
-    """Return the groups of so much reduced cost at most; None if they are too many.
+    """Return the groups of so much reduced cost at most; None if there are more than the limit.
 
     The reduced cost of a group is its loss, less the duals of its records, plus that of every
-    triple of which it holds two or three.
-
-    Parameters
-    ----------
-    duals
-        Of records.
-    triples
-        Duals of triples.
-    most
-        In parts of a unit of the loss.
-    limit
-        Groups that are returned at most, before those of equal records are compared.
-
-    Notes
-    -----
-    Of groups of the same records only the cheapest is kept. A depth-first search through every
-    row, by ascending cost of a record less its dual; the reduced cost so far, and the next record
-    as often as the group needs one, bound what follows.
+    triple of which it holds two or three. Of groups of the same records only the cheapest is kept;
+    the limit counts all. A depth-first search through every row, by ascending cost of a record less
+    its dual; the reduced cost so far, and the next record as often as the group needs one, bound
+    what follows.
     """
     program = duals.program
     scaled = np.floor(program.costs * duals.unit).astype(np.int64)

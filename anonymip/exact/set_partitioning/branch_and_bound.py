@@ -68,32 +68,15 @@ _BINDING = 1e-9
 class PoolAnswer:
     """What is known of the selections from a pool.
 
-    Parameters
-    ----------
-    chosen
-        The cheapest selection that was found, as numbers of columns, ascending and repeated; None
-        if none was found that costs less than the upper bound.
-    value
-        Its cost.
-    bound
-        No selection costs less. Never above the upper bound or the value, and below them by a
-        share of `RESOLUTION` where the search is complete.
-    complete
-        Whether the search came to its end: `chosen` is optimal up to `RESOLUTION`, or nothing
-        costs less than the upper bound.
-    by_solver
-        The solver whose report the bound rests on, with its version; None if it rests on duals
-        that were checked in arithmetic of its own.
-    cuts
-        That were binding at the root, and all that were found at other nodes, for the next pool.
-    duals
-        (t,) of the types at the root.
-    columns_left
-        That the search could not exclude at the root.
-    nodes
-        Of the branching.
-    was_full
-        Whether the search ended since it held as much as it may.
+    `chosen` is the cheapest selection that was found, as numbers of columns, ascending and
+    repeated, and `value` its cost; None if none was found that costs less than the upper bound. No
+    selection costs less than `bound`, which is never above the upper bound or the value, and below
+    them by a share of `RESOLUTION` where the search is complete: `chosen` is optimal up to that, or
+    nothing costs less than the upper bound. `by_solver` is the solver whose report the bound rests
+    on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
+    root, or found at other nodes: for the next pool. (t,) `duals` are those of the root,
+    `columns_left` could not be excluded there, `was_full` says that the search held as much as it
+    may.
     """
 
     chosen: NDArray[np.int64] | None

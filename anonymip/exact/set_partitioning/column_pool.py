@@ -39,16 +39,9 @@ from anonymip.tolerances import DUAL_ROUNDING, INTEGRALITY
 class Pool:
     """Columns, of which a selection covers every row type as often as it must.
 
-    Parameters
-    ----------
-    incidence
-        (c, t) int64 members of each row type in each column.
-    costs
-        (c,) finite.
-    coverage
-        (t,) int64 how often each type is covered, at least once.
-    count_limit
-        Most columns in a selection; None where coverage alone decides.
+    `incidence` (c, t) int64 says how many members of each row type each column has, `costs` (c,)
+    what it costs, `coverage` (t,) int64 how often each type is covered, at least once,
+    `count_limit` how many columns a selection has at most; None where coverage alone decides.
     """
 
     incidence: csr_array
@@ -133,18 +126,10 @@ _UNUSED = 1e-7
 class Relaxed:
     """An optimum of the relaxation over some columns, and what its duals prove.
 
-    Parameters
-    ----------
-    bound
-        On every selection from these columns that keeps the rows, or the cutoff if that is less.
-    reduced
-        (a,) reduced costs of the columns: whatever uses one costs its own more than the bound.
-    columns, weights
-        What the optimum takes, by numbers of the pool.
-    artificial
-        Whether the optimum uses the artificial column.
-    row_duals, extra_duals
-        (t,) of the covering, (e,) of the further rows.
+    `bound` is on every selection from these columns that keeps the rows, or the cutoff if that is
+    less; whatever uses a column costs its share of `reduced` (a,) more. The optimum takes `columns`
+    of the pool by `weights`, and the artificial one or not; (t,) and (e,) duals are of covering and
+    rows.
     """
 
     bound: float
@@ -158,14 +143,9 @@ class Relaxed:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What a program begins with: a part of another one, around its basis.
+    """A part of a program to begin with, around its basis: numbers of columns and further rows.
 
-    Parameters
-    ----------
-    columns, rows
-        Numbers of columns of the pool and of further rows.
-    basis
-        Of the artificial column and these, and of the covering and these rows.
+    The basis is of the artificial column and these, and of the covering and these rows.
     """
 
     columns: NDArray[np.int64]
@@ -176,12 +156,7 @@ class Start:
 class PoolRelaxation:
     """The relaxation over a pool, as a program of few of its columns and of its further rows.
 
-    Parameters
-    ----------
-    pool
-        Costs of order 1 suit the solver.
-    cutoff
-        Cost of the artificial column.
+    The artificial column costs the cutoff. Costs of order 1 suit the solver.
     """
 
     def __init__(self, pool: Pool, cutoff: float) -> None:
@@ -236,14 +211,8 @@ class PoolRelaxation:
     ) -> NDArray[np.int64]:
         """Add rows that :meth:`hold_rows` may bring into the program, and return their numbers.
 
-        Parameters
-        ----------
-        coefficients
-            (c, r) of every column of the pool.
-        sides
-            (r,) of at least 0.
-        least
-            Whether they are lower sides.
+        `coefficients` (c, r) are of every column of the pool, `sides` (r,) at least 0, lower ones
+        or upper.
         """
         first, count = len(self.sides), len(sides)
         self.extra = csr_array(hstack([self.extra, coefficients]))
@@ -291,14 +260,10 @@ class PoolRelaxation:
         self._program.add_columns(pool.costs[columns], csc_array(matrix))
 
     def values_soon(self, choices: list[NDArray[np.int64]], iterations: int) -> list[float]:
-        """Return about what the optimum is where only some columns may be used.
+        """Return about what the optimum is where only some columns may be used, for each choice.
 
-        Parameters
-        ----------
-        choices
-            Columns of the pool; those that are not in the program yet are left out.
-        iterations
-            Of the simplex method for each, from the last optimum.
+        From the last optimum, after so many iterations of the simplex method, with columns in the
+        program.
         """
         basis, values = self._program.basis(), []
         for active in choices:
@@ -373,18 +338,10 @@ class PoolRelaxation:
 
 @dataclass(frozen=True, eq=False)
 class IntegerAnswer:
-    """What a solver found.
+    """What a solver found: a selection cheaper than the cutoff, repeated columns, or None.
 
-    Parameters
-    ----------
-    chosen
-        Columns of a selection cheaper than the cutoff, repeated; None if none was found.
-    bound
-        Reported by the solver, on every selection and at most the cutoff; None if unknown.
-    complete
-        Whether the solver reports that nothing cheaper exists.
-    solver
-        Its name and version.
+    Its bound is on every selection and at most the cutoff, None if unknown; `complete` says that it
+    reports that nothing cheaper exists.
     """
 
     chosen: NDArray[np.int64] | None
@@ -403,26 +360,10 @@ def solve_integer(
     options: SolverOptions,
     budget: Budget,
 ) -> IntegerAnswer:
-    """Return the cheapest selection from some columns of a pool, if it costs less than a cutoff.
+    """Return the cheapest selection from (a,) columns of a pool, if it costs less than a cutoff.
 
-    Parameters
-    ----------
-    pool
-        Says costs and coverage.
-    columns
-        (a,) that may be used.
-    extra
-        (a, e) coefficients of these columns in further rows.
-    row_bounds
-        (e,) lower and (e,) upper sides of those.
-    cutoff
-        What costs as much is not looked for.
-    solver, options, budget
-        Of the search.
-
-    Notes
-    -----
-    One artificial column covers everything at the cost of the cutoff. It is where the solver
+    `extra` (a, e) has their coefficients in further rows, `row_bounds` the lower and upper sides of
+    those. One artificial column covers everything at the cost of the cutoff. It is where the solver
     starts from, so that no solver is asked to say "infeasible", and none needs an option for
     cutoffs.
     """
@@ -469,18 +410,9 @@ _LEAST_GAIN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """One side of a branching.
+    """One side of a branching: (a,) the columns of the node that stay, perhaps a row.
 
-    Parameters
-    ----------
-    kept
-        (a,) which of the columns of the node stay.
-    row
-        (c,) which columns of the pool the branch's row counts; None without a row.
-    side
-        Of the row.
-    least
-        Whether it is a lower side.
+    The row counts (c,) columns of the pool, and has a lower side or an upper one.
     """
 
     kept: NDArray[np.bool_]

@@ -50,18 +50,9 @@ def violated_triples(
 ) -> tuple[list[NDArray[np.int64]], NDArray[np.float64]]:
     """Return sets of types and how much each breaks its cut, for those that do.
 
-    Parameters
-    ----------
-    held
-        (c, t) members of each type in each column.
-    weights
-        (c,) how much of each column is taken.
-    coverage
-        (t,) how often each type is covered.
-
-    Notes
-    -----
-    All single types, all pairs and all triples are looked at whose types share columns pairwise.
+    All single types, all pairs and all triples are looked at whose types share columns pairwise,
+    given (c, t) members held of each type, (c,) how much of each column is taken and (t,) the
+    coverage.
     """
     odd = held.copy()
     odd.data = (odd.data % 2).astype(np.float64)
@@ -171,15 +162,7 @@ _EACH_TYPE = 6
 
 @dataclass(frozen=True, order=True)
 class RankOneCut:
-    """One cut; cuts of the same types and divisor are equal.
-
-    Parameters
-    ----------
-    types
-        Row types of T, ascending.
-    divisor
-        d, at least 2.
-    """
+    """One cut, of ascending row types T and a divisor d of at least 2; they compare by these."""
 
     types: tuple[int, ...]
     divisor: int
@@ -195,15 +178,7 @@ def right_sides(cuts: Sequence[RankOneCut], coverage: NDArray[np.int64]) -> NDAr
 
 
 def coefficients(cuts: Sequence[RankOneCut], incidence: csr_array) -> csr_array:
-    """Return (c, q) the coefficient of every column in every cut.
-
-    Parameters
-    ----------
-    cuts
-        The q cuts.
-    incidence
-        (c, t) members of each row type in each column.
-    """
+    """Return (c, q) the coefficient of every column in every cut, given the (c, t) incidence."""
     types = [type_ for cut in cuts for type_ in cut.types]
     owner = np.repeat(np.arange(len(cuts)), [len(cut.types) for cut in cuts])
     chosen: Any = csr_array(
@@ -220,12 +195,7 @@ def coefficients(cuts: Sequence[RankOneCut], incidence: csr_array) -> csr_array:
 def shapes_of(coverage: NDArray[np.int64], largest: int) -> tuple[tuple[int, int], ...]:
     """Return the sizes of T and divisors worth a search, triples with d = 2 left out.
 
-    Parameters
-    ----------
-    coverage
-        (t,) how often each type is covered; what holds for most types decides.
-    largest
-        Most records in a column.
+    What holds for most types of the (t,) coverage decides, and the most records of a column.
     """
     values, counts = np.unique(coverage, return_counts=True)
     usual = int(values[counts.argmax()])

@@ -26,16 +26,9 @@ _USED = 1e-6
 class Covering:
     """What sums of columns have to be.
 
-    Parameters
-    ----------
-    sides
-        (t,) in how many columns the rows of each type lie, in sum.
-    most
-        Most columns in a sum.
-    counted
-        Whether that is a row of the program, which the others do not imply.
-    price
-        Cost of a row that is left out; infinite where none may be.
+    The rows of each type lie in `sides` (t,) columns in sum, of which there are `most` at most;
+    `counted` says whether that is a row of the program, which the others do not imply. A row that
+    is left out costs the price, infinite where none may be.
     """
 
     sides: NDArray[np.float64]
@@ -66,15 +59,8 @@ Rules = TypeVar("Rules", bound=Covering)
 class Columns:
     """Multisets of row types with their costs.
 
-    Parameters
-    ----------
-    starts
-        (c + 1,) where the members of each column begin.
-    types
-        (members,) row types of the members, ascending within a column, repeated as often as they
-        occur.
-    costs
-        (c,) what a release pays for each.
+    Members of a column begin at its place of `starts` (c + 1,) in `types`: ascending row types,
+    repeated as often as they occur. A release pays `costs` (c,) for each.
     """
 
     starts: NDArray[np.int64]
@@ -100,13 +86,7 @@ class Columns:
         return self.types[self.starts[column] : self.starts[column + 1]]
 
     def only(self, kept: NDArray[np.bool_]) -> Columns:
-        """Return some of the columns.
-
-        Parameters
-        ----------
-        kept
-            (c,) which ones.
-        """
+        """Return some of the columns, given (c,) which ones."""
         sizes = self.sizes
         starts = np.concatenate([[0], np.cumsum(sizes[kept])])
         return Columns(starts, self.types[np.repeat(kept, sizes)], self.costs[kept])
@@ -178,16 +158,9 @@ class KnownColumns:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Duals of the rows of the master, in units of the loss.
+    """Duals of the master: (t,) of row types, (q,) of cuts, of the count, in units of the loss.
 
-    Parameters
-    ----------
-    duals
-        (t,) of the row types.
-    cuts
-        (q,) of the cuts, at least 0.
-    count
-        Of the number of columns, at least 0.
+    Those of cuts and of the number of columns are at least 0.
     """
 
     duals: NDArray[np.float64]
@@ -205,15 +178,7 @@ class Multipliers:
         )
 
     def terms(self, rules: Covering, sides: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the terms that make up the bound of feasible duals.
-
-        Parameters
-        ----------
-        rules
-            Of the columns.
-        sides
-            (q,) of the cuts.
-        """
+        """Return the terms of the bound of feasible duals, given the (q,) sides of cuts."""
         return np.concatenate(
             [rules.sides * self.duals, -self.cuts * sides, [-self.count * rules.most]]
         )
@@ -223,18 +188,8 @@ class Multipliers:
 class MasterPoint:
     """An optimal vertex of the restricted master.
 
-    Parameters
-    ----------
-    value
-        Its cost.
-    shares
-        (c,) how much of each known column it uses.
-    alone
-        (t,) how many rows of each type it leaves out.
-    multipliers
-        Its duals.
-    feasible
-        Whether it leaves out none that may not be.
+    It uses `shares` (c,) of the known columns and leaves `alone` (t,) rows of each type out; it is
+    feasible if it leaves out none that may not be.
     """
 
     value: float
@@ -249,14 +204,7 @@ class RestrictedMaster(Generic[Rules]):
 
     Its rows are the row types, the number of columns where that is counted, and the cuts. Its first
     columns leave a row of a type out: at a price where that is allowed, else at one that no release
-    pays.
-
-    Parameters
-    ----------
-    rules
-        What their sums have to be.
-    unit
-        Costs are divided by it, so that a solver's tolerances fit them.
+    pays. Costs are divided by the unit, so that a solver's tolerances fit them.
     """
 
     def __init__(self, rules: Rules, unit: float) -> None:
@@ -344,23 +292,9 @@ def solve_whole(
 ) -> tuple[SolverResult, NDArray[np.int64] | None]:
     """Return what a solver says of the cheapest sum of columns, and (c,) how often it takes each.
 
-    Parameters
-    ----------
-    rules
-        What sums have to be. What is left out pays its price in the costs of what is not.
-    columns
-        That may be used.
-    solver, options, budget
-        Of the search, which need not end.
-    start
-        (c,) how often a known sum takes each.
-    cuts
-        Inequalities that strengthen the relaxation.
-
-    Raises
-    ------
-    SolverError
-        If the solver fails.
+    What is left out pays its price in the costs of what is not. `start` is (c,) how often a known
+    sum takes each column; cuts strengthen the relaxation. The search need not end. Raises
+    SolverError.
     """
     held = columns.incidence(rules.types)
     most = np.minimum(often_at_most(held, rules.sides), float(rules.most))
