@@ -32,6 +32,7 @@ from anonymip.exact.set_partitioning.restricted_master import (
     Columns,
     KnownColumns,
     MasterPoint,
+    Mip,
     Multipliers,
     solve_whole,
 )
@@ -212,9 +213,7 @@ class Improver:
             _, found = solve_whole(
                 run.rules,
                 kept,
-                settings.solver,
-                options,
-                self._budget.share(_SHARE),
+                Mip(settings.solver, options, self._budget.share(_SHARE)),
                 start=None if run.incumbent is None else start[chosen],
             )
         except SolverError:

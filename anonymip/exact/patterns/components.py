@@ -13,7 +13,6 @@ from scipy.sparse.csgraph import connected_components
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.exact.patterns.group_master import (
     RestrictedAnswer,
-    TripleBound,
     cheapest_groups,
     solve_groups,
     triple_bound,
@@ -23,9 +22,9 @@ from anonymip.exact.patterns.neighbourhoods import (
     places_of,
     solve_restricted,
 )
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import refuse_refuted, slack_of, trusted_bound
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import SolverOptions
 
 #: Rows of a higher reduced cost, in costs of a star, are not tried.
 _MOST = 0.35
@@ -133,7 +132,7 @@ class PatternComponent:
         """Number of pairs."""
         return len(self.duals.pair_rows)
 
-    def solve(self, solver: str, options: SolverOptions, budget: Budget) -> str | None:
+    def solve(self, mip: Mip) -> str | None:
         """Improve release and bound until they meet or time ends; return the solver's name.
 
         Notes
@@ -142,9 +141,9 @@ class PatternComponent:
         of those of least reduced cost is solved first, for a better release, by which more can be
         left out. Its optimum is a bound too, up to what the next pair would add.
         """
-        size, named = _FIRST, None
+        size, named, budget = _FIRST, None, mip.budget
         if self.duals.program.k <= _LARGEST_K and np.count_nonzero(self._may_matter()) > _DIRECT:
-            named = self._by_groups(solver, options, budget)
+            named = self._by_groups(mip)
         while not self.closed and budget.stop_reason() is None:
             kept = self._may_matter()
             last = int(np.count_nonzero(kept)) <= max(_DIRECT, size)
@@ -152,30 +151,23 @@ class PatternComponent:
             if not last:
                 kept, left_out = self._cheapest(kept, size)
                 last = size > _LARGEST
-            own = budget
+            own = mip
             if not last:
-                left = budget.remaining()
-                own = budget.renewed(
-                    _SECONDS if left is None else min(_SECONDS, max(left / 4, min(left, 1.0), 1e-3))
-                )
+                own = mip.within(_part(budget, _SECONDS))
                 if self.amounts is not None and size == _FIRST:
-                    self.amounts = improve_nearby(
-                        self.duals, self.amounts, solver, options, budget.share(_NEARBY)
-                    )
+                    nearby = mip.within(budget.share(_NEARBY))
+                    self.amounts = improve_nearby(self.duals, self.amounts, nearby)
             if self.amounts is not None:
                 kept |= self.amounts > 0
-            answer = solve_restricted(self.duals, kept, self.amounts, solver, options, own)
+            answer = solve_restricted(self.duals, kept, self.amounts, own)
             named = answer.solver
-            before = self.upper
-            if answer.amounts is not None and loss_of(self.duals, answer.amounts) < before:
-                self.amounts = answer.amounts
-            self._raise(answer, left_out, before)
+            self._take(answer, left_out)
             if last:
                 break
             size *= 2
         return named
 
-    def _by_groups(self, solver: str, options: SolverOptions, budget: Budget) -> str | None:
+    def _by_groups(self, mip: Mip) -> str | None:
         """Improve release and bound by groups of few records; return the solver's name.
 
         Notes
@@ -184,6 +176,7 @@ class PatternComponent:
         a better release can hold, their best release is optimal; before that its loss is a bound up
         to what the next group would add.
         """
+        budget = mip.budget
         if self.amounts is None:
             return None
         tightened = triple_bound(self.duals, self.amounts, self.upper, budget.share(_DUALS))
@@ -200,45 +193,23 @@ class PatternComponent:
             if near is None:
                 break
             last = most >= self._target() - tightened.value
-            own = budget
-            if not last:
-                left = budget.remaining()
-                seconds = _FIRST_SECONDS if size == _GROUPS else _SECONDS
-                own = budget.renewed(
-                    seconds if left is None else min(seconds, max(left / 4, min(left, 1.0), 1e-3))
-                )
-            before = self.upper
-            answer = solve_groups(
-                self.duals, self.amounts, near, triples.triples, solver, options, own
-            )
+            seconds = _FIRST_SECONDS if size == _GROUPS else _SECONDS
+            own = mip if last else mip.within(_part(budget, seconds))
+            answer = solve_groups(self.duals, self.amounts, near, triples.triples, own)
             named = answer.solver
-            if answer.amounts is not None and loss_of(self.duals, answer.amounts) < before:
-                self.amounts = answer.amounts
-            left_out = np.inf if last else duals.lifted(tightened.value + most)
-            self._raise(answer, left_out, before)
+            self._take(answer, np.inf if last else duals.lifted(tightened.value + most))
             if last or size >= _MOST_GROUPS:
                 break
             if size == _GROUPS:
-                self._fill_again(tightened, solver, options, budget.share(_BY_GROUPS))
+                room = self._target() - tightened.value
+                within = mip.within(budget.share(_BY_GROUPS))
+                near, _ = cheapest_groups(duals, triples, room, _MOST_GROUPS, within.budget)
+                if near is not None:
+                    self.amounts = improve_nearby(
+                        self.duals, self.amounts, within, groups=near, enough=self.lower
+                    )
             size *= 2
         return named
-
-    def _fill_again(
-        self, tightened: TripleBound, solver: str, options: SolverOptions, budget: Budget
-    ) -> None:
-        """Improve the release by neighbourhoods of groups."""
-        room = self._target() - tightened.value
-        near, _ = cheapest_groups(tightened.duals, tightened.triples, room, _MOST_GROUPS, budget)
-        if near is not None and self.amounts is not None:
-            self.amounts = improve_nearby(
-                self.duals,
-                self.amounts,
-                solver,
-                options,
-                budget,
-                groups=near,
-                enough=self.lower,
-            )
 
     def _target(self) -> int:
         """Return the greatest loss that is better than the best known, in units of the duals."""
@@ -271,9 +242,11 @@ class PatternComponent:
         if self.by_solver:
             self.lower, self.by_solver = self.by_duals, False
 
-    def _raise(self, answer: RestrictedAnswer, left_out: float, before: float) -> None:
-        """Take the bound of a restricted MIP; others cost at least `left_out`, or `before`."""
-        bound = answer.bound
+    def _take(self, answer: RestrictedAnswer, left_out: float) -> None:
+        """Take release and bound of a restricted MIP; others cost `left_out` at least."""
+        before, bound = self.upper, answer.bound
+        if answer.amounts is not None and loss_of(self.duals, answer.amounts) < before:
+            self.amounts = answer.amounts
         if bound is None:
             return
         if np.isfinite(bound):
@@ -288,6 +261,14 @@ class PatternComponent:
         found = min(bound, left_out, before, self.upper)
         if found > self.lower:
             self.lower, self.by_solver = found, True
+
+
+def _part(budget: Budget, seconds: float) -> Budget:
+    """Return a budget of so many seconds, and of a quarter of what is left at most."""
+    left = budget.remaining()
+    if left is not None:
+        seconds = min(seconds, max(left / 4, min(left, 1.0), 1e-3))
+    return budget.renewed(seconds)
 
 
 def components_of(duals: PatternDuals) -> list[PatternComponent]:

@@ -23,12 +23,13 @@ from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
 from anonymip.exact.set_partitioning.restricted_master import (
     Columns,
     Covering,
+    Mip,
     Multipliers,
     RestrictedMaster,
     solve_whole,
 )
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import SolverOptions, SolverResult
+from anonymip.solvers import SolverResult
 from anonymip.status import Stopped
 
 #: Groups that a linear program begins with, about, those that it has at most, and triples.
@@ -237,9 +238,7 @@ def solve_groups(
     amounts: NDArray[np.int64],
     groups: RecordGroups,
     triples: NDArray[np.int64],
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
+    mip: Mip,
     *,
     counts: NDArray[np.int64] | None = None,
 ) -> RestrictedAnswer:
@@ -259,9 +258,7 @@ def solve_groups(
     result, times = solve_whole(
         covering(program, program.counts if counts is None else counts),
         as_columns(program, groups),
-        solver,
-        options,
-        budget,
+        mip,
         start=start,
         cuts=[RankOneCut((a, b, c), 2) for a, b, c in triples.tolist()],
     )

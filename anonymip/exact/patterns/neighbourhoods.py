@@ -12,8 +12,8 @@ from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, patter
 from anonymip.errors import SolverError
 from anonymip.exact.patterns.group_master import RestrictedAnswer, refuse_infeasible, solve_groups
 from anonymip.exact.patterns.record_groups import RecordGroups
-from anonymip.runtime.budget import Budget
-from anonymip.solvers import Named, SolverOptions, StandardForm, solve_form
+from anonymip.exact.set_partitioning.restricted_master import Mip
+from anonymip.solvers import Named, StandardForm
 from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.status import Stopped
 from anonymip.tolerances import INTEGRALITY, same_loss
@@ -23,9 +23,7 @@ def solve_restricted(
     duals: PatternDuals,
     kept: NDArray[np.bool_],
     amounts: NDArray[np.int64] | None,
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
+    mip: Mip,
 ) -> RestrictedAnswer:
     """Return the best way to use the pairs that are kept, of a row type i and an output row r.
 
@@ -46,7 +44,7 @@ def solve_restricted(
         values = np.concatenate([amounts[pairs], used[rows]]).tolist()
         for variable, value in zip(form.variables, values, strict=True):
             variable.value = value
-    result = solve_form(form, solver, options, start=amounts is not None, budget=budget)
+    result = mip.solve(form, start=amounts is not None)
     bound = result.bound
     if result.stopped is Stopped.INFEASIBLE:
         if amounts is not None:
@@ -180,9 +178,7 @@ BY_GROUPS, _GROUPS = Search((180, 620), patience=12, seconds=3.0, costly=True), 
 def improve_nearby(
     duals: PatternDuals,
     amounts: NDArray[np.int64],
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
+    mip: Mip,
     *,
     groups: RecordGroups | None = None,
     enough: float = -np.inf,
@@ -196,7 +192,7 @@ def improve_nearby(
     enough ends it.
     """
     search = BY_PAIRS if groups is None else BY_GROUPS
-    generator = np.random.default_rng(options.seed)
+    generator, budget = np.random.default_rng(mip.options.seed), mip.budget
     cheap = _cheap(duals)
     (records, most), failed = search.records, 0
     while records <= most and budget.stop_reason() is None:
@@ -207,12 +203,13 @@ def improve_nearby(
         freed = _freed(duals, amounts, chosen, moved)
         left = budget.remaining()
         seconds = search.seconds * records / search.records[0]
-        own = budget.renewed(seconds if left is None else min(seconds, max(left, 1e-3)))
+        seconds = seconds if left is None else min(seconds, max(left, 1e-3))
+        own = mip.within(budget.renewed(seconds))
         given = np.where(moved, amounts, 0)
         if groups is None:
-            found = _filled_by_pairs(duals, given, freed, solver, options, own)
+            found = _filled_by_pairs(duals, given, freed, own)
         else:
-            found = _filled_by_groups(duals, given, freed, groups, solver, options, own, records)
+            found = _filled_by_groups(duals, given, freed, groups, own, records)
         failed += 1
         if found is not None:
             found += np.where(moved, 0, amounts)
@@ -228,9 +225,7 @@ def _filled_by_pairs(
     duals: PatternDuals,
     given: NDArray[np.int64],
     freed: NDArray[np.int64],
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
+    mip: Mip,
 ) -> NDArray[np.int64] | None:
     """Return (pairs,) the best way found to publish (t,) records by pairs, given one."""
     types = np.flatnonzero(freed)
@@ -239,7 +234,7 @@ def _filled_by_pairs(
     place = places_of(duals, types, part)
     kept = given[place] > 0
     kept[np.argsort(duals.reduced_costs[place], kind="stable")[:_PAIRS]] = True
-    answer = solve_restricted(part, kept, given[place], solver, options, budget)
+    answer = solve_restricted(part, kept, given[place], mip)
     if answer.amounts is None:
         return None
     found = np.zeros_like(given)
@@ -252,16 +247,14 @@ def _filled_by_groups(
     given: NDArray[np.int64],
     freed: NDArray[np.int64],
     groups: RecordGroups,
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
+    mip: Mip,
     records: int,
 ) -> NDArray[np.int64] | None:
     """Return (pairs,) the best way found to publish (t,) records by groups, given one."""
     within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
     cheapest = np.argsort(groups.reduced_costs[within], kind="stable")[: _GROUPS * records]
     near, none = groups.only(within[cheapest]), np.empty((0, 3), np.int64)
-    return solve_groups(duals, given, near, none, solver, options, budget, counts=freed).amounts
+    return solve_groups(duals, given, near, none, mip, counts=freed).amounts
 
 
 def _first_type(

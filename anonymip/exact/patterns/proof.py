@@ -21,6 +21,7 @@ from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_boun
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
@@ -98,9 +99,9 @@ def prove(
         own = pattern_row_bound(problem)
         if proves_optimal(problem, start.objective, own.value, strict=True):
             return _kept(problem, start, own, gap, watch)
-    options = SolverOptions(relative_gap=gap, threads=threads, seed=seed)
+    mip = Mip(solver, SolverOptions(relative_gap=gap, threads=threads, seed=seed), budget)
     rows = output_rows(problem)
-    found = _solve(pattern_program(problem, rows), solver, options, gap, budget)
+    found = _solve(pattern_program(problem, rows), mip)
     relaxed_pattern = found.program.relaxed_pattern
     if relaxed_pattern >= 0 and 0 < found.left < problem.k:
         found.trace.append(
@@ -109,7 +110,7 @@ def prove(
         fill_relaxed_pattern(found.components, problem.k)
         closed = proves_optimal(problem, found.upper, found.lower, strict=True)
         if not closed and budget.stop_reason() is None:
-            found = _whole(problem, rows, found, solver, options, gap, budget)
+            found = _whole(problem, rows, found, mip)
     return _solution(problem, rows, found, start, gap, budget, watch, seed)
 
 
@@ -177,11 +178,9 @@ def _amounts(component: PatternComponent) -> NDArray[np.int64]:
 
 def _solve(
     program: PatternProgram,
-    solver: str,
-    options: SolverOptions,
-    gap: float,
-    budget: Budget,
+    mip: Mip,
 ) -> _Found:
+    budget, gap = mip.budget, mip.options.relative_gap
     duals = _duals(program, budget)
     components = components_of(duals)
     found = _Found(program, components, [], None)
@@ -199,7 +198,7 @@ def _solve(
         budget.report("proving parts", done=at, total=len(open_), bound=found.lower)
         share = _share(budget, weights[at] / sum(weights[at:]))
         try:
-            found.solver = component.solve(solver, options, share) or found.solver
+            found.solver = component.solve(mip.within(share)) or found.solver
         except FAILURES as failure:
             # What is known of this component stays: its release by heuristics, its bound by duals.
             found.failed = what_failed(failure)
@@ -230,15 +229,12 @@ def _whole(
     problem: Problem,
     rows: OutputRows,
     before: _Found,
-    solver: str,
-    options: SolverOptions,
-    gap: float,
-    budget: Budget,
+    mip: Mip,
 ) -> _Found:
     """Return what solving the problem with its pattern of stars only as any other gives."""
     before.trace.append("the problem is solved with this pattern among the others")
     program = pattern_program(problem, rows, relaxed=False)
-    found = _solve(program, solver, options, gap, budget)
+    found = _solve(program, mip)
     found.trace[:0] = before.trace
     best, other = (before, found) if before.upper <= found.upper else (found, before)
     if other.lower > best.lower:

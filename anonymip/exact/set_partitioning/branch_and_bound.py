@@ -31,6 +31,7 @@ from anonymip.exact.set_partitioning.rank_one_cuts import (
     right_sides,
     separate,
 )
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import memory_at_hand
 from anonymip.solvers import SolverOptions
@@ -327,9 +328,7 @@ class PoolSearch:
             csr_array(self._relaxation.extra[node.active][:, rows]),
             self._relaxation.row_bounds(rows),
             self._best,
-            self._solver,
-            self._options,
-            self._budget,
+            Mip(self._solver, self._options, self._budget),
         )
         if answer.chosen is not None:
             self._improve(answer.chosen)

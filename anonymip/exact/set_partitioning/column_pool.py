@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
-from anonymip.exact.set_partitioning.restricted_master import often_at_most, whole_form
+from anonymip.exact.set_partitioning.restricted_master import Mip, often_at_most, whole_form
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import SolverOptions, solve_form
 from anonymip.solvers.linear_programs import Basis, GrowingProgram
 from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, INTEGRALITY
@@ -356,9 +355,7 @@ def solve_integer(
     extra: csr_array,
     row_bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
     cutoff: float,
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
+    mip: Mip,
 ) -> IntegerAnswer:
     """Return the cheapest selection from (a,) columns of a pool, if it costs less than a cutoff.
 
@@ -386,7 +383,7 @@ def solve_integer(
     for variable in form.variables:
         variable.value = 0.0
     form.variables[0].value = 1.0
-    result = solve_form(form, solver, options, start=True, budget=budget)
+    result = mip.solve(form, start=True)
     chosen = None
     if result.values is not None and result.values[0] < 0.5:
         chosen = pool.selection(columns, result.values[1:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -280,12 +280,27 @@ class RestrictedMaster(Generic[Rules]):
         )
 
 
+@dataclass(frozen=True)
+class Mip:
+    """A solver of integer programs, with its options, and the budget of the next one."""
+
+    solver: str
+    options: SolverOptions
+    budget: Budget
+
+    def within(self, budget: Budget) -> Mip:
+        """Return the same with another budget."""
+        return replace(self, budget=budget)
+
+    def solve(self, form: StandardForm, *, start: bool) -> SolverResult:
+        """Solve a program, from the values of its variables or not."""
+        return solve_form(form, self.solver, self.options, start=start, budget=self.budget)
+
+
 def solve_whole(
     rules: Covering,
     columns: Columns,
-    solver: str,
-    options: SolverOptions,
-    budget: Budget,
+    mip: Mip,
     *,
     start: NDArray[np.int64] | None = None,
     cuts: Sequence[RankOneCut] = (),
@@ -319,7 +334,7 @@ def solve_whole(
     if start is not None:
         for variable, value in zip(form.variables, start.tolist(), strict=True):
             variable.value = value
-    result = solve_form(form, solver, options, start=start is not None, budget=budget)
+    result = mip.solve(form, start=start is not None)
     if result.values is None:
         return result, None
     return result, np.rint(result.values).astype(np.int64)

@@ -17,6 +17,7 @@ from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.exact.patterns.components import amounts_by_duals, greedy_amounts
 from anonymip.exact.patterns.neighbourhoods import _freed, improve_nearby, places_of
 from anonymip.exact.patterns.proof import prove
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions
 from tests.bounds.patterns.pattern_references import hard_pattern_problem
@@ -43,7 +44,7 @@ def test_a_greedy_release_comes_near_the_optimum() -> None:
     duals = ascend(pattern_program(problem), None, Budget())
     before = greedy_amounts(duals)
     assert before is not None
-    after = improve_nearby(duals, before, "highs", SolverOptions(), Budget())
+    after = improve_nearby(duals, before, Mip("highs", SolverOptions(), Budget()))
     assert obeys_the_rules(duals, after)
     best = prove(problem).objective
     assert best <= loss_of(duals, after) < loss_of(duals, before)
@@ -97,7 +98,7 @@ def test_an_interrupt_ends_it() -> None:
     assert before is not None
     budget = Budget()
     budget.interrupt()
-    after = improve_nearby(duals, before, "highs", SolverOptions(), budget)
+    after = improve_nearby(duals, before, Mip("highs", SolverOptions(), budget))
     assert after.tolist() == before.tolist()
 
 
@@ -113,7 +114,7 @@ def test_small_releases_stay_releases(case: PatternCase) -> None:
     before = greedy_amounts(duals)
     if before is None:
         return
-    after = improve_nearby(duals, before, "highs", SolverOptions(), Budget.of(2.0))
+    after = improve_nearby(duals, before, Mip("highs", SolverOptions(), Budget.of(2.0)))
     assert obeys_the_rules(duals, after)
     assert best <= loss_of(duals, after) <= loss_of(duals, before)
 

@@ -39,6 +39,7 @@ from anonymip.exact.patterns.record_groups import (
     value_of,
 )
 from anonymip.exact.set_partitioning import rank_one_cuts, restricted_master
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverOptions, SolverResult
 from tests.bounds.patterns.pattern_references import hard_pattern_problem
@@ -178,14 +179,13 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
     answer = SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "liar 1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(restricted_master, "solve_form", lambda *_, **__: answer)
-        patch.setattr(neighbourhoods, "solve_form", lambda *_, **__: answer)
         own, triples = groups_of(duals, amounts), np.empty((0, 3), np.int64)
-        given_ = "highs", SolverOptions(), Budget()
+        mip = Mip("highs", SolverOptions(), Budget())
         with pytest.raises(SolverError, match="liar 1 calls"):
-            solve_groups(duals, amounts, own, triples, *given_)
+            solve_groups(duals, amounts, own, triples, mip)
         with pytest.raises(SolverError, match="liar 1 calls"):
-            neighbourhoods.solve_restricted(duals, amounts > 0, amounts, *given_)
-        assert neighbourhoods.solve_restricted(duals, amounts > 0, None, *given_).bound == np.inf
+            neighbourhoods.solve_restricted(duals, amounts > 0, amounts, mip)
+        assert neighbourhoods.solve_restricted(duals, amounts > 0, None, mip).bound == np.inf
 
 
 def test_rounding_is_no_success() -> None:
@@ -203,7 +203,7 @@ def test_rounding_is_no_success() -> None:
         patch.setattr(neighbourhoods, "solve_groups", as_it_was)
         patch.setattr(neighbourhoods, "loss_of", lambda *_: next(losses))
         own, budget = groups_of(duals, before), Budget.of(1.0)
-        after = improve_nearby(duals, before, "highs", SolverOptions(), budget, groups=own)
+        after = improve_nearby(duals, before, Mip("highs", SolverOptions(), budget), groups=own)
     assert after is before
 
 
@@ -217,7 +217,9 @@ def test_releases_become_groups_and_back() -> None:
     assert amounts_of(duals, own, np.ones(len(own), np.int64)).tolist() == before.tolist()
     groups, _ = cheapest_groups(duals, no_triples(), duals.unit, 5_000, Budget())
     assert groups is not None
-    after = improve_nearby(duals, before, "highs", SolverOptions(), Budget.of(1.0), groups=groups)
+    after = improve_nearby(
+        duals, before, Mip("highs", SolverOptions(), Budget.of(1.0)), groups=groups
+    )
     program = duals.program
     held = np.bincount(duals.pair_rows, weights=after)
     assert ((held == 0) | (held >= program.k)).all()
