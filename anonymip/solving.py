@@ -24,7 +24,7 @@ from anonymip.errors import (
     NoSolution,
     argument,
 )
-from anonymip.exact.column_generation.run import FEW
+from anonymip.exact.column_generation.settings import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.best_bound import (

@@ -17,7 +17,8 @@ from anonymip.errors import (
 from anonymip.exact.classes.small import compare_exactly
 from anonymip.exact.column_generation.conditions import column_rules
 from anonymip.exact.column_generation.proving import Proof
-from anonymip.exact.column_generation.run import FEW, WORK, Run, Settings, Work
+from anonymip.exact.column_generation.run import Run
+from anonymip.exact.column_generation.settings import FEW, WORK, Settings, Work
 from anonymip.exact.failed_solver import FAILURES, cheap_release
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

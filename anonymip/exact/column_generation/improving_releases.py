@@ -16,7 +16,6 @@ from anonymip.assignments import SUPPRESSED, Assignment, Classes
 from anonymip.errors import SolverError
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of, release_of
 from anonymip.exact.column_generation.pricing import (
-    HEURISTIC_NODES,
     Centre,
     Master,
     Prices,
@@ -27,7 +26,8 @@ from anonymip.exact.column_generation.release_neighbourhoods import (
     improve_by_neighbourhoods,
     iterated_local_search,
 )
-from anonymip.exact.column_generation.run import FEW, Run, Settings
+from anonymip.exact.column_generation.run import Run
+from anonymip.exact.column_generation.settings import FEW, NUMBERS, Settings
 from anonymip.exact.set_partitioning.restricted_master import (
     Columns,
     KnownColumns,
@@ -41,21 +41,7 @@ from anonymip.heuristics.local_search.local_search import improve
 from anonymip.problem import is_plain
 from anonymip.runtime.budget import Budget
 
-#: Columns that whole numbers are looked for, for each row type, and at least and at most.
-_WHOLE, _LEAST, _MOST = 3, 500, 3_000
-#: Columns that the master uses at least so much are kept together, one time after the other.
-_SHARES_KEPT = (0.5, 0.8)
-#: Neighbouring sets are chosen again so often at most, in as many neighbourhoods as the effort says
-#: for so many row types.
-_TIMES, _NEIGHBOURHOODS = 3, 500
-#: Share of the time left that each step may take.
-_SHARE = 0.2
-#: A column counts from this share on.
-_USED = 1e-6
-#: Perturbations pay the more, the larger classes are and the fewer; and so much more at most.
-_RECORDS, _K, _PERTURBATIONS = 400, 3, 10
-#: They end when this part of them has gained nothing.
-_IDLE = 3
+_PRICING, _IMPROVING = NUMBERS.pricing, NUMBERS.improving
 
 
 class Improver:
@@ -72,7 +58,7 @@ class Improver:
     def after_relaxation(self, relaxed: Relaxed) -> None:
         """Look for a release when the relaxation has ended for the first time."""
         if not self._take_whole(relaxed) and self._goes_on():
-            self._dive(_SHARES_KEPT[0])
+            self._dive(_IMPROVING.kept[0])
             if self._goes_on() and self._run.problem.n <= FEW:
                 self._whole_numbers(relaxed.centre, self._master.known.all())
 
@@ -80,7 +66,7 @@ class Improver:
         """Look for a better release when cuts have raised the bound."""
         if self._take_whole(relaxed) or relaxed.centre is None:
             return
-        for share in _SHARES_KEPT:
+        for share in _IMPROVING.kept:
             if self._goes_on():
                 self._dive(share)
         if self._goes_on():
@@ -91,7 +77,7 @@ class Improver:
         centre = relaxed.centre
         if centre is None:
             return
-        for _ in range(_TIMES):
+        for _ in range(_IMPROVING.times):
             before = self._run.loss
             if self._goes_on():
                 self._neighbourhoods(centre)
@@ -109,7 +95,7 @@ class Improver:
         if point is None or not point.feasible:
             return False
         times = np.rint(point.shares)
-        if np.abs(point.shares - times).max(initial=0.0) > _USED:
+        if np.abs(point.shares - times).max(initial=0.0) > _IMPROVING.used:
             return False
         columns = self._master.known.all()
         # Columns that were found since are not in the point.
@@ -121,7 +107,7 @@ class Improver:
     def _dive(self, share: float) -> None:
         """Take the columns that the master uses at least so much, and go on from these."""
         run, before = self._run, self._run.loss
-        found = dive(self._master, self._prices, self._budget.share(_SHARE), share)
+        found = dive(self._master, self._prices, self._budget.share(_IMPROVING.time), share)
         if found is None:
             return
         run.offer(found)
@@ -130,7 +116,7 @@ class Improver:
                 run.problem,
                 found.labels,
                 effort="normal",
-                budget=self._budget.share(_SHARE),
+                budget=self._budget.share(_IMPROVING.time),
                 seed=self._settings.seed,
             )
             found = Classes(labels)  # type: ignore[arg-type]
@@ -147,14 +133,14 @@ class Improver:
         release, before = run.incumbent.assignment, run.loss
         if not isinstance(release, Classes) or release is self._perturbed:
             return
-        share = _RECORDS / problem.n * (problem.k / _K) ** 2
-        rounds = int(self._settings.work.perturbations * min(share, _PERTURBATIONS))
-        budget, seed = self._budget.share(_SHARE), self._settings.seed
+        share = _IMPROVING.records / problem.n * (problem.k / _IMPROVING.k) ** 2
+        rounds = int(self._settings.work.perturbations * min(share, _IMPROVING.perturbations))
+        budget, seed = self._budget.share(_IMPROVING.time), self._settings.seed
         labels = iterated_local_search(
             problem,
             release.labels,
             rounds=rounds,
-            patience=max(1, rounds // _IDLE),
+            patience=max(1, rounds // _IMPROVING.idle),
             budget=budget,
             seed=seed,
         )
@@ -171,14 +157,16 @@ class Improver:
         """Choose neighbouring sets of the best release again, and then sets of all of it."""
         run, before = self._run, self._run.loss
         # A larger table has more of them.
-        most = int(self._settings.work.neighbourhoods * max(1.0, run.rules.types / _NEIGHBOURHOODS))
+        most = int(
+            self._settings.work.neighbourhoods * max(1.0, run.rules.types / _IMPROVING.types)
+        )
         if not run.rules.freeform:
             # Neighbourhoods of large classes take long, and perturbing them gains as much.
-            most = int(most * min(1.0, _K / run.problem.k) ** 4)
+            most = int(most * min(1.0, _IMPROVING.k / run.problem.k) ** 4)
         if not most:
             return
         pool = columns_below(run, self._prices, self._master, centre, self._budget)
-        budget = self._budget.share(_SHARE)
+        budget = self._budget.share(_IMPROVING.time)
         if improve_by_neighbourhoods(run, pool, centre, self._master.unit, most, budget):
             self._keep(f"neighbouring sets chosen again: {run.loss:.6g}", before)
         if self._goes_on():
@@ -197,7 +185,10 @@ class Improver:
         places = [known.place(own.of(at)) for at in range(len(own))]
         start = np.bincount(np.array(places, np.int64), minlength=len(columns))
         reduced = master.reduced_costs(centre.multipliers, columns)
-        most = min(max(_LEAST, _WHOLE * run.rules.types), _MOST)
+        most = min(
+            max(_IMPROVING.whole_least, _IMPROVING.whole * run.rules.types),
+            _IMPROVING.whole_most,
+        )
         chosen = np.zeros(len(columns), np.bool_)
         chosen[np.argsort(reduced, kind="stable")[:most]] = True
         # What costs as much as the gap is in no better release.
@@ -213,7 +204,7 @@ class Improver:
             _, found = solve_whole(
                 run.rules,
                 kept,
-                Mip(settings.solver, options, self._budget.share(_SHARE)),
+                Mip(settings.solver, options, self._budget.share(_IMPROVING.time)),
                 start=None if run.incumbent is None else start[chosen],
             )
         except SolverError:
@@ -226,12 +217,6 @@ class Improver:
         if self._run.loss < before:
             self._run.trace.append(remark)
             self._master.add(self._run.incumbent_columns())
-
-
-#: Rounds of pricing after each step.
-_ROUNDS = 15
-#: A column counts from this share on; reduced costs this near to 0 are none, in units.
-_KEPT, _NEGATIVE = 1e-6, 1e-9
 
 
 def dive(master: Master, prices: Prices, budget: Budget, share: float = 0.5) -> Assignment | None:
@@ -260,7 +245,7 @@ def _dive(kept: _Kept, prices: Prices, budget: Budget) -> bool:
         if not kept.extend(point):
             return True
         point = kept.master.solve(budget)
-        for _ in range(_ROUNDS):
+        for _ in range(_IMPROVING.dive_rounds):
             if point is None or not kept.rows_left() or not kept.price(prices, point, budget):
                 break
             point = kept.master.solve(budget)
@@ -286,7 +271,7 @@ class _Kept:
         more = point.shares - self.times
         found = False
         for column in np.argsort(-more, kind="stable").tolist():
-            if more[column] < (self._share if found else _KEPT):
+            if more[column] < (self._share if found else _IMPROVING.used):
                 break
             types, counts = np.unique(columns.of(column), return_counts=True)
             fits = int((self._left[types] // counts).min())
@@ -294,7 +279,7 @@ class _Kept:
             # Fewer rows than a column holds would be left without one.
             if not fits or 0 < rest < rules.smallest:
                 continue
-            often = min(fits, max(1, int(more[column] + _KEPT)))
+            often = min(fits, max(1, int(more[column] + _IMPROVING.used)))
             self._left[types] -= often * counts
             self.times[column] += often
             found = True
@@ -310,8 +295,8 @@ class _Kept:
         priced = prices.best(
             Multipliers(duals, given.cuts, given.count),
             self.master.cuts,
-            below=-_NEGATIVE * self.master.unit,
-            max_nodes=HEURISTIC_NODES,
+            below=-_PRICING.negative * self.master.unit,
+            max_nodes=_PRICING.heuristic_nodes,
             budget=budget,
         )
         return bool(self.master.add(priced.columns))

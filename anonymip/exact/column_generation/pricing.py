@@ -30,6 +30,7 @@ from anonymip.enumeration import enumerate_sets
 from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.conditions import ColumnRules
+from anonymip.exact.column_generation.settings import NUMBERS
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients
 from anonymip.exact.set_partitioning.restricted_master import (
     Columns,
@@ -40,6 +41,8 @@ from anonymip.exact.set_partitioning.restricted_master import (
 from anonymip.objectives.kernels.effects import effects_of_cells
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
+
+_PRICING = NUMBERS.pricing
 
 #: The restricted master of classes or covers.
 Master: TypeAlias = RestrictedMaster[ColumnRules]
@@ -101,12 +104,6 @@ def rounding(rules: ColumnRules, terms: NDArray[np.float64]) -> float:
     return SEARCH_ROUNDING * size + DUAL_ROUNDING * spread + problem.rounding
 
 
-#: Columns that are listed at most.
-_MOST_LISTED = 500_000
-#: Columns taken of each root and size in a round: with one alone the rounds are a third more.
-_COLUMNS_A_SIZE = 3
-
-
 @dataclass(frozen=True, eq=False)
 class Priced:
     """Columns of low reduced cost, and (c,) these.
@@ -162,13 +159,16 @@ class ListedColumns:
 
     def __init__(self, rules: ColumnRules, budget: Budget) -> None:
         sets = enumerate_sets(
-            rules.problem, max_size=rules.largest, max_sets=_MOST_LISTED, budget=budget
+            rules.problem,
+            max_size=rules.largest,
+            max_sets=_PRICING.most_listed,
+            budget=budget,
         )
         self.stopped = None if sets.complete else budget.stop_reason()
         if not sets.complete and self.stopped is None:
             raise InputError(
                 f"column-generation lists the possible sets of records of this problem, and there "
-                f"are more than {_MOST_LISTED:,}",
+                f"are more than {_PRICING.most_listed:,}",
                 remedy="Use a loss with tables without limits and diversity, fewer records, or a "
                 "heuristic",
             )
@@ -272,7 +272,7 @@ class SearchedColumns:
             multipliers.duals,
             _cut_duals(cuts, multipliers.cuts),
             below=below - count,
-            per_root=_COLUMNS_A_SIZE,
+            per_root=_PRICING.a_size,
             max_nodes=max_nodes,
             most_nodes=None if self._left is None else max(1, self._left),
             budget=budget,
@@ -325,18 +325,6 @@ def _cut_duals(cuts: list[RankOneCut], duals: NDArray[np.float64]) -> CutDuals |
     )
 
 
-#: Share of the best feasible duals in those that columns are priced by.
-_SMOOTHING = 0.6
-#: Reduced costs this near to 0 are none, in units.
-_NEGATIVE = 1e-9
-#: Partial sets of each root and size that the heuristic pricing looks at.
-HEURISTIC_NODES = 300
-#: The relaxation is solved when its value and its bound differ by this share.
-_SOLVED = 1e-8
-#: New columns, as a share of the row types, from which on pricing is heuristic again.
-_MANY = 0.25
-
-
 @dataclass(frozen=True, eq=False)
 class Relaxed:
     """Where the rounds have ended: the last vertex of the master, the best feasible duals.
@@ -365,7 +353,7 @@ def solve_relaxation(
     duals known before.
     """
     best, point = centre, None
-    rounds, exact, smoothing = 0, False, _SMOOTHING
+    rounds, exact, smoothing = 0, False, _PRICING.smoothing
     while budget.stop_reason() is None and not prices.spent:
         found = master.solve(budget)
         if found is None:
@@ -376,7 +364,7 @@ def solve_relaxation(
         asked = point.multipliers
         if best is not None and smoothing:
             asked = asked.mixed(best.multipliers, 1.0 - smoothing)
-        priced = _price(master, prices, asked, None if exact else HEURISTIC_NODES, budget)
+        priced = _price(master, prices, asked, None if exact else _PRICING.heuristic_nodes, budget)
         if not exact and not len(priced.columns) and not priced.complete:
             exact, priced = True, _price(master, prices, asked, None, budget)
         best = _better(best, master, asked, priced)
@@ -386,16 +374,16 @@ def solve_relaxation(
             return Relaxed(point, best, point.feasible, rounds)
         # Where duals undercut columns that the master has, a search cut off finds no others.
         stuck = not added and asked is point.multipliers
-        exact = stuck or (exact and added < _MANY * master.rules.types)
+        exact = stuck or (exact and added < _PRICING.many * master.rules.types)
         # Without new columns the duals asked for are as good as feasible: those of the master next.
-        smoothing = _SMOOTHING if added else 0.0
+        smoothing = _PRICING.smoothing if added else 0.0
     return Relaxed(point, best, False, rounds)
 
 
 def _price(
     master: Master, prices: Prices, asked: Multipliers, nodes: int | None, budget: Budget
 ) -> Priced:
-    below = -_NEGATIVE * master.unit
+    below = -_PRICING.negative * master.unit
     return prices.best(asked, master.cuts, below=below, max_nodes=nodes, budget=budget)
 
 
@@ -410,4 +398,4 @@ def _better(
 
 
 def _meets(value: float, bound: float) -> bool:
-    return value - bound <= _SOLVED * abs(value)
+    return value - bound <= _PRICING.solved * abs(value)

@@ -20,7 +20,6 @@ from anonymip.certificates.dual_proof import ColumnPool
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of
 from anonymip.exact.column_generation.improving_releases import Improver
 from anonymip.exact.column_generation.pricing import (
-    HEURISTIC_NODES,
     Centre,
     ListedColumns,
     Master,
@@ -29,7 +28,8 @@ from anonymip.exact.column_generation.pricing import (
     SearchedColumns,
     solve_relaxation,
 )
-from anonymip.exact.column_generation.run import Run, Settings, dual_proof
+from anonymip.exact.column_generation.run import Run, dual_proof
+from anonymip.exact.column_generation.settings import NUMBERS, Settings
 from anonymip.exact.failed_solver import cheap_release
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
@@ -39,25 +39,7 @@ from anonymip.runtime.memory import memory_at_hand
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Rounds of cuts that raise the bound by less than this share of the gap, so many times in a row,
-#: end them.
-_STALLED, _PATIENCE = 0.004, 3
-#: Share of the time left that they may take.
-_CUTTING = 0.5
-#: Columns up to which all of the gap are enumerated at once, before more cuts.
-_FEW, _LOOKED_AT = 20_000, 2_000_000
-#: So few are searched sooner than a better release is found.
-_PROVEN_AT_ONCE = 2_000
-#: Targets, as shares of the gap; one that closes less than this of what is left of it is passed
-#: over.
-_SHARES, _WORTH = (0.25, 0.45, 0.7, 1.0), 0.2
-#: Pools of more columns, and searches of more nodes, are worth a long search for a better release.
-_SOON_COLUMNS, _SOON_NODES = 25_000, 400
-#: Bytes that a pool holds of a column and of each of its members: the columns, their incidence by
-#: columns and by types, and copies while they are made.
-_COLUMN, _MEMBER = 250, 60
-#: Columns that the relaxation of a pool begins with, for each row type.
-_FIRST = 4
+_PRICING, _CUTTING, _TARGETS = NUMBERS.pricing, NUMBERS.cutting, NUMBERS.targets
 
 
 class Proof:
@@ -100,7 +82,7 @@ class Proof:
         if relaxed.point is not None and not settings.bound_only:
             self._improver.after_relaxation(relaxed)
         if not settings.bound_only and relaxed.solved and self._goes_on():
-            relaxed = self._cut(relaxed, budget.share(_CUTTING))
+            relaxed = self._cut(relaxed, budget.share(_CUTTING.time))
             self._finish(relaxed)
         # The last message tells what all of it came to.
         budget.report(f"{len(self._master.known):,} sets of records")
@@ -109,7 +91,7 @@ class Proof:
     def _finish(self, relaxed: Relaxed) -> None:
         """Look for better releases and try targets, of which few take less than a long search."""
         run, settings = self._run, self._settings
-        few = self._left <= _PROVEN_AT_ONCE
+        few = self._left <= _CUTTING.at_once
         if not few and not run.is_closed(settings.gap):
             self._improver.after_cuts(relaxed)
         if relaxed.centre is None or run.incumbent is None or not self._goes_on():
@@ -137,7 +119,11 @@ class Proof:
         run, settings, budget = self._run, self._settings, self._budget
         rules, cuts, work = run.rules, self._master.cuts, settings.work
         largest = _columns_that_fit(rules, work.columns)
-        first, shares, most = centre.bound, list(_SHARES), min(_SOON_COLUMNS, largest)
+        first, shares, most = (
+            centre.bound,
+            list(_TARGETS.shares),
+            min(_TARGETS.soon_columns, largest),
+        )
         gap = run.loss - first
         singles = _singles(rules)
 
@@ -150,7 +136,9 @@ class Proof:
                 return
             share = shares[0]
             target = min(run.loss, first + share * gap)
-            if target - run.lower <= (_WORTH if share < 1.0 else 0.0) * (run.loss - run.lower):
+            if target - run.lower <= (_TARGETS.worth if share < 1.0 else 0.0) * (
+                run.loss - run.lower
+            ):
                 del shares[0]
                 continue
             budget.report(f"sets of records below {share:.0%} of the gap")
@@ -174,11 +162,13 @@ class Proof:
                 # Rows that are left out are columns of a pool, which that does not count.
                 count_limit=rules.most if rules.counted and not len(singles) else None,
                 cuts=_binding(centre, cuts),
-                start=np.sort(np.argsort(found.reduced, kind="stable")[: _FIRST * rules.types]),
+                start=np.sort(
+                    np.argsort(found.reduced, kind="stable")[: _TARGETS.first * rules.types]
+                ),
                 solver=settings.solver,
                 options=settings.options,
                 max_nodes=max(1, work.branches // (rules.types * run.problem.k**2)),
-                known_after=(_SOON_NODES, self._improve),
+                known_after=(_TARGETS.soon_nodes, self._improve),
                 budget=budget,
                 seed=settings.seed,
             )
@@ -232,7 +222,7 @@ class Proof:
             duals = held @ share / np.maximum(held.sum(axis=1), 1.0)
         asked = Multipliers(np.minimum(duals, rules.price), np.empty(0), 0.0)
         priced = self._prices.best(
-            asked, [], below=np.inf, max_nodes=HEURISTIC_NODES, budget=self._budget
+            asked, [], below=np.inf, max_nodes=_PRICING.heuristic_nodes, budget=self._budget
         )
         self._master.add(priced.columns)
 
@@ -248,12 +238,12 @@ class Proof:
         """Add cuts and solve again until the gap is closed, or that helps little."""
         run, master, settings = self._run, self._master, self._settings
         stalled, rounds = 0, 0
-        while stalled < _PATIENCE and rounds < settings.work.rounds and self._goes_on():
+        while stalled < _CUTTING.patience and rounds < settings.work.rounds and self._goes_on():
             if budget.stop_reason() is not None:
                 break
             point, before = relaxed.point, run.lower
             self._left = self._sets_left(relaxed)
-            if point is None or self._left <= _FEW:
+            if point is None or self._left <= _CUTTING.few:
                 break
             if not rounds:
                 self._improver.perturb()
@@ -271,7 +261,7 @@ class Proof:
             master.add_cuts(cuts)
             relaxed, rounds = self._relax(relaxed, budget), rounds + 1
             gain = run.lower - before
-            stalled = 0 if gain >= _STALLED * (run.loss - before) else stalled + 1
+            stalled = 0 if gain >= _CUTTING.stalled * (run.loss - before) else stalled + 1
         if rounds:
             run.trace.append(f"{len(master.cuts):,} cuts in {rounds} rounds: bound {run.lower:.6g}")
         return relaxed
@@ -284,8 +274,8 @@ class Proof:
             relaxed.centre.multipliers,
             self._master.cuts,
             self._run.loss - relaxed.centre.value,
-            max_columns=_FEW,
-            max_nodes=_LOOKED_AT,
+            max_columns=_CUTTING.few,
+            max_nodes=_CUTTING.looked_at,
             budget=self._budget,
         )
         return len(found.columns) if found.complete else np.inf
@@ -296,7 +286,15 @@ def _columns_that_fit(rules: ColumnRules, most: int) -> int:
     left = memory_at_hand()
     if left is None:
         return most
-    return int(min(most, max(1, left.bytes / 2 / (_COLUMN + _MEMBER * rules.largest))))
+    return int(
+        min(
+            most,
+            max(
+                1,
+                left.bytes / 2 / (_TARGETS.column_bytes + _TARGETS.member_bytes * rules.largest),
+            ),
+        )
+    )
 
 
 def _binding(centre: Centre, cuts: list[RankOneCut]) -> list[RankOneCut]:

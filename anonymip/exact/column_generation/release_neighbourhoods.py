@@ -9,6 +9,7 @@ from scipy.sparse import csc_array, csr_array
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.exact.column_generation.pricing import Centre, Master, Prices
 from anonymip.exact.column_generation.run import Run
+from anonymip.exact.column_generation.settings import NUMBERS
 from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
 from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.heuristics.local_search.neighbours import embedding
@@ -17,8 +18,8 @@ from anonymip.heuristics.local_search.state import PooledClasses
 from anonymip.problem import Problem, is_plain
 from anonymip.runtime.budget import Budget
 
-#: Classes that exchange records together: so many, drawn with equal chances.
-_FEWEST, _MOST = 2, 4
+_NEAR = NUMBERS.neighbourhoods
+
 #: Moves alone: windows would take most of the time and undo the perturbation.
 _MOVES = Settings(window=0, near=0, patience=1, effort="normal")
 
@@ -74,7 +75,7 @@ def _shuffled(
     if not len(kept):
         return labels
     centre = points[kept[random.integers(len(kept))]]
-    wanted = int(random.integers(_FEWEST, _MOST + 1))
+    wanted = int(random.integers(_NEAR.fewest, _NEAR.most + 1))
     near = labels[kept[np.argsort(np.abs(points[kept] - centre).sum(axis=1), kind="stable")]]
     _, first = np.unique(near, return_index=True)
     chosen = near[np.sort(first)[:wanted]]
@@ -89,17 +90,6 @@ def _loss(problem: Problem, labels: NDArray[np.int64]) -> float:
     description = problem.recoding.describe(problem, classes)
     compiled = problem.compiled
     return float(compiled.aggregated(compiled.losses_of(description, classes)))
-
-
-#: Records of a neighbourhood, about, and sets of it at least.
-_RECORDS, _SETS = 60, 4
-#: Columns of the pool at most; their reduced costs lie below the gap, divided by this as often as
-#: there are more, up to so many times.
-_POOL, _LESS, _TIMES = 30_000, 1.7, 10
-#: Nodes of the branching in a neighbourhood at most.
-_NODES = 4
-#: A neighbourhood that gains less than this share of its cost stays as it is.
-_GAIN = 1e-6
 
 
 def improve_by_neighbourhoods(
@@ -127,7 +117,11 @@ def improve_by_neighbourhoods(
         solved += 1
         chosen = parts.around(seed, release)
         before = sum(costs[place] for place in chosen)
-        new = parts.best([release[place] for place in chosen], before * (1.0 - _GAIN), budget)
+        new = parts.best(
+            [release[place] for place in chosen],
+            before * (1.0 - _NEAR.gain),
+            budget,
+        )
         budget.report("neighbouring sets chosen again", done=solved)
         if new is None:
             continue
@@ -154,15 +148,19 @@ def columns_below(
 ) -> Columns:
     """Return all columns below some reduced cost, and those that the master knows."""
     threshold = run.loss - centre.value
-    for _ in range(_TIMES):
+    for _ in range(_NEAR.times):
         found = prices.all_below(
-            centre.multipliers, master.cuts, threshold, max_columns=_POOL, budget=budget
+            centre.multipliers,
+            master.cuts,
+            threshold,
+            max_columns=_NEAR.pool,
+            budget=budget,
         )
         if found.complete:
             return found.columns.and_also(master.known.all())
         if prices.spent or budget.stop_reason() is not None:
             break
-        threshold /= _LESS
+        threshold /= _NEAR.less
     return master.known.all()
 
 
@@ -189,8 +187,11 @@ class _Neighbourhoods:
         starts = np.cumsum(sizes) - sizes
         scores = np.add.reduceat(shared[members], starts) / sizes
         order = np.argsort(-scores, kind="stable")
-        room = _RECORDS - len(release[seed])
-        most = max(_SETS, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
+        room = _NEAR.records - len(release[seed])
+        most = max(
+            _NEAR.sets,
+            int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")),
+        )
         return [seed, *(places[at] for at in order[:most].tolist() if scores[at] > 0)]
 
     def best(self, sets: list[NDArray[np.int64]], below: float, budget: Budget) -> list[int] | None:
@@ -209,7 +210,7 @@ class _Neighbourhoods:
             covered[types],
             upper_bound=below,
             solver=None,
-            max_nodes=_NODES,
+            max_nodes=_NEAR.nodes,
             budget=budget,
         )
         return None if answer.chosen is None else inside[answer.chosen].tolist()

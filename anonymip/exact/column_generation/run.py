@@ -1,10 +1,9 @@
-"""The state of a run of column generation: settings, the best release, the best bound."""
+"""The state of a run of column generation: the best release, the best bound, who proves it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,66 +25,6 @@ from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions
-
-#: Of so few records the master finds the rest by itself, before kernels of heuristics are compiled.
-FEW = 40
-
-
-@dataclass(frozen=True)
-class Work:
-    """What an effort allows.
-
-    Parameters
-    ----------
-    rounds
-        Of cuts.
-    columns
-        Of a pool at most.
-    nodes
-        Of a solver's search for whole numbers of the master's columns.
-    perturbations
-        Of a few classes of the best release, at random, for a table of 400 records with k = 3.
-    neighbourhoods
-        Of a release that are chosen again.
-    branches
-        Nodes of the search of a pool, times the row types and the square of k: what a node takes
-        grows with them.
-    searched
-        Partial sets that the pricing looks at in all; None for no limit.
-    """
-
-    rounds: int = 0
-    columns: int = 0
-    nodes: int = 0
-    perturbations: int = 0
-    neighbourhoods: int = 0
-    branches: int = 0
-    searched: int | None = None
-
-
-WORK: Mapping[str, Work] = MappingProxyType(
-    {
-        "quick": Work(5, 20_000, 1, 10, 0, 8_000, 1_000_000),
-        "normal": Work(30, 300_000, 1, 45, 100, 900_000, 10_000_000),
-        "thorough": Work(60, 3_000_000, 20, 200, 1_000, 50_000_000, 200_000_000),
-    }
-)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a proof is looked for: solver, relative gap to stop at, work of the effort.
-
-    The seed is of cuts and of what is drawn; `bound_only` ends with the relaxation.
-    """
-
-    solver: str
-    options: SolverOptions
-    gap: float
-    work: Work
-    seed: int
-    bound_only: bool
 
 
 @dataclass(eq=False)
