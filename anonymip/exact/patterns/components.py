@@ -12,6 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.exact.patterns.group_master import (
+    GROUPS,
+    PARTS,
     RestrictedAnswer,
     cheapest_groups,
     solve_groups,
@@ -25,27 +27,6 @@ from anonymip.exact.patterns.neighbourhoods import (
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import refuse_refuted, slack_of, trusted_bound
 from anonymip.runtime.budget import Budget
-
-#: Rows of a higher reduced cost, in costs of a star, are not tried.
-_MOST = 0.35
-#: What the records that are left may cost a row more than its best, in costs of a star for each k.
-_WORSE = 0.02
-#: Pairs that a restricted MIP may have to be solved to the end at once.
-_DIRECT = 40_000
-#: Pairs of the first restricted MIP otherwise; each next one has twice as many, up to the largest.
-_FIRST, _LARGEST = 6_000, 150_000
-#: Seconds that a restricted MIP gets at most before the last.
-_SECONDS = 20.0
-#: Share of the time of a component with many pairs in which its release is improved piece by piece.
-_NEARBY = 0.6
-#: Groups of few records are tried up to this k, with this share of the time for their duals.
-_LARGEST_K, _DUALS = 3, 0.5
-#: Groups of the first MIP on them, and of the last.
-_GROUPS, _MOST_GROUPS = 10_000, 80_000
-#: Seconds of the first, and share of the time for neighbourhoods after it.
-_FIRST_SECONDS, _BY_GROUPS = 5.0, 0.85
-#: Components with fewer pairs are solved several at once, up to so many pairs.
-_SMALL, _BATCH = 400, 1_500
 
 
 def amounts_by_duals(duals: PatternDuals) -> NDArray[np.int64] | None:
@@ -63,7 +44,7 @@ def amounts_by_duals(duals: PatternDuals) -> NDArray[np.int64] | None:
     begin = np.searchsorted(duals.pair_rows[order], np.arange(program.rows + 1))
     star = program.star_cost * duals.unit
     scaled = np.floor(program.costs * duals.unit).astype(np.int64)
-    tried = np.flatnonzero((duals.row_losses <= _MOST * star) & (np.diff(begin) > 0))
+    tried = np.flatnonzero((duals.row_losses <= PARTS.dear * star) & (np.diff(begin) > 0))
     for row in tried[np.argsort(duals.row_losses[tried], kind="stable")].tolist():
         pairs = order[begin[row] : begin[row + 1]]
         types = duals.pair_types[pairs]
@@ -74,7 +55,7 @@ def amounts_by_duals(duals: PatternDuals) -> NDArray[np.int64] | None:
         net = scaled[duals.pair_patterns[pairs]] - duals.multipliers[types]
         ahead = np.cumsum(have) - have
         taken = np.where(net <= 0, have, np.clip(k - ahead, 0, have))
-        if int(taken @ net) <= max(int(duals.row_losses[row]), 0) + _WORSE * star * k:
+        if int(taken @ net) <= max(int(duals.row_losses[row]), 0) + PARTS.worse * star * k:
             amounts[pairs] = taken
             left[types] -= taken
     _fill(duals, amounts, left)
@@ -141,21 +122,24 @@ class PatternComponent:
         of those of least reduced cost is solved first, for a better release, by which more can be
         left out. Its optimum is a bound too, up to what the next pair would add.
         """
-        size, named, budget = _FIRST, None, mip.budget
-        if self.duals.program.k <= _LARGEST_K and np.count_nonzero(self._may_matter()) > _DIRECT:
+        size, named, budget = PARTS.first, None, mip.budget
+        if (
+            self.duals.program.k <= GROUPS.largest_k
+            and np.count_nonzero(self._may_matter()) > PARTS.direct
+        ):
             named = self._by_groups(mip)
         while not self.closed and budget.stop_reason() is None:
             kept = self._may_matter()
-            last = int(np.count_nonzero(kept)) <= max(_DIRECT, size)
+            last = int(np.count_nonzero(kept)) <= max(PARTS.direct, size)
             left_out = np.inf
             if not last:
                 kept, left_out = self._cheapest(kept, size)
-                last = size > _LARGEST
+                last = size > PARTS.largest
             own = mip
             if not last:
-                own = mip.within(_part(budget, _SECONDS))
-                if self.amounts is not None and size == _FIRST:
-                    nearby = mip.within(budget.share(_NEARBY))
+                own = mip.within(_part(budget, PARTS.seconds))
+                if self.amounts is not None and size == PARTS.first:
+                    nearby = mip.within(budget.share(PARTS.nearby))
                     self.amounts = improve_nearby(self.duals, self.amounts, nearby)
             if self.amounts is not None:
                 kept |= self.amounts > 0
@@ -179,31 +163,31 @@ class PatternComponent:
         budget = mip.budget
         if self.amounts is None:
             return None
-        tightened = triple_bound(self.duals, self.amounts, self.upper, budget.share(_DUALS))
+        tightened = triple_bound(self.duals, self.amounts, self.upper, budget.share(GROUPS.duals))
         if tightened is None:
             return None
         if tightened.bound > self.lower:
             self.lower, self.by_solver, self.by_triples = tightened.bound, False, True
             self.by_duals = self.lower
         named, duals, triples = None, tightened.duals, tightened.triples
-        size = _GROUPS
+        size = GROUPS.in_mip
         while not self.closed and budget.stop_reason() is None:
             room = self._target() - tightened.value
             near, most = cheapest_groups(duals, triples, room, size, budget)
             if near is None:
                 break
             last = most >= self._target() - tightened.value
-            seconds = _FIRST_SECONDS if size == _GROUPS else _SECONDS
+            seconds = GROUPS.seconds if size == GROUPS.in_mip else PARTS.seconds
             own = mip if last else mip.within(_part(budget, seconds))
             answer = solve_groups(self.duals, self.amounts, near, triples.triples, own)
             named = answer.solver
             self._take(answer, np.inf if last else duals.lifted(tightened.value + most))
-            if last or size >= _MOST_GROUPS:
+            if last or size >= GROUPS.most_in_mip:
                 break
-            if size == _GROUPS:
+            if size == GROUPS.in_mip:
                 room = self._target() - tightened.value
-                within = mip.within(budget.share(_BY_GROUPS))
-                near, _ = cheapest_groups(duals, triples, room, _MOST_GROUPS, within.budget)
+                within = mip.within(budget.share(GROUPS.nearby))
+                near, _ = cheapest_groups(duals, triples, room, GROUPS.most_in_mip, within.budget)
                 if near is not None:
                     self.amounts = improve_nearby(
                         self.duals, self.amounts, within, groups=near, enough=self.lower
@@ -296,7 +280,7 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
     for component in (open_ := np.flatnonzero(~closed & ~single))[
         np.argsort(held[open_], kind="stable")
     ].tolist():
-        if held[component] > _SMALL or held[batch].sum() + held[component] > _BATCH:
+        if held[component] > PARTS.small or held[batch].sum() + held[component] > PARTS.batch:
             groups += [np.array(batch)] if batch else []
             batch = []
         batch.append(component)

@@ -32,15 +32,72 @@ from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
 from anonymip.status import Stopped
 
-#: Groups that a linear program begins with, about, those that it has at most, and triples.
-_FIRST, _MOST, _TRIPLES = 20_000, 60_000, 4_000
-#: Groups of the first program have so many stars of reduced cost, as powers of 2, at most; the
-#: search for a threshold begins at half the other power.
-_COARSEST, _FINEST = 2, -12
-#: New groups in a round at most, and how far to go from good duals to those of a linear program.
-_NEW, _STEPS = 20_000, (1.0, 0.5, 0.25, 0.1)
-#: Rounds in which the bound must rise by so many costs of a star.
-_ROUNDS, _LEAST = 4, 0.25
+
+@dataclass(frozen=True)
+class PartNumbers:
+    """Parts of a problem, and restricted MIPs on pairs of a row type and an output row."""
+
+    #: Share of the time that the ascent of duals may take.
+    ascent: float = 0.4
+    #: Every part gets so many seconds if they are left.
+    seconds_a_part: float = 5.0
+    #: Parts with fewer pairs are solved several at once,
+    small: int = 400
+    #: up to so many pairs.
+    batch: int = 1_500
+    #: Rows of a higher reduced cost, in costs of a star, make no first release.
+    dear: float = 0.35
+    #: What records may cost a row more than its best, in costs of a star for each k.
+    worse: float = 0.02
+    #: Pairs that a restricted MIP may have to be solved to the end at once.
+    direct: int = 40_000
+    #: Pairs of the first one otherwise; each next one has twice as many,
+    first: int = 6_000
+    #: up to so many.
+    largest: int = 150_000
+    #: Seconds that one gets at most before the last.
+    seconds: float = 20.0
+    #: Share of the time of a large part in which its release is improved piece by piece.
+    nearby: float = 0.6
+
+
+@dataclass(frozen=True)
+class GroupNumbers:
+    """Groups of few records: their linear program and their MIPs."""
+
+    #: They are tried up to this k.
+    largest_k: int = 3
+    #: Share of the time for their duals.
+    duals: float = 0.5
+    #: Groups that a linear program begins with, about.
+    first: int = 20_000
+    #: Groups that it has at most.
+    most: int = 60_000
+    #: Triples that it has at most.
+    triples: int = 4_000
+    #: The first groups have two to this power stars of reduced cost at most.
+    coarsest: int = 2
+    #: The search for a threshold begins at two to half this power.
+    finest: int = -12
+    #: New groups in a round at most.
+    new: int = 20_000
+    #: How far to go from good duals to those of a linear program.
+    steps: tuple[float, ...] = (1.0, 0.5, 0.25, 0.1)
+    #: Rounds in which the bound must rise
+    rounds: int = 4
+    #: by so many costs of a star.
+    least: float = 0.25
+    #: Groups of the first MIP,
+    in_mip: int = 10_000
+    #: and of the last.
+    most_in_mip: int = 80_000
+    #: Seconds of the first.
+    seconds: float = 5.0
+    #: Share of the time for neighbourhoods after it.
+    nearby: float = 0.85
+
+
+PARTS, GROUPS = PartNumbers(), GroupNumbers()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +135,17 @@ def triple_bound(
     centre = Multipliers(duals.multipliers / duals.unit, np.empty(0), 0.0)
     best: TripleBound | None = None
     reached, idle = -np.inf, 0
-    while budget.stop_reason() is None and len(master.known) <= _MOST and idle < _ROUNDS:
+    while (
+        budget.stop_reason() is None and len(master.known) <= GROUPS.most and idle < GROUPS.rounds
+    ):
         point = master.solve(budget)
         if point is None:
             break
-        for step in _STEPS:
+        for step in GROUPS.steps:
             ahead = point.multipliers.mixed(centre, step)
             new = pattern_duals(program, ahead.duals)
             own = TripleDuals.of(master.cuts, ahead.cuts, new.unit)
-            cheaper = record_groups_within(new, own, -1, _NEW)
+            cheaper = record_groups_within(new, own, -1, GROUPS.new)
             if cheaper is not None:
                 break
         if cheaper is None:
@@ -94,7 +153,7 @@ def triple_bound(
         centre = ahead
         new = repaired(new, cheaper)
         value = value_of(new, own)
-        rises = point.value >= reached + _LEAST * program.star_cost
+        rises = point.value >= reached + GROUPS.least * program.star_cost
         if best is None or new.lifted(value) > best.bound:
             best, rises = TripleBound(new, own, value), True
         budget.report("duals of triples", bound=best.bound)
@@ -108,7 +167,7 @@ def triple_bound(
             point.shares,
             program.counts,
             among=single,
-            most=_TRIPLES - len(master.cuts),
+            most=GROUPS.triples - len(master.cuts),
             starts=0,
         )
         # Nothing is left to gain where the relaxation with these groups is no better.
@@ -153,7 +212,7 @@ def cheapest_groups(
     """
     star = duals.program.star_cost * duals.unit
     found, reached = None, -1
-    for power in range(_FINEST, 64):
+    for power in range(GROUPS.finest, 64):
         if budget.stop_reason() is not None:
             break
         step = min(most, int(star * 2.0 ** (power / 2)))
@@ -204,8 +263,8 @@ def amounts_of(
 
 def _first(duals: PatternDuals, amounts: NDArray[np.int64], budget: Budget) -> RecordGroups | None:
     """Return the groups of least reduced cost, and those of a release."""
-    most = int(duals.program.star_cost * duals.unit * 2**_COARSEST)
-    found, _ = cheapest_groups(duals, no_triples(), most, _FIRST, budget)
+    most = int(duals.program.star_cost * duals.unit * 2**GROUPS.coarsest)
+    found, _ = cheapest_groups(duals, no_triples(), most, GROUPS.first, budget)
     return None if found is None else joined(duals.program, found, groups_of(duals, amounts))
 
 

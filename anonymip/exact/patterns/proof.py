@@ -21,6 +21,7 @@ from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_boun
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
+from anonymip.exact.patterns.group_master import PARTS
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.optimality import proves_optimal
@@ -31,11 +32,6 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
-
-#: Share of the time that the ascent of duals may take.
-_ASCENT = 0.4
-#: Every component gets so many seconds if they are left.
-_SECONDS_A_PART = 5.0
 
 
 def prove(
@@ -211,7 +207,7 @@ def _share(budget: Budget, fraction: float) -> Budget:
     left = budget.remaining()
     if left is None:
         return budget
-    return budget.renewed(max(min(left, _SECONDS_A_PART), fraction * left, 1e-3))
+    return budget.renewed(max(min(left, PARTS.seconds_a_part), fraction * left, 1e-3))
 
 
 def _duals(program: PatternProgram, budget: Budget) -> PatternDuals:
@@ -222,7 +218,7 @@ def _duals(program: PatternProgram, budget: Budget) -> PatternDuals:
     if plain.bound >= upper:
         return plain
     enough = upper - 1.0 / program.grid + 1e-6 if program.grid else upper
-    return ascend(program, None, budget.share(_ASCENT), enough=enough)
+    return ascend(program, None, budget.share(PARTS.ascent), enough=enough)
 
 
 def _whole(

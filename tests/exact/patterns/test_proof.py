@@ -23,7 +23,7 @@ from anonymip import (
 )
 from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals, pattern_program
 from anonymip.exact.patterns.components import components_of, greedy_amounts
-from anonymip.exact.patterns.group_master import RestrictedAnswer
+from anonymip.exact.patterns.group_master import PartNumbers, RestrictedAnswer
 from anonymip.exact.patterns.proof import fill_relaxed_pattern, prove
 from anonymip.exact.trust import trusted_bound
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
@@ -62,9 +62,8 @@ def test_small_kernels_and_batches_change_nothing(case: PatternCase, size: int) 
     if best is None:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_components, "_DIRECT", size)
-        patch.setattr(pattern_components, "_FIRST", size)
-        patch.setattr(pattern_components, "_BATCH", 1)
+        few = PartNumbers(direct=size, first=size, batch=1)
+        patch.setattr(pattern_components, "PARTS", few)
         found = prove(case.problem())
     assert found.objective == best
     assert found.is_optimal
@@ -274,7 +273,7 @@ def test_a_bound_by_triples_says_so() -> None:
         return None, -1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_components, "_DIRECT", 0)
+        patch.setattr(pattern_components, "PARTS", PartNumbers(direct=0))
         patch.setattr(pattern_components, "cheapest_groups", without_mips)
         patch.setattr(
             pattern_components, "solve_restricted", lambda *_: RestrictedAnswer(None, None, "none")
