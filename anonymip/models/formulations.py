@@ -108,16 +108,16 @@ FORMULATIONS = MappingProxyType(
                 "pattern",
                 "anonymip.models.patterns.pattern:pattern_size",
                 "anonymip.models.patterns.pattern:build_pattern",
-                "anonymip.models.patterns.pattern_start:set_start_pattern",
-                "anonymip.models.patterns.pattern_start:read_pattern",
+                "anonymip.models.patterns.pattern:set_start_pattern",
+                "anonymip.models.patterns.pattern:read_pattern",
             ),
             Formulation(
                 "pattern-strong",
                 "pattern",
                 "anonymip.models.patterns.pattern:pattern_strong_size",
                 "anonymip.models.patterns.pattern:build_pattern_strong",
-                "anonymip.models.patterns.pattern_start:set_start_pattern",
-                "anonymip.models.patterns.pattern_start:read_pattern",
+                "anonymip.models.patterns.pattern:set_start_pattern",
+                "anonymip.models.patterns.pattern:read_pattern",
             ),
         )
     }

@@ -10,8 +10,12 @@ from scipy.sparse import coo_array, vstack
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
 from anonymip.errors import SolverError
-from anonymip.exact.patterns.group_master import RestrictedAnswer, refuse_infeasible, solve_groups
-from anonymip.exact.patterns.record_groups import RecordGroups
+from anonymip.exact.patterns.group_master import (
+    RecordGroups,
+    RestrictedAnswer,
+    refuse_infeasible,
+    solve_groups,
+)
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.solvers import Named, StandardForm
 from anonymip.solvers.linear_programs import solve_linear_program

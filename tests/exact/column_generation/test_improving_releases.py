@@ -11,13 +11,13 @@ from anonymip import GCP, SSE, Budget, Classes, Microdata, Problem, Solution, ce
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules, columns_of
-from anonymip.exact.column_generation.improving_releases import dive
-from anonymip.exact.column_generation.pricing import Master, SearchedColumns, solve_relaxation
-from anonymip.exact.column_generation.release_neighbourhoods import (
+from anonymip.exact.column_generation.improving_releases import (
     columns_below,
+    dive,
     improve_by_neighbourhoods,
     iterated_local_search,
 )
+from anonymip.exact.column_generation.pricing import Master, SearchedColumns, solve_relaxation
 from anonymip.exact.column_generation.run import Run
 from anonymip.heuristics.classes.initial import initial
 from anonymip.heuristics.freeform.ring import ring

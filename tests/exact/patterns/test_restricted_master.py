@@ -23,21 +23,19 @@ from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.exact.patterns.components import greedy_amounts
 from anonymip.exact.patterns.group_master import (
     RestrictedAnswer,
+    TripleDuals,
     amounts_of,
     cheapest_groups,
     groups_of,
+    no_triples,
+    record_groups_within,
     repaired,
     solve_groups,
     triple_bound,
+    value_of,
 )
 from anonymip.exact.patterns.neighbourhoods import Search, improve_nearby
 from anonymip.exact.patterns.proof import prove
-from anonymip.exact.patterns.record_groups import (
-    TripleDuals,
-    no_triples,
-    record_groups_within,
-    value_of,
-)
 from anonymip.exact.set_partitioning import rank_one_cuts, restricted_master
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.runtime.budget import Budget
