@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,40 +118,6 @@ class Priced:
     least: NDArray[np.float64] | None
     complete: bool
     nodes: int
-
-
-class Prices(Protocol):
-    """The pricing of columns under duals and cuts."""
-
-    @property
-    def spent(self) -> bool:
-        """Whether as much was looked at as the effort allows."""
-        ...
-
-    def best(
-        self,
-        multipliers: Multipliers,
-        cuts: list[RankOneCut],
-        *,
-        below: float,
-        max_nodes: int | None,
-        budget: Budget,
-    ) -> Priced:
-        """Return for each root and size the column of least reduced cost, if below a limit."""
-        ...
-
-    def all_below(
-        self,
-        multipliers: Multipliers,
-        cuts: list[RankOneCut],
-        threshold: float,
-        *,
-        max_columns: int,
-        budget: Budget,
-        max_nodes: int | None = None,
-    ) -> Priced:
-        """Return all columns whose reduced cost is below a threshold."""
-        ...
 
 
 class ListedColumns:
@@ -323,6 +289,10 @@ def _cut_duals(cuts: list[RankOneCut], duals: NDArray[np.float64]) -> CutDuals |
         np.array([cut.divisor for cut in chosen], np.int64),
         duals[kept],
     )
+
+
+#: The pricing of columns under duals and cuts.
+Prices: TypeAlias = ListedColumns | SearchedColumns
 
 
 @dataclass(frozen=True, eq=False)
