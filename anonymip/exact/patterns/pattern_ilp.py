@@ -132,16 +132,19 @@ def pattern_ilp(
     own_call = log is not None or bool(solver_options)
     if formulation == "auto":
         formulation = _pick(problem, own_call)
-    elif formulation == "parts" and own_call:
-        raise InputError(
-            "the formulation parts calls the solver many times, and takes no log and no options",
-            remedy="Use pattern-strong",
-        )
+    elif formulation == "parts":
+        _refuse_parts(problem, own_call)
     run.describe(formulation=formulation, second_goal=second_goal, warm_start=warm_start)
-    if formulation == "parts":
+    bound, known = pattern_row_bound(problem), run.incumbent
+    if known is not None and proves_optimal(problem, known.objective, bound.value, strict=True):
+        run.trace.append(
+            "the start is optimal: no record shares a cheaper pattern with enough others"
+        )
+        found = known.with_bound(bound)
+    elif formulation == "parts":
         found = prove(
             problem,
-            start=run.incumbent,
+            start=known,
             budget=run.budget,
             solver=solver,
             gap=gap,
@@ -150,7 +153,7 @@ def pattern_ilp(
         )
         run.trace += found.trace
     else:
-        found = _solved(run, formulation)
+        found = _solved(run, formulation, bound)
     if second_goal == "rows":
         found, remarks = with_most_rows(found, solver, run.settings, run.budget)
         run.trace += remarks
@@ -169,6 +172,19 @@ def _refuse_unknown(what: str, given: str, known: tuple[str, ...]) -> None:
         raise unknown_name(what, given, known)
 
 
+def _refuse_parts(problem: Problem, own_call: bool) -> None:
+    if own_call:
+        raise InputError(
+            "the formulation parts calls the solver many times, and takes no log and no options",
+            remedy="Use pattern-strong",
+        )
+    if recoding_of(problem).single_use or problem.diversity is not None:
+        raise InputError(
+            "parts of a pattern problem know neither single use nor diversity",
+            remedy="Use the formulation pattern-strong of the whole problem",
+        )
+
+
 def _pick(problem: Problem, own_call: bool) -> str:
     """Return the formulation for a problem."""
     if own_call or recoding_of(problem).single_use or problem.diversity is not None:
@@ -180,17 +196,9 @@ def _pick(problem: Problem, own_call: bool) -> str:
     return "pattern-strong" if few else "parts"
 
 
-def _solved(run: ModelRun, formulation: str) -> Solution:
-    """Return the solution of one model."""
+def _solved(run: ModelRun, formulation: str, bound: Bound) -> Solution:
+    """Return the solution of one model, given a bound on its loss."""
     problem, incumbent = run.problem, run.incumbent
-    bound = pattern_row_bound(problem)
-    if incumbent is not None and proves_optimal(
-        problem, incumbent.objective, bound.value, strict=True
-    ):
-        run.trace.append(
-            "the start is optimal: no record shares a cheaper pattern with enough others"
-        )
-        return incumbent.with_bound(bound)
     choices: dict[str, object] = {}
     if formulation == "pattern-strong":
         columns = strong_columns(problem)

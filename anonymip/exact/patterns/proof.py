@@ -17,8 +17,8 @@ from anonymip.bounds.patterns.pattern_duals import (
     pattern_duals,
     pattern_program,
 )
-from anonymip.bounds.patterns.pattern_lagrangian import ascend, pattern_row_bound
-from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.bounds.patterns.pattern_lagrangian import ascend
+from anonymip.errors import NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
 from anonymip.exact.patterns.components import PatternComponent, components_of, greedy_amounts
 from anonymip.exact.patterns.group_master import PARTS
@@ -26,7 +26,7 @@ from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import OutputRows, output_rows, recoding_of
+from anonymip.recodings.output_rows import OutputRows, output_rows
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -73,8 +73,6 @@ def prove(
 
     Raises
     ------
-    InputError
-        If the problem has rules that the components do not know.
     NoSolution
         If no release exists, or none was found in time.
     SolverError
@@ -85,16 +83,7 @@ def prove(
     .. [1] M. Jepsen, B. Petersen, S. Spoorendonk, D. Pisinger: Subset-Row Inequalities Applied to
        the Vehicle-Routing Problem with Time Windows, Operations Research 56(2), 2008.
     """
-    if recoding_of(problem).single_use or problem.diversity is not None:
-        raise InputError(
-            "parts of a pattern problem know neither single use nor diversity",
-            remedy="Use the formulation pattern-strong of the whole problem",
-        )
     watch, budget = Stopwatch(), budget or Budget()
-    if start is not None:
-        own = pattern_row_bound(problem)
-        if proves_optimal(problem, start.objective, own.value, strict=True):
-            return _kept(problem, start, own, gap, watch)
     mip = Mip(solver, SolverOptions(relative_gap=gap, threads=threads, seed=seed), budget)
     rows = output_rows(problem)
     found = _solve(pattern_program(problem, rows), mip)
@@ -323,20 +312,6 @@ def _stopped(found: _Found, budget: Budget) -> Stopped:
     if found.failed is not None:
         return Stopped.ERROR
     return budget.stop_reason() or Stopped.GAP
-
-
-def _kept(
-    problem: Problem, start: Solution, bound: Bound, gap: float, watch: Stopwatch
-) -> Solution:
-    return Solution.of(
-        problem,
-        start.assignment,
-        method="pattern-ilp",
-        bound=bound,
-        options={"formulation": "parts", "gap": gap},
-        seconds=watch.seconds,
-        trace=("the start is optimal: no record shares a cheaper pattern with enough others",),
-    )
 
 
 def _patterns(problem: Problem, rows: OutputRows, found: _Found) -> Patterns:

@@ -24,6 +24,7 @@ from anonymip import (
 from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals, pattern_program
 from anonymip.exact.patterns.components import components_of, greedy_amounts
 from anonymip.exact.patterns.group_master import PartNumbers, RestrictedAnswer
+from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.exact.patterns.proof import fill_relaxed_pattern, prove
 from anonymip.exact.trust import trusted_bound
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
@@ -131,8 +132,8 @@ def test_a_start_that_the_row_bound_proves_is_kept() -> None:
         lettered(["xx", "xy", "yx", "yy"]), 2, PatternGuided(Mask(suppress_at_most=1))
     )
     column = problem.recoding.stars(problem).tolist().index([True, False])  # type: ignore[attr-defined]
-    start = Solution.of(problem, Patterns(np.full(4, column)), method="given")
-    found = prove(problem, start=start)
+    start = Patterns(np.full(4, column))
+    found = pattern_ilp(problem, start=start, formulation="parts")
     assert found.is_optimal
     assert found.objective == 4
     assert found.solver is None
@@ -289,4 +290,4 @@ def test_rules_that_parts_do_not_know_are_refused() -> None:
     """Single use links all rows of a pattern."""
     problem = hard_pattern_problem().replace(recoding=PatternGuided(single_use=True))
     with pytest.raises(InputError, match="single use"):
-        prove(problem)
+        pattern_ilp(problem, formulation="parts")
