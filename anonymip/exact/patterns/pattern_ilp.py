@@ -28,6 +28,7 @@ from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of, rows_alike
+from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -127,13 +128,14 @@ def pattern_ilp(
     )
     _refuse_unknown("formulation", formulation, _FORMULATIONS)
     _refuse_unknown("second goal", second_goal, _SECOND_GOALS)
-    recoding_of(problem)
+    recoding = recoding_of(problem)
     run.start_from(find_start(problem, warm_start, start, _STARTS, seed, run.budget, best=False))
     own_call = log is not None or bool(solver_options)
+    ruled = recoding.single_use or problem.diversity is not None
     if formulation == "auto":
-        formulation = _pick(problem, own_call)
+        formulation = "pattern-strong" if own_call or ruled else _pick(problem, recoding)
     elif formulation == "parts":
-        _refuse_parts(problem, own_call)
+        _refuse_parts(own_call, ruled)
     run.describe(formulation=formulation, second_goal=second_goal, warm_start=warm_start)
     bound, known = pattern_row_bound(problem), run.incumbent
     if known is not None and proves_optimal(problem, known.objective, bound.value, strict=True):
@@ -172,25 +174,23 @@ def _refuse_unknown(what: str, given: str, known: tuple[str, ...]) -> None:
         raise unknown_name(what, given, known)
 
 
-def _refuse_parts(problem: Problem, own_call: bool) -> None:
+def _refuse_parts(own_call: bool, ruled: bool) -> None:
     if own_call:
         raise InputError(
             "the formulation parts calls the solver many times, and takes no log and no options",
             remedy="Use pattern-strong",
         )
-    if recoding_of(problem).single_use or problem.diversity is not None:
+    if ruled:
         raise InputError(
             "parts of a pattern problem know neither single use nor diversity",
             remedy="Use the formulation pattern-strong of the whole problem",
         )
 
 
-def _pick(problem: Problem, own_call: bool) -> str:
-    """Return the formulation for a problem."""
-    if own_call or recoding_of(problem).single_use or problem.diversity is not None:
-        return "pattern-strong"
+def _pick(problem: Problem, recoding: PatternGuided) -> str:
+    """Return the formulation for a problem without rules."""
     types = len(problem.microdata.row_types().first)
-    if types * len(recoding_of(problem).stars(problem)) > _UNCOUNTED * _FEW_PAIRS:
+    if types * len(recoding.stars(problem)) > _UNCOUNTED * _FEW_PAIRS:
         return "parts"
     few = len(strong_columns(problem).rows) <= _FEW_PAIRS
     return "pattern-strong" if few else "parts"
