@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from anonymip.bounds.near_search import NearSearch, gather_near, sort_by_loss
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.bounds.set_search import NearSearch, gather_near, sort_by_loss
 from anonymip.enumeration.merging import type_rows
 from anonymip.enumeration.pricing import RootedRun, cuts_of_rows
 from anonymip.enumeration.rooted_state import RootedRules, Roots
@@ -18,30 +20,43 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
 
-#: Steps before the first restart; later ones come when a third of all steps have been made.
-_RESTART = 50
-#: Sets taken of each root in a round.
-_KEEP = 3
-#: Roots that are searched at a time, which bounds the memory.
-_ROOTS = 20_000
-#: Types listed for all roots together, at most.
-_LISTED = 40_000_000
-#: What looking at a partial set costs in losses, as a share of the nearest types.
-_NODE = 0.4
-#: Of two types as near the one with the higher dual pays more of a set: how much nearer that is.
-_WORTH = 0.25
-#: Times what the duals were where sets are sought first.
-_FIRST = 1.15
-#: Times its k-set term a dual becomes at most, types listed as the nearest of each, partial sets
-#: looked at for each, and rounds, which end when the new sets are fewer than a share of the types.
-_STAGES = ((3.0, 60, 200, 4), (8.0, 200, 1_000, 7), (8.0, 600, 8_000, 3))
-_MANY = 0.02
-#: How far around each type to look, in what it aims at.
-_MARGIN = 1.25
-#: Steps of the program in each round.
-_STEPS = 200
-#: Costs less duals that are about 0, in units.
-_NEGATIVE = 1e-3
+
+@dataclass(frozen=True)
+class ProgramNumbers:
+    """Numbers that steer the linear program over near sets."""
+
+    #: Steps before the first restart; later ones come when a third of all steps have been made.
+    restart: int = 50
+    #: Steps of the program in each round.
+    steps: int = 200
+    #: Sets taken of each root in a round.
+    keep: int = 3
+    #: Roots that are searched at a time, which bounds the memory.
+    roots: int = 20_000
+    #: Types listed for all roots together, at most.
+    listed: int = 40_000_000
+    #: What looking at a partial set costs in losses, as a share of the nearest types.
+    node: float = 0.4
+    #: Of two types as near the one with the higher dual pays more of a set: how much nearer it is.
+    worth: float = 0.25
+    #: Times what the duals were where sets are sought first.
+    first: float = 1.15
+    #: Times its k-set term a dual becomes at most, types listed as the nearest of each, partial
+    #: sets looked at for each, and rounds.
+    stages: tuple[tuple[float, int, int, int], ...] = (
+        (3.0, 60, 200, 4),
+        (8.0, 200, 1_000, 7),
+        (8.0, 600, 8_000, 3),
+    )
+    #: Rounds of a stage end when the new sets are fewer than this share of the types.
+    many: float = 0.02
+    #: How far around each type to look, in what it aims at.
+    margin: float = 1.25
+    #: Costs less duals that are about 0, in units.
+    negative: float = 1e-3
+
+
+NUMBERS = ProgramNumbers()
 
 
 class SetProgram:
@@ -126,7 +141,7 @@ class SetProgram:
             shares, covered, since = new, now, since + 1
             sums = sums[0] + shares, sums[1] + duals
             ended = step + 1 == steps or budget.stop_reason() is not None
-            if since >= max(_RESTART, step // 3) or ended:
+            if since >= max(NUMBERS.restart, step // 3) or ended:
                 shares, duals = sums[0] / since, sums[1] / since
                 covered = holding @ shares
                 sums, since = (np.zeros(sets), np.zeros(t)), 0
@@ -173,9 +188,9 @@ class NearPricing:
             What it leaves unlisted has no sets.
         """
         t = len(self._counts)
-        self._near = np.empty((t, min(most, t, max(self._k, _LISTED // t))), np.int32)
+        self._near = np.empty((t, min(most, t, max(self._k, NUMBERS.listed // t))), np.int32)
         self._held = np.zeros(t, np.int64)
-        cursor, worth = np.zeros(1, np.int64), _WORTH * aims
+        cursor, worth = np.zeros(1, np.int64), NUMBERS.worth * aims
 
         def step(amount: int) -> int:
             return int(
@@ -207,13 +222,13 @@ class NearPricing:
         rank = np.empty(t, np.int64)
         rank[np.argsort(-duals, kind="stable")] = np.arange(t)
         rules = RootedRules(
-            k, k, pruned=True, summed=True, keep=_KEEP, nodes_a_size=nodes, undominated=False
+            k, k, pruned=True, summed=True, keep=NUMBERS.keep, nodes_a_size=nodes, undominated=False
         )
         members, costs = [np.empty((0, k), np.int32)], [np.empty(0)]
-        for first in range(0, t, _ROOTS):
-            roots = self._roots(rank, first, min(t, first + _ROOTS), below)
+        for first in range(0, t, NUMBERS.roots):
+            roots = self._roots(rank, first, min(t, first + NUMBERS.roots), below)
             run.search(cuts_of_rows(t, None), rules, roots, budget)
-            self._search.work[0] += int(run.nodes * _NODE * self._near.shape[1])
+            self._search.work[0] += int(run.nodes * NUMBERS.node * self._near.shape[1])
             count, filled = run.found.held.tolist()
             found = run.found.members[:filled].reshape(count, k).copy()
             members.append(found)
@@ -290,16 +305,16 @@ class NearProgram:
         self._unit = float(np.abs(duals.duals).mean())
         self._pricing = NearPricing(duals.problem, duals.types, duals.search)
         self.sets = SetProgram(duals.counts, duals.k, self._unit or 1.0)
-        self.lowest, self.highest = np.fmin(duals.floors, 0.0), duals.highest(_STAGES[0][0])
-        self.aims = np.clip(_FIRST * duals.duals, self.lowest, self.highest)
+        self.lowest, self.highest = np.fmin(duals.floors, 0.0), duals.highest(NUMBERS.stages[0][0])
+        self.aims = np.clip(NUMBERS.first * duals.duals, self.lowest, self.highest)
 
-    def solve(self, ending: float, stages: int = len(_STAGES)) -> None:
+    def solve(self, ending: float, stages: int = len(NUMBERS.stages)) -> None:
         """Price sets, stage by stage, until few are found or no more losses than `ending` are left.
 
         Each stage looks farther and longer than the one before.
         """
         duals = self._duals
-        for factor, nearest, nodes, rounds in _STAGES[:stages]:
+        for factor, nearest, nodes, rounds in NUMBERS.stages[:stages]:
             if duals.left <= ending:
                 break
             self.highest = duals.highest(factor)
@@ -307,7 +322,7 @@ class NearProgram:
             for _ in range(rounds):
                 if duals.left <= ending or self._budget.stop_reason() is not None:
                     break
-                if self.price(nodes) < _MANY * len(duals.counts):
+                if self.price(nodes) < NUMBERS.many * len(duals.counts):
                     break
 
     def look_near(self, floors: NDArray[np.float64], nearest: int) -> None:
@@ -321,7 +336,9 @@ class NearProgram:
         nearest
             Types listed for each.
         """
-        radii = np.where(np.isfinite(floors), np.fmin(self.highest, _MARGIN * self.aims), 0.0)
+        radii = np.where(
+            np.isfinite(floors), np.fmin(self.highest, NUMBERS.margin * self.aims), 0.0
+        )
         self._pricing.look_near(floors, radii, self.aims, nearest, self._budget)
 
     def price(self, nodes: int) -> int:
@@ -329,7 +346,7 @@ class NearProgram:
 
         So many partial sets, `nodes`, are looked at for each type.
         """
-        below = -_NEGATIVE * self._unit
+        below = -NUMBERS.negative * self._unit
         found = self._pricing.undercutting(self.aims, below, nodes, self._budget)
         added = self.sets.add(*found)
         self.improve()
@@ -337,7 +354,9 @@ class NearProgram:
 
     def improve(self) -> None:
         """Bring the aims nearer to the best ones for the sets that are known."""
-        self.aims = self.sets.improved(self.aims, self.lowest, self.highest, _STEPS, self._budget)
+        self.aims = self.sets.improved(
+            self.aims, self.lowest, self.highest, NUMBERS.steps, self._budget
+        )
 
 
 def can_make_classes(problem: Problem) -> bool:

@@ -8,7 +8,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.set_search import NearSearch, find_nearest, new_near_search
+from anonymip.bounds.near_search import NearSearch, find_nearest, new_near_search
 from anonymip.certificates import DualProof
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective

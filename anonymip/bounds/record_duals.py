@@ -33,14 +33,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.bounds.nearest_neighbour import suppresses
-from anonymip.bounds.set_search import (
+from anonymip.bounds.near_search import (
     NearSearch,
     find_nearest,
     gather_near,
     least_slack,
     new_near_search,
 )
+from anonymip.bounds.nearest_neighbour import suppresses
 from anonymip.enumeration.cluster_sets import exact_losses
 from anonymip.enumeration.merging import loss_scale
 from anonymip.objectives.kernels.growing_sets import (

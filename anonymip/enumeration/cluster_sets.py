@@ -1,4 +1,4 @@
-"""What an enumeration finds: sets of row types with their losses."""
+"""Sets of row types with their losses, as an enumeration finds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the search for columns root by root is given, where it stands, and what it has found.
+"""State of the search for columns root by root: what it is given, where it stands, what it found.
 
 All are plain arrays, so that they are kept from call to call and a kernel allocates nothing.
 """

@@ -4,9 +4,9 @@ Only the light parts are imported here; Pyomo and the solvers load on first use.
 """
 
 from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
-from anonymip.solvers.modelling.checking import broken_by_values
-from anonymip.solvers.modelling.compilation import compile_standard_form
+from anonymip.solvers.modelling.checked_results import broken_by_values
 from anonymip.solvers.modelling.standard_form import Named, StandardForm
+from anonymip.solvers.modelling.standard_form_compiler import compile_standard_form
 from anonymip.solvers.registry import (
     availability,
     get_solver,

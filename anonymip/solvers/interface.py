@@ -1,4 +1,4 @@
-"""What every solver adapter takes and gives back."""
+"""Options, results and the protocol of solver adapters."""
 
 from __future__ import annotations
 

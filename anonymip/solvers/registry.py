@@ -31,9 +31,14 @@ from anonymip.solvers.interface import (
     SolverOptions,
     SolverResult,
 )
-from anonymip.solvers.modelling.checking import check_result, clear_values, fill_values, keep_start
-from anonymip.solvers.modelling.compilation import compile_standard_form
+from anonymip.solvers.modelling.checked_results import (
+    check_result,
+    clear_values,
+    fill_values,
+    keep_start,
+)
 from anonymip.solvers.modelling.standard_form import StandardForm
+from anonymip.solvers.modelling.standard_form_compiler import compile_standard_form
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:

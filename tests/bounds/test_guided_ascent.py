@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import combinations, islice
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_comes_near_the_linear_program(monkeypatch: pytest.MonkeyPatch, k: int) 
     release = solve(problem, "ordered-cut", bound=False)
     whole, solved = relaxation_bound(problem, [release], effort="thorough", budget=Budget())
     guided = ladder_bound(problem, effort="thorough")
-    monkeypatch.setattr(ladder, "_GUIDED", np.inf)
+    monkeypatch.setattr(ladder, "NUMBERS", replace(ladder.NUMBERS, guided=np.inf))
     plain = ladder_bound(problem, effort="thorough")
     assert solved
     assert whole is not None

@@ -153,7 +153,7 @@ def test_no_work_goes_into_a_sweep_that_is_cut_short(
         return swept[-1]
 
     monkeypatch.setattr(RecordDuals, "ascend", watched)
-    monkeypatch.setitem(ladder._CELLS, "normal", cells)
+    monkeypatch.setitem(ladder.NUMBERS.cells, "normal", cells)
     numbers = np.random.default_rng(1).normal(size=(200, 6)).round(3)
     frame = pd.DataFrame(numbers, columns=list("abcdef"))
     bound_of(Problem(Microdata(frame, tuple(Attribute(name) for name in "abcdef")), 4))
@@ -168,7 +168,7 @@ def test_effort_ends_the_work_and_not_the_proof(
     """Wherever it ends, the bound holds and is no lower than nearest neighbours."""
     problem = Problem(census(120, 5, seed=5), 4)
     whole = bound_of(problem).value
-    monkeypatch.setitem(ladder._CELLS, "normal", cells)
+    monkeypatch.setitem(ladder.NUMBERS.cells, "normal", cells)
     pairs = nearest_neighbour_bound(problem)
     assert pairs is not None
     assert pairs.value <= bound_of(problem).value <= whole

@@ -13,8 +13,8 @@ from anonymip.status import Stopped
 
 #: So often unassigned rows try to take their cheapest column from others before paths are searched.
 _SWEEPS = 2
-#: Turns of a sweep for each row, after which a row that lost its column waits for the next.
-_TURNS = 8
+#: Tries of a sweep for each row, after which a row that lost its column waits for the next.
+_TRIES = 8
 
 
 class Assigning(Packed):
@@ -32,7 +32,7 @@ class Assigning(Packed):
         (n,) rows without a column.
     cursor
         (5,) rows in `free`; of these those served; in a sweep the place in `free`, the rows
-        kept for later, and the turns taken.
+        kept for later, and the tries made.
     distance, source, todo
         (n,) workspaces of the path search.
     """
@@ -115,7 +115,7 @@ def assign(
 def _sweep(costs: NDArray[np.floating], work: Assigning, budget: Budget, phase: str) -> None:
     """Let each free row take its cheapest column, as far as the budget goes."""
     work.cursor[2:] = 0
-    most = _TURNS * len(costs) + 1
+    most = _TRIES * len(costs) + 1
 
     def step(amount: int) -> int:
         ended = _take_cheapest(costs, work, amount)
@@ -147,17 +147,17 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
     """Let free rows take their cheapest column, and lower its dual to the second choice.
 
     A row that loses its column tries again at once if the dual fell, else in the next sweep.
-    Returns whether all have had their turn.
+    Returns whether all have tried.
     """
     n = len(costs)
-    waiting, at, kept, turns = work.cursor[0], work.cursor[2], work.cursor[3], work.cursor[4]
+    waiting, at, kept, tries = work.cursor[0], work.cursor[2], work.cursor[3], work.cursor[4]
     for _ in range(amount):
         if at == waiting:
             break
-        # work.free[:kept] wait for the next sweep, work.free[at:waiting] for their turn.
+        # work.free[:kept] wait for the next sweep, work.free[at:waiting] for their try.
         i = work.free[at]
         at += 1
-        turns += 1
+        tries += 1
         # The least and the second least reduced cost of the row.
         row = costs[i]
         first, second = np.inf, np.inf
@@ -192,13 +192,13 @@ def _take_cheapest(costs: NDArray[np.floating], work: Assigning, amount: int) ->
         if before >= 0:
             work.columns[before] = -1
             # Where the dual did not fall the row could take it back at once, and so on for ever.
-            if lowered and turns < _TURNS * n:
+            if lowered and tries < _TRIES * n:
                 at -= 1
                 work.free[at] = before
             else:
                 work.free[kept] = before
                 kept += 1
-    work.cursor[2], work.cursor[3], work.cursor[4] = at, kept, turns
+    work.cursor[2], work.cursor[3], work.cursor[4] = at, kept, tries
     return bool(at == waiting)
 
 

@@ -1,4 +1,4 @@
-r"""What all formulations of equivalence classes by pairs of records have in common.
+r"""Formulations of equivalence classes by pairs of records: all that they have in common.
 
 Symbols of Liang & Samavi (2020), Section 2, and the components that hold them; rows i, l of the
 table, attributes j. An end that the paper calls upper bound y and lower bound z is read the way

@@ -387,7 +387,7 @@ def _cut_to_size(problem: Problem, assignment: Classes) -> list[NDArray[np.int64
 
 
 def read_set_partition(model: pyo.ConcreteModel) -> Classes:
-    """Return the classes of a solved model; rows of one type are dealt out in their order.
+    """Return the classes of a solved model; rows of one type are handed out in their order.
 
     Raises
     ------
@@ -403,14 +403,14 @@ def read_set_partition(model: pyo.ConcreteModel) -> Classes:
         refuse_unsolved(model.suppress.values())
     values = [variable.value for variable in model.chosen.values()]
     often = np.rint(np.array(values, np.float64)).astype(np.int64)
-    dealt = np.zeros(rows.types, np.int64)
+    handed = np.zeros(rows.types, np.int64)
     labels = np.full(context.problem.n, SUPPRESSED, np.int64)
     for label, c in enumerate(np.repeat(np.arange(len(often)), np.maximum(often, 0))):
         for at in range(sets.offsets[c], sets.offsets[c + 1]):
             t, count = sets.types[at], sets.counts[at]
-            if dealt[t] + count > rows.counts[t]:
+            if handed[t] + count > rows.counts[t]:
                 raise InvalidAssignment(int(rows.first[t]), "lies in several chosen sets")
-            begin = rows.starts[t] + dealt[t]
+            begin = rows.starts[t] + handed[t]
             labels[rows.records[begin : begin + count]] = label
-            dealt[t] += count
+            handed[t] += count
     return Classes(labels)  # type: ignore[arg-type]

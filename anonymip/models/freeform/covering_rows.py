@@ -1,4 +1,4 @@
-r"""What is published for a record covers its matches: eqs. (4), (6) and (8) of Doka et al.
+r"""Rows by which published cells cover their matches: eqs. (4), (6) and (8) of Doka et al.
 
 Eq. (4), :math:`u_i \ge q_l x_{li} + (1 - x_{li}) q_i`, is the row
 :math:`u_i \ge q_i + (q_l - q_i) x_{li}`. It says something only for :math:`q_l > q_i`, (6) only

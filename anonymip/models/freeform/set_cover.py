@@ -9,10 +9,10 @@ type t merged (m_t of them, n_St in S),
 :math:`y_S \in \{0, 1, \dots\}`                         ``chosen[S]``: how often S is published
 =====================================================  ====================================
 
-chooses n sets that cover every original k times, once its rows are dealt out: the originals of a
-type take turns, and as :math:`n_{St} \le m_t` none comes twice into one set. The graph of sets and
-originals is then regular of degree k, so a perfect matching hands every original one of the sets
-that it lies in (the argument of :mod:`.freeform`).
+chooses n sets that cover every original k times, once its rows are handed out: the originals of a
+type are taken one after the other, and as :math:`n_{St} \le m_t` none comes twice into one set. The
+graph of sets and originals is then regular of degree k, so a perfect matching hands every original
+one of the sets that it lies in (the argument of :mod:`.freeform`).
 
 Losses need no formula, but must be summed, and monotone, since else larger sets than k may lose
 less (``fixed_size`` leaves these out). With :math:`z = y / k` the linear relaxation is that of set
@@ -233,7 +233,7 @@ def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:
 
 
 def read_set_cover(model: pyo.ConcreteModel) -> Cover:
-    """Return the cover of a solved model: originals of a type take turns.
+    """Return the cover of a solved model: originals of a type are taken one after the other.
 
     Raises
     ------
@@ -247,14 +247,14 @@ def read_set_cover(model: pyo.ConcreteModel) -> Cover:
     values = [variable.value for variable in model.chosen.values()]
     sets, rows = context.sets, context.sets.rows
     often = np.maximum(np.rint(np.array(values, np.float64)).astype(np.int64), 0)
-    turns = np.zeros(rows.types, np.int64)
+    handed = np.zeros(rows.types, np.int64)
     found: list[NDArray[np.int64]] = []
     for c in np.repeat(np.arange(len(often)), often):
         members = []
         for at in range(sets.offsets[c], sets.offsets[c + 1]):
             t, count = sets.types[at], sets.counts[at]
-            places = (turns[t] + np.arange(count)) % rows.counts[t]
+            places = (handed[t] + np.arange(count)) % rows.counts[t]
             members.append(rows.records[rows.starts[t] + places])
-            turns[t] += count
+            handed[t] += count
         found.append(np.concatenate(members))
     return handed_over(Cover.of(found))

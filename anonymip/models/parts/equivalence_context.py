@@ -1,4 +1,4 @@
-"""What the parts of an equivalence model share: scaling, nodes that cost, sizes, refusals."""
+"""Context of the models by cells: scaling, nodes that cost, sizes, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is published for each record, as variables: ends of ranges, values of sets, nodes.
+"""Published cells as variables: ends of ranges, values of sets, nodes.
 
 Formulations differ in what makes records share them; the loss (:mod:`.equivalence_loss`) reads only
 these.

@@ -8,7 +8,7 @@ The form is always a minimisation::
 
 where a row with an indicator, a binary variable, need hold only if that variable is 1.
 
-A model that maximises is compiled (:mod:`.compilation`) with its signs turned;
+A model that maximises is compiled (:mod:`.standard_form_compiler`) with its signs turned;
 :meth:`StandardForm.objective` and :meth:`StandardForm.in_model_sense` turn them back.
 """
 

@@ -1,4 +1,4 @@
-"""Nothing that a solver says is taken on trust: points, numbers and verdicts are checked."""
+"""Checks of what solvers return, points, numbers and verdicts, and of the values of models."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.interface import SolverResult
-from anonymip.solvers.modelling.compilation import compile_standard_form
 from anonymip.solvers.modelling.standard_form import StandardForm
+from anonymip.solvers.modelling.standard_form_compiler import compile_standard_form
 from anonymip.status import Stopped
 from anonymip.tolerances import (
     CLAIM_ABSOLUTE,
