@@ -98,6 +98,8 @@ WINGS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 MACHINE_PATH = re.compile(rb"(?<![\w.:-])/(?:root/|(?:home|Users|mnt)/\w)|[A-Z]:\\Users\\")
 MEGABYTE = 1_000_000
+#: A function of the package that is named, to be loaded on use.
+LAZY = re.compile(r"anonymip(\.\w+)*:\w+")
 #: Lines of a file that needs no reason, and the words that give one.
 LONGEST, REASON = 600, "One file, since"
 
@@ -135,9 +137,22 @@ def imported_modules(path: Path, source: str) -> list[tuple[int, str]]:
     return found
 
 
+def functions_named(source: str) -> list[tuple[int, str]]:
+    """Return line and dotted name of the package's functions that a file loads by their names."""
+    named = [
+        (node.lineno, str(node.value).replace(":", "."))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and LAZY.fullmatch(str(node.value))
+    ]
+    return sorted(named)
+
+
 def rooms_imported(path: Path, source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and room of every import from the package; "" stands for its face."""
-    for line, name in imported_modules(path, source):
+    """Yield line and room of every import from the package; "" stands for its face.
+
+    Functions that are named, to be loaded on use, count as imported.
+    """
+    for line, name in [*imported_modules(path, source), *functions_named(source)]:
         first, _, rest = name.partition(".")
         room = rest.partition(".")[0]
         if first == "anonymip":
@@ -261,6 +276,7 @@ def test_imports_run_downwards() -> None:
         "from .. import solvers",
         "if TYPE_CHECKING:\n    from anonymip.solvers.adapters.highs import Highs",
         "def late():\n    import anonymip.solvers",
+        "late = 'anonymip.solvers.adapters.highs:Highs'",
     ],
 )
 def test_upward_imports_are_seen(source: str) -> None:

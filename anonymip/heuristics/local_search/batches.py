@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from anonymip.assignments import SUPPRESSED, Classes
-from anonymip.heuristics.local_search.work_limits import most_steps
+from anonymip.heuristics.local_search.rounds import most_steps
 from anonymip.problem import Problem, are_diverse, losses_within_limits
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped

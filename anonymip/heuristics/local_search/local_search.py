@@ -13,7 +13,7 @@ from anonymip.effort import check_effort
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
-from anonymip.heuristics.local_search.regroup_work import MOST_ROWS
+from anonymip.heuristics.local_search.regroup import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool
 from anonymip.heuristics.local_search.starts import BEST, DIVING, make_start, make_starts, may_dive
 from anonymip.orders.arrangement import OrderedByValues

@@ -5,27 +5,232 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.move_work import MoveWork, count_steps, gain_of
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
+    SUPPRESSED_COPIES,
     ClassPool,
+    ClassView,
     PoolRules,
     add_copies,
     changed_loss,
     clear_view,
     find_surplus,
+    new_view,
+    open_label,
     part_of,
     put_in_view,
     remove_copies,
     show_class,
     update_class,
 )
-from anonymip.heuristics.local_search.splitting import split_class
-from anonymip.objectives.kernels.class_loss import KernelRows
+from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
 from anonymip.objectives.language.tables import LossTables
-from anonymip.recodings.rules.diversity_counts import stays_diverse
+from anonymip.orders.orders import stable_order
+from anonymip.recodings.rules.diversity_counts import may_be_diverse, stays_diverse
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+
+@kernel
+def split_class(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    neighbours: NDArray[np.int64],
+    label: int,
+) -> None:
+    """Cut a class in two while that gains.
+
+    Its rows are sorted by how much nearer they are to one of two rows far apart than to the other,
+    and cut where the losses are least.
+    """
+    while pool.sizes[label] >= 2 * rules.k and pool.following[pool.head[label]] >= 0:
+        show_class(rows, rules, pool, work.one, label)
+        size = work.one.totals[1]
+        cut = _best_cut(tables, rows, rules, pool, work, label)
+        if cut == 0:
+            return
+        # The new class has the neighbours of the old one, and the old one among them.
+        part = open_label(pool)
+        # One by one: numba compiles the assignment of a whole row for two seconds.
+        last = neighbours.shape[1] - 1
+        for at in range(last):
+            neighbours[part, at] = neighbours[label, at]
+        neighbours[part, last] = label
+        work.checked[part] = -1
+        old = part_of(rules, size, pool.losses[label])
+        for at in range(cut):
+            remove_copies(pool, label, work.order[at], 1)
+            add_copies(pool, part, work.order[at], 1)
+        # A part of one type joins the surplus class of that type, and the view shows that one: its
+        # rows lose as much each, so that the share of the part can be read off it.
+        update_class(tables, rows, rules, pool, work.other, part)
+        new = part_of(rules, cut, changed_loss(tables, rows, work.other, -1, -1))
+        update_class(tables, rows, rules, pool, work.one, label)
+        rest = part_of(rules, size - cut, changed_loss(tables, rows, work.one, -1, -1))
+        work.gain[0] += old - new - rest if rules.summed else 0.0
+
+
+@kernel
+def _best_cut(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    label: int,
+) -> int:
+    """Sort the rows of the class in view and return how many are cut off; 0 if that gains nothing.
+
+    Complexity: O(s log s + s m) for s rows; O(s^2) more under a diversity.
+    """
+    # Two types far apart: the farthest from the first, and the farthest from that.
+    view, size = work.one, work.one.totals[1]
+    entries = view.totals[0]
+    row_types, copies = view.types[:entries].copy(), view.copies[:entries].copy()
+    seed = _farthest(tables, rows, row_types, row_types[0])
+    far = _farthest(tables, rows, row_types, seed)
+    # The rows in the order from the one to the other, copy by copy.
+    for at in range(entries):
+        work.keys[at] = pair_loss(tables, rows, seed, row_types[at]) - pair_loss(
+            tables, rows, far, row_types[at]
+        )
+    ranked = stable_order(work.keys[:entries])
+    place = 0
+    for at in ranked:
+        for _ in range(copies[at]):
+            work.order[place] = row_types[at]
+            place += 1
+    # `ends[at]` is what the rows from a place on lose, for each place with k rows before it.
+    clear_view(rows, rules, work.other)
+    for at in range(size - 1, rules.k - 1, -1):
+        put_in_view(rows, rules, work.other, work.order[at], 1)
+        work.ends[at] = part_of(rules, size - at, changed_loss(tables, rows, work.other, -1, -1))
+    # Now the beginning grows: the second view shows what would be cut off.
+    clear_view(rows, rules, work.other)
+    old = part_of(rules, size, pool.losses[label])
+    best, cut = 0.0, 0
+    for at in range(1, size - rules.k + 1):
+        put_in_view(rows, rules, work.other, work.order[at - 1], 1)
+        if at < rules.k:
+            continue
+        begin = part_of(rules, at, changed_loss(tables, rows, work.other, -1, -1))
+        if rules.summed:
+            gain = gain_of(rules, old, 0.0, begin, work.ends[at])
+        else:
+            gain = gain_of(rules, old, old, begin, work.ends[at])
+        # The diversity is asked only of cuts that would be the best.
+        if gain <= best:
+            continue
+        if rules.diversity.values.shape[1] > 0 and not (
+            may_be_diverse(rules.diversity, work.other.counts, 0, at, at)
+            and _diverse_end(rows, rules, work, at, size)
+        ):
+            continue
+        best, cut = gain, at
+    return cut
+
+
+@kernel
+def _diverse_end(rows: KernelRows, rules: PoolRules, work: MoveWork, begin: int, size: int) -> bool:
+    """Return whether the rows from a place on are diverse; the first view is used for it."""
+    clear_view(rows, rules, work.one)
+    for at in range(begin, size):
+        put_in_view(rows, rules, work.one, work.order[at], 1)
+    return may_be_diverse(rules.diversity, work.one.counts, 0, size - begin, size - begin)
+
+
+@kernel
+def _farthest(
+    tables: LossTables, rows: KernelRows, row_types: NDArray[np.int64], row_type: int
+) -> int:
+    best, farthest = -np.inf, row_type
+    for candidate in row_types:
+        loss = pair_loss(tables, rows, row_type, candidate)
+        if loss > best:
+            best, farthest = loss, candidate
+    return farthest
+
+
+#: Gains below this share of the losses that they are differences of are rounding.
+ROUNDING = 1e-10
+#: Where the largest loss counts, gains of all others together weigh so much.
+_LESSER = 1e-6
+
+
+class MoveWork(Packed):
+    """Workspace of the moves.
+
+    Parameters
+    ----------
+    one, other
+        Views of two classes.
+    relief
+        (2, entries) what each class could lose less, at best, without a copy of each type.
+    order, keys, ends
+        Of a class that is split: its rows sorted, what by, the losses of its ends.
+    checked
+        (classes,) clock at which a class was last compared with its neighbours.
+    gain
+        (1,) gained so far.
+    steps
+        (2,) losses of an attribute worked out so far, and how many may be.
+    """
+
+    one: ClassView
+    other: ClassView
+    relief: NDArray[np.float64]
+    order: NDArray[np.int64]
+    keys: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    checked: NDArray[np.int64]
+    gain: NDArray[np.float64]
+    steps: NDArray[np.int64]
+
+
+def new_move_work(tables: LossTables, rules: PoolRules, entries: int, classes: int) -> MoveWork:
+    """Return the workspace for classes of up to so many rows, and so many classes."""
+    return MoveWork(
+        new_view(tables, rules, 2 * entries),
+        new_view(tables, rules, 2 * entries),
+        np.zeros((2, 2 * entries)),
+        np.zeros(entries, np.int64),
+        np.zeros(entries),
+        np.zeros(entries + 1),
+        np.full(classes, -1, np.int64),
+        np.zeros(1),
+        np.array([0, np.iinfo(np.int64).max]),
+    )
+
+
+@kernel
+def count_steps(work: MoveWork, losses: int) -> None:
+    """Count losses of whole classes that were worked out."""
+    view = work.one
+    work.steps[0] += losses * (len(view.low) + len(view.distinct) + len(view.pair_low))
+
+
+@kernel
+def gain_of(
+    rules: PoolRules, old_one: float, old_other: float, new_one: float, new_other: float
+) -> float:
+    """Return what is gained when the parts of two classes change, 0 if that is rounding.
+
+    Where the largest loss counts the larger one decides, and the sum if it stays: sorted from the
+    largest down, the losses of the classes then fall with every gain, so that there is an end.
+    """
+    old, new = old_one + old_other, new_one + new_other
+    slack = ROUNDING * (abs(old_one) + abs(old_other))
+    if not rules.summed:
+        fall = max(old_one, old_other) - max(new_one, new_other)
+        if fall > slack:
+            return fall
+        return _LESSER * (old - new) if fall >= 0.0 and old - new > slack else 0.0
+    return old - new if old - new > slack else 0.0
+
 
 #: What is done with two classes.
 NOTHING, GIVE, TAKE, SWAP, MERGE = 0, 1, 2, 3, 4
@@ -257,3 +462,89 @@ def sweep_step(
         if pool.sizes[label] > 0:
             improve_class(tables, rows, rules, pool, work, neighbours, label)
     return int(cursor[0])
+
+
+@kernel
+def _suppress(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    label: int,
+) -> None:
+    """Suppress one row after the other while the class loses more by it than a row of stars."""
+    while pool.sizes[label] > rules.k:
+        show_class(rows, rules, pool, work.one, label)
+        size = work.one.totals[1]
+        old = size * pool.losses[label]
+        best, row_type = 0.0, -1
+        for at in range(work.one.totals[0]):
+            candidate = work.one.types[at]
+            new = (size - 1) * changed_loss(tables, rows, work.one, candidate, -1)
+            gain = gain_of(rules, old, 0.0, new, rules.suppression_price)
+            if gain > best and stays_diverse(rules.diversity, work.one.counts, size, candidate, -1):
+                best, row_type = gain, candidate
+        if row_type < 0:
+            return
+        remove_copies(pool, label, row_type, 1)
+        pool.suppressed[row_type] += 1
+        pool.cursor[SUPPRESSED_COPIES] += 1
+        update_class(tables, rows, rules, pool, work.one, label)
+        work.gain[0] += best
+
+
+@kernel
+def suppress_costly(
+    tables: LossTables, rows: KernelRows, rules: PoolRules, pool: ClassPool, work: MoveWork
+) -> None:
+    """Suppress the rows of all classes that cost more than a row of stars; losses are summed."""
+    for label in range(pool.cursor[CLASSES]):
+        if pool.sizes[label] > rules.k:
+            _suppress(tables, rows, rules, pool, work, label)
+
+
+@kernel
+def take_in(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    row_types: NDArray[np.int64],
+    near: NDArray[np.int64],
+) -> None:
+    """Let suppressed rows join the near class whose loss rises least, if by less than a star row.
+
+    Parameters
+    ----------
+    tables, rows, rules, pool, work
+        As everywhere; losses are summed.
+    row_types
+        (types,) of suppressed rows.
+    near
+        (types, candidates) classes near each type; -1 for none.
+    """
+    for place in range(len(row_types)):
+        row_type = row_types[place]
+        while pool.suppressed[row_type] > 0:
+            best, label = 0.0, -1
+            for candidate in near[place]:
+                if candidate < 0 or pool.sizes[candidate] == 0:
+                    continue
+                show_class(rows, rules, pool, work.one, candidate)
+                size = pool.sizes[candidate]
+                new = (size + 1) * changed_loss(tables, rows, work.one, -1, row_type)
+                old = size * pool.losses[candidate]
+                gain = gain_of(rules, old, rules.suppression_price, new, 0.0)
+                if gain > best and stays_diverse(
+                    rules.diversity, work.one.counts, size, -1, row_type
+                ):
+                    best, label = gain, candidate
+            if label < 0:
+                break
+            pool.suppressed[row_type] -= 1
+            pool.cursor[SUPPRESSED_COPIES] -= 1
+            add_copies(pool, label, row_type, 1)
+            update_class(tables, rows, rules, pool, work.one, label)
+            work.gain[0] += best

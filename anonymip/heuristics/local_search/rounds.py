@@ -2,29 +2,153 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
-from anonymip.heuristics.local_search.borrowing.borrowing import (
-    BorrowingWork,
-    borrowing_step,
-    new_borrowing_work,
+from anonymip.heuristics.local_search.moves import (
+    new_move_work,
+    suppress_costly,
+    sweep_step,
+    take_in,
 )
-from anonymip.heuristics.local_search.borrowing.listed_work import MOST_ROWS
-from anonymip.heuristics.local_search.move_work import new_move_work
-from anonymip.heuristics.local_search.moves import sweep_step
-from anonymip.heuristics.local_search.neighbours import centres_of, embedding, nearest_classes
-from anonymip.heuristics.local_search.pool import CLASSES, CLOCK, SUPPRESSED_COPIES
-from anonymip.heuristics.local_search.stars import suppress_costly, take_in
+from anonymip.heuristics.local_search.pool import CLASSES, CLOCK, SUPPRESSED_COPIES, ClassPool
 from anonymip.heuristics.local_search.state import PooledClasses
-from anonymip.heuristics.local_search.windows import WindowsWork, new_windows_work, windows_step
-from anonymip.heuristics.local_search.work_limits import LIMITS, most_steps
+from anonymip.heuristics.local_search.windows import (
+    Near,
+    WindowsWork,
+    new_windows_work,
+    windows_step,
+)
+from anonymip.objectives.kernels.class_loss import KernelRows
+from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
 from anonymip.status import Stopped
+
+#: Steps that efforts take a share of: for any table, and for each record up to a number.
+_STEPS, _STEPS_A_RECORD, _MANY = 300_000_000, 36_000, 150_000
+#: So many fewer for each record beyond, since steps take longer where less of the table is in the
+#: processor's cache (8 ns with 200,000 records, 19 ns with a million), and the start takes 21 s.
+_STEPS_LESS = 4_600
+
+
+class WorkLimits(NamedTuple):
+    """What ends the search.
+
+    Parameters
+    ----------
+    share
+        Steps, as a multiple of those above.
+    idle
+        A round that gains less than this share of the loss is idle.
+    """
+
+    share: float
+    idle: float
+
+
+#: Of each effort. The steps that `normal` leaves out gain 0.5 % on Adult with k = 5, in a third of
+#: the time.
+LIMITS: Mapping[str, WorkLimits] = MappingProxyType(
+    {
+        "quick": WorkLimits(0.2, 1e-3),
+        "normal": WorkLimits(0.7, 1e-3),
+        "thorough": WorkLimits(60.0, 2e-4),
+    }
+)
+
+
+def most_steps(effort: str, n: int) -> int:
+    """Return the steps that the search of n records may take."""
+    few = min(n, _MANY)
+    steps = few * _STEPS_A_RECORD - (n - few) * _STEPS_LESS
+    return int(LIMITS[effort].share * (_STEPS + max(0, steps)))
+
+
+#: Values of a set attribute share so many coordinates: a tree is no help in hundreds of them.
+_COORDINATES = 8
+
+
+def embedding(tables: LossTables, rows: KernelRows) -> NDArray[np.float64]:
+    """Return (t, d) points of the row types whose city-block distance is about their loss.
+
+    A value of a range, and a rank among the leaves of a hierarchy or of a curved loss, is a
+    coordinate, in units of what a range as wide loses. A value of a set is a unit vector scaled so
+    that two values lie as far apart as a second value costs; beyond eight values some share a
+    coordinate. What lies near is only proposed by this: the loss itself decides.
+    """
+    values = rows.range_values - rows.range_values.min(axis=0, initial=np.inf)
+    parts = [values * (np.abs(tables.range_low) + np.abs(tables.range_high)) / 2]
+    for s in range(len(tables.set_columns)):
+        start, size = int(tables.set_start[s]), int(tables.set_sizes[s])
+        if size < 2:
+            continue
+        second = abs(tables.set_losses[start + 2] - tables.set_losses[start + 1])
+        used = min(size, _COORDINATES)
+        point = np.zeros((len(rows.set_codes), used))
+        point[np.arange(len(point)), rows.set_codes[:, s] % used] = second / 2
+        parts.append(point)
+    for p in range(len(tables.pair_columns)):
+        start, size = int(tables.pair_start[p]), int(tables.pair_sizes[p])
+        losses = tables.pair_losses[start : start + size * size].reshape(size, size)
+        widest = abs(losses[0, -1] - losses[0, 0])
+        parts.append(rows.pair_codes[:, [p]] * (widest / max(size - 1, 1)))
+    if not sum(part.shape[1] for part in parts):
+        return np.zeros((len(rows.range_values), 1))  # a loss that looks at nothing
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+def centres_of(
+    points: NDArray[np.float64], pool: ClassPool, labels: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return (classes, d) means of the points of the given classes' rows."""
+    centres = np.zeros((len(labels), points.shape[1]))
+    _add_up(points, pool, labels, centres)
+    return centres
+
+
+def nearest_classes(
+    centres: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    points: NDArray[np.float64],
+    wanted: int,
+) -> NDArray[np.int64]:
+    """Return (points, wanted) labels of the classes nearest to each point; -1 where there are less.
+
+    Complexity: O(q log c) for q points and c classes in few dimensions.
+    """
+    near = np.full((len(points), wanted), -1, np.int64)
+    count = min(wanted, len(labels))
+    if count and len(points):
+        at = cKDTree(centres).query(points, k=count, p=1)[1].reshape(len(points), count)
+        near[:, :count] = labels[at]
+    return near
+
+
+@kernel
+def _add_up(
+    points: NDArray[np.float64],
+    pool: ClassPool,
+    labels: NDArray[np.int64],
+    centres: NDArray[np.float64],
+) -> None:
+    for at in range(len(labels)):
+        entry = pool.head[labels[at]]
+        size = pool.sizes[labels[at]]
+        while entry >= 0:
+            share = pool.copies[entry] / size
+            for d in range(points.shape[1]):
+                centres[at, d] += share * points[pool.types[entry], d]
+            entry = pool.following[entry]
+
 
 #: Neighbours of a class: for moves, and for windows.
 _NEIGHBOURS, _WINDOW_NEIGHBOURS = 10, 16
@@ -35,8 +159,6 @@ _SWEEPS = 6
 #: Steps of the search for the classes of a window: at first, since most is gained by the first
 #: ones, and when that gains little.
 _FEW_NODES, _MAX_NODES = 1_000, 20_000
-#: Sets of rows that a window with borrowed copies looks at.
-_MAX_SETS = 20_000
 #: After a round that gains less than this share of the loss more is tried.
 _DULL = 1e-3
 #: Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
@@ -107,11 +229,12 @@ class _Rounds:
         tables, rules = self.state.tables, self.state.rules
         self._work = new_move_work(tables, rules, problem.n, numbers)
         self._work.steps[1] = most_steps(settings.effort, problem.n)
-        self._borrowing = new_borrowing_work(tables, rules, numbers) if rules.borrows else None
         regroups = rules.monotone and settings.window >= 2 * rules.k
-        self._windows = (
-            new_windows_work(tables, rules, settings.window, numbers) if regroups else None
-        )
+        self._regroups = bool(regroups)
+        self._windows = None
+        if regroups or rules.borrows:
+            most = settings.window if regroups else 0
+            self._windows = new_windows_work(tables, rules, most, numbers)
 
     @property
     def changed(self) -> bool:
@@ -128,7 +251,7 @@ class _Rounds:
 
         What a round does depends on what was gained before, and on the effort only by its end.
         """
-        dull, idle, deep = 0, 0, self._windows is None and self._borrowing is None
+        dull, idle, deep = 0, 0, self._windows is None
         self._stopped = self._budget.stop_reason()
         loss = self._loss()
         while self._stopped is None and not self._spent and idle < self._settings.patience:
@@ -141,9 +264,10 @@ class _Rounds:
             if gain <= _DULL and not deep:
                 dull, idle, deep = 0, 0, True
                 continue
-            if gain <= _DULL and self._windows is not None and self._nodes < _MAX_NODES:
+            if gain <= _DULL and self._regroups and self._nodes < _MAX_NODES:
                 # All windows are looked at again, longer.
                 dull, idle, self._nodes = 0, 0, _MAX_NODES
+                assert self._windows is not None
                 self._windows.checked[:] = -1
                 continue
             dull = 0 if gain > _DULL else dull + 1
@@ -202,10 +326,10 @@ class _Rounds:
         if not deep or stopped is not None or self._spent:
             return stopped
         near = self._window_neighbours(first)
-        if self._windows is not None:
-            stopped = self._regroup(self._windows, near, first)
-        if self._borrowing is not None and stopped is None and not self._spent:
-            stopped = self._borrow(self._borrowing, near, first)
+        for borrows in (False, True):
+            wanted = self.state.rules.borrows if borrows else self._regroups
+            if self._windows is not None and wanted and stopped is None and not self._spent:
+                stopped = self._regroup(self._windows, near, first, borrows)
         return stopped
 
     def _neighbours(self, living: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
@@ -265,57 +389,31 @@ class _Rounds:
         near = self._neighbours(living[mixed | small], _WINDOW_NEIGHBOURS)
         return near if first else self._random.permuted(near, axis=1)
 
-    def _borrow(
-        self, window: BorrowingWork, near: NDArray[np.int64], first: bool
-    ) -> Stopped | None:
-        """Solve windows whose rows may borrow copies, if there are any to spare."""
-        state, pool = self.state, self.state.pool
+    def _lenders(self) -> NDArray[np.int64]:
+        """Return (types, d) types with a surplus near each type; -1 for none."""
+        pool, points = self.state.pool, self._points
         surpluses = np.unique(pool.surplus[pool.surplus >= 0])
-        surpluses = surpluses[pool.sizes[surpluses] > state.rules.k]
+        surpluses = surpluses[pool.sizes[surpluses] > self.state.rules.k]
         surpluses = surpluses[pool.following[pool.head[surpluses]] < 0]
         if not len(surpluses):
-            return None
+            return np.full((len(points), 0), -1, np.int64)
         row_types = pool.types[pool.head[surpluses]]
-        donors = nearest_classes(self._points[row_types], row_types, self._points, _DONORS)
-        known = window.checked.copy()
-        if not first:
-            window.checked[:] = -1
-        cursor = np.zeros(1, np.int64)
-
-        def step(amount: int) -> int:
-            return self._done(
-                borrowing_step(
-                    state.tables,
-                    state.rows,
-                    state.rules,
-                    pool,
-                    self._work,
-                    window,
-                    near,
-                    donors,
-                    MOST_ROWS,
-                    _MAX_SETS,
-                    cursor,
-                    amount,
-                )
-            )
-
-        total = int(pool.cursor[CLASSES])
-        stopped = run_in_steps(step, total, self._budget, "borrowing records")
-        if not first:
-            # What was solved with other neighbours does not tell of the nearest ones.
-            window.checked[:] = known
-        return stopped
+        return nearest_classes(points[row_types], row_types, points, _DONORS)
 
     def _regroup(
-        self, windows: WindowsWork, near: NDArray[np.int64], first: bool
+        self, windows: WindowsWork, near: NDArray[np.int64], first: bool, borrows: bool
     ) -> Stopped | None:
-        """Make neighbouring classes again."""
-        state = self.state
-        known = windows.checked.copy()
+        """Make neighbouring classes again, alone or with copies borrowed from elsewhere."""
+        state, wide = self.state, self._settings.near
+        lenders = self._lenders() if borrows else np.full((len(self._points), 0), -1, np.int64)
+        if borrows and not lenders.shape[1]:
+            return None
+        around = Near(near, wide, lenders)
+        clock = windows.borrowed if borrows else windows.checked
+        known, cursor = clock.copy(), np.zeros(1, np.int64)
+        # What was solved with other neighbours does not tell of the nearest ones.
         if not first:
-            windows.checked[:] = -1
-        cursor = np.zeros(1, np.int64)
+            clock[:] = -1
 
         def step(amount: int) -> int:
             return self._done(
@@ -326,9 +424,9 @@ class _Rounds:
                     state.pool,
                     self._work,
                     windows,
-                    near,
-                    self._settings.near,
+                    around,
                     self._nodes if first else _FEW_NODES,
+                    borrows,
                     cursor,
                     amount,
                 )
@@ -337,5 +435,5 @@ class _Rounds:
         total = int(state.pool.cursor[CLASSES])
         stopped = run_in_steps(step, total, self._budget, "making classes again")
         if not first:
-            windows.checked[:] = known
+            clock[:] = known
         return stopped

@@ -30,11 +30,12 @@ STARTS = MappingProxyType(
         "ordered-cut": "anonymip.heuristics.classes.ordered_cut:ordered_cut",
         "initial": "anonymip.heuristics.classes.initial:initial",
         DIVING: "anonymip.heuristics.classes.diving:diving",
-        "split-carry": "anonymip.exact.split_carry.split_carry:split_carry",
     }
 )
-#: Not among the best: the one loses more than all others, the others take longer.
-_LEFT_OUT = frozenset({"initial", "split-carry", DIVING})
+#: What loads the exact methods that can make it: who knows both enters them, since they lie above.
+EXACT_STARTS: dict[str, Callable[[], Callable[..., Solution]]] = {}
+#: Not among the best: the one loses more than all others, the other takes longer.
+_LEFT_OUT = frozenset({"initial", DIVING})
 #: Records up to which several starts are made, and of losses without tables: beyond, windows gain
 #: more a second.
 _SEVERAL, _EVALUATED = 2_000, 300
@@ -56,7 +57,7 @@ def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: in
     problem
         With equivalence classes.
     name
-        Of :data:`STARTS`.
+        Of :data:`STARTS` or :data:`EXACT_STARTS`.
     order
         That it is made with; empty for the default.
     budget, seed
@@ -69,10 +70,13 @@ def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: in
     NoSolution
         If it finds none.
     """
-    if name not in STARTS:
-        raise unknown_name("from_method", name, (*STARTS, BEST))
-    module, _, function = STARTS[name].partition(":")
-    method: Callable[..., Solution] = getattr(importlib.import_module(module), function)
+    if name not in {**STARTS, **EXACT_STARTS}:
+        raise unknown_name("from_method", name, (*STARTS, *EXACT_STARTS, BEST))
+    if name in STARTS:
+        module, _, function = STARTS[name].partition(":")
+        method: Callable[..., Solution] = getattr(importlib.import_module(module), function)
+    else:
+        method = EXACT_STARTS[name]()
     settings = {"order": order} if order else {}
     return method(problem, budget=budget.share(_SHARE), seed=seed, **settings)
 

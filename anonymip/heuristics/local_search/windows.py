@@ -1,11 +1,28 @@
-"""A few neighbouring classes made again at the least loss."""
+"""A few neighbouring classes made again at the least loss, with copies borrowed from elsewhere.
+
+Where a table repeats its rows, many classes hold copies of one row only; what such a class holds
+beyond k rows, its surplus, any other class can borrow, and it comes back for nothing. A window with
+donors has to place only the rows of types without such a class outside. Its best classes are found
+by listing sets, since donors leave the bounds of the search row by row little to cut; windows
+without them are solved by that search, in a third of the time for two classes.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.move_work import ROUNDING, MoveWork, count_steps
+from anonymip.heuristics.local_search.borrowed_classes import (
+    MOST_DONORS,
+    MOST_LISTED,
+    ListedWork,
+    best_classes,
+    new_listed_work,
+    read_classes,
+)
+from anonymip.heuristics.local_search.moves import ROUNDING, MoveWork, count_steps
 from anonymip.heuristics.local_search.pool import (
     CLASSES,
     CLOCK,
@@ -19,15 +36,32 @@ from anonymip.heuristics.local_search.pool import (
     show_class,
     update_class,
 )
-from anonymip.heuristics.local_search.regroup import regroup
-from anonymip.heuristics.local_search.regroup_work import RegroupWork, new_regroup_work
+from anonymip.heuristics.local_search.regroup import RegroupWork, new_regroup_work, regroup
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
-#: Most classes of a window.
-MOST_CLASSES = 16
+#: Most classes of a window, and sets of rows that one with donors looks at.
+MOST_CLASSES, _MAX_SETS = 16, 20_000
+
+
+class Near(NamedTuple):
+    """What lies near.
+
+    Parameters
+    ----------
+    neighbours
+        (classes, q) of each class; -1 for none.
+    width
+        Of these so many are in a window with it, alone and two at a time.
+    lenders
+        (types, d) types with a surplus near each type; -1 for none.
+    """
+
+    neighbours: NDArray[np.int64]
+    width: int
+    lenders: NDArray[np.int64]
 
 
 class WindowsWork(Packed):
@@ -37,29 +71,47 @@ class WindowsWork(Packed):
     ----------
     labels
         (classes,) classes of the window.
-    found
-        (rows,) numbers of the classes made of its rows.
+    types, groups
+        (rows,) types of its rows, and which of the classes found each belongs to.
+    fillers, found
+        (rows,) type of the copies that fill up each class found, -1 for none; its number.
     checked
         (classes of the table,) clock at which the windows around a class were last solved.
-    regroup
-        Its rows, and the best classes of them.
+    borrowed, known
+        (classes of the table,) clock at which the window with donors around a class was last
+        solved, and which window that was.
+    regroup, listed
+        The best classes of the rows, alone and with donors.
     """
 
     labels: NDArray[np.int64]
+    types: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    fillers: NDArray[np.int64]
     found: NDArray[np.int64]
     checked: NDArray[np.int64]
+    borrowed: NDArray[np.int64]
+    known: NDArray[np.int64]
     regroup: RegroupWork
+    listed: ListedWork
 
 
 def new_windows_work(
     tables: LossTables, rules: PoolRules, most_rows: int, classes: int
 ) -> WindowsWork:
     """Return the workspace for windows of up to so many rows, and so many class numbers."""
+    room = max(most_rows, MOST_LISTED)
     return WindowsWork(
         np.zeros(MOST_CLASSES, np.int64),
-        np.zeros(most_rows, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
         np.full(classes, -1, np.int64),
+        np.full(classes, -1, np.int64),
+        np.zeros(classes, np.int64),
         new_regroup_work(tables, rules, most_rows),
+        new_listed_work(tables, rules.k),
     )
 
 
@@ -138,6 +190,69 @@ def gather_window(
 
 
 @kernel
+def _home(pool: ClassPool, windows: WindowsWork, classes: int, row_type: int) -> int:
+    """Return the surplus class of a type outside the window; -1 if there is none."""
+    surplus = find_surplus(pool, row_type)
+    return -1 if in_window(windows.labels, classes, surplus) else surplus
+
+
+@kernel
+def _list_rows(
+    pool: ClassPool, windows: WindowsWork, classes: int, borrows: bool, most_rows: int
+) -> int:
+    """Write the rows to place; return how many, -1 if too many.
+
+    With donors these are the rows that no surplus class outside takes.
+    """
+    count = 0
+    for at in range(classes):
+        entry = pool.head[windows.labels[at]]
+        while entry >= 0:
+            row_type = pool.types[entry]
+            if not borrows or _home(pool, windows, classes, row_type) < 0:
+                if count + pool.copies[entry] > most_rows:
+                    return -1
+                for _ in range(pool.copies[entry]):
+                    windows.types[count] = row_type
+                    count += 1
+            entry = pool.following[entry]
+    return count
+
+
+@kernel
+def _list_donors(
+    pool: ClassPool,
+    windows: WindowsWork,
+    classes: int,
+    lenders: NDArray[np.int64],
+    count: int,
+    k: int,
+) -> None:
+    """Write the types near the window's rows that can spare copies, each once."""
+    listed, found = windows.listed, 0
+    for at in range(count):
+        for candidate in lenders[windows.types[at]]:
+            if candidate < 0:
+                break
+            place = 0
+            while place < found and listed.donors[place] != candidate:
+                place += 1
+            if place < found:
+                listed.near[place] |= np.int64(1) << at
+                continue
+            # The donor keeps k rows, and classes of the window itself are about to be dissolved.
+            surplus = _home(pool, windows, classes, candidate)
+            if surplus < 0 or pool.sizes[surplus] <= k or found == MOST_DONORS:
+                continue
+            listed.donors[found] = candidate
+            listed.near[found] = np.int64(1) << at
+            listed.spare[found] = pool.sizes[surplus] - k
+            listed.surplus_losses[found] = pool.losses[surplus]
+            found += 1
+    listed.size[0], listed.size[1] = count, found
+
+
+@kernel
 def _solve_window(
     tables: LossTables,
     rows: KernelRows,
@@ -145,37 +260,54 @@ def _solve_window(
     pool: ClassPool,
     work: MoveWork,
     windows: WindowsWork,
-    neighbours: NDArray[np.int64],
+    near: Near,
     classes: int,
     max_nodes: int,
+    borrows: bool,
 ) -> bool:
-    """Rebuild the first so many classes of the window if that gains."""
-    old, slack, count = 0.0 if rules.summed else -np.inf, 0.0, 0
-    for at in range(classes):
-        count += pool.sizes[windows.labels[at]]
-    if count < 2 * rules.k or count > len(windows.found):
+    """Rebuild the first so many classes of the window if that gains.
+
+    With donors, copies whose surplus class lies outside go back there, and from such classes others
+    are borrowed.
+    """
+    most = len(windows.listed.row_types) if borrows else len(windows.regroup.row_types)
+    count = _list_rows(pool, windows, classes, borrows, most)
+    if count < (1 if borrows else 2 * rules.k):
         return False
-    # The window's rows side by side, and what they lose now.
-    count = 0
+    # What the window loses now; `returned` is what copies that go back lose then.
+    old, returned, slack = 0.0 if rules.summed else -np.inf, 0.0, 0.0
     for at in range(classes):
         inside = windows.labels[at]
         part = part_of(rules, pool.sizes[inside], pool.losses[inside])
         old = old + part if rules.summed else max(old, part)
         slack += abs(part)
         entry = pool.head[inside]
-        while entry >= 0:
-            for _ in range(pool.copies[entry]):
-                windows.regroup.row_types[count] = pool.types[entry]
-                count += 1
+        while borrows and rules.summed and entry >= 0:
+            home = _home(pool, windows, classes, pool.types[entry])
+            if home >= 0:
+                returned += pool.copies[entry] * pool.losses[home]
             entry = pool.following[entry]
-    cutoff = old - ROUNDING * slack
-    new = regroup(tables, rows, rules, windows.regroup, count, cutoff, max_nodes)
-    # At each node about half of the rows have to be placed, and each looks at the class changed.
-    count_steps(work, count * (count + windows.regroup.nodes[0] // 2))
-    if new >= cutoff:
+    wanted = old - returned
+    cutoff = wanted - ROUNDING * slack
+    if borrows:
+        windows.listed.row_types[:count] = windows.types[:count]
+        _list_donors(pool, windows, classes, near.lenders, count, rules.k)
+        new = best_classes(tables, rows, rules, windows.listed, wanted, _MAX_SETS)
+        count_steps(work, windows.listed.nodes[0])
+    else:
+        windows.regroup.row_types[:count] = windows.types[:count]
+        new = regroup(tables, rows, rules, windows.regroup, count, cutoff, max_nodes)
+        # At each node about half of the rows have to be placed, and each looks at the class
+        # changed.
+        count_steps(work, count * (count + windows.regroup.nodes[0] // 2))
+    # Each class looked for its donors by itself: together they may want more than there is.
+    if new >= cutoff or (borrows and not read_classes(rules, windows.listed)):
         return False
-    _rebuild(tables, rows, rules, pool, work, windows, neighbours, classes, count)
-    work.gain[0] += old - new
+    for at in range(count):
+        windows.groups[at] = windows.listed.group[at] if borrows else windows.regroup.found[at]
+        windows.fillers[at] = windows.listed.lender[at] if borrows else -1
+    _rebuild(tables, rows, rules, pool, work, windows, near.neighbours, classes, count, borrows)
+    work.gain[0] += wanted - new
     return True
 
 
@@ -190,32 +322,73 @@ def _rebuild(
     neighbours: NDArray[np.int64],
     classes: int,
     count: int,
+    borrows: bool,
 ) -> None:
     """Make the classes that were found."""
     near = neighbours[windows.labels[0]].copy()
     for at in range(classes):
         inside = windows.labels[at]
+        # Surplus classes are looked up before anything moves: an emptied one is none any more.
         show_class(rows, rules, pool, work.one, inside)
         for place in range(work.one.totals[0]):
-            remove_copies(pool, inside, work.one.types[place], work.one.copies[place])
+            row_type, copies = work.one.types[place], work.one.copies[place]
+            home = _home(pool, windows, classes, row_type) if borrows else -1
+            remove_copies(pool, inside, row_type, copies)
+            if home >= 0:
+                add_copies(pool, home, row_type, copies)
+                update_class(tables, rows, rules, pool, work.other, home)
         update_class(tables, rows, rules, pool, work.other, inside)
+    # The window is empty: its rows go into the classes found.
     made = 0
     for at in range(count):
-        made = max(made, windows.regroup.found[at] + 1)
+        made = max(made, windows.groups[at] + 1)
     for at in range(made):
         windows.found[at] = open_label(pool)
     for at in range(count):
-        label = windows.found[windows.regroup.found[at]]
-        add_copies(pool, label, windows.regroup.row_types[at], 1)
+        add_copies(pool, windows.found[windows.groups[at]], windows.types[at], 1)
     for at in range(made):
-        label = windows.found[at]
+        label, filler = windows.found[at], windows.fillers[at]
+        # Borrowed copies fill it up to k rows.
+        if filler >= 0:
+            missing, surplus = rules.k - pool.sizes[label], find_surplus(pool, filler)
+            remove_copies(pool, surplus, filler, missing)
+            add_copies(pool, label, filler, missing)
+            update_class(tables, rows, rules, pool, work.other, surplus)
         for place in range(len(near)):  # compiles in less time than the row at once
             neighbours[label, place] = near[place]
         # What took part is among the neighbours under its new number.
-        neighbours[label, neighbours.shape[1] - 1] = windows.found[(at + 1) % made]
-        work.checked[label] = -1
-        windows.checked[label] = -1
+        if not borrows:
+            neighbours[label, neighbours.shape[1] - 1] = windows.found[(at + 1) % made]
+        # The class is new: nothing that was known of its number holds.
+        work.checked[label] = windows.checked[label] = windows.borrowed[label] = -1
         update_class(tables, rows, rules, pool, work.other, label)
+
+
+@kernel
+def _borrow_around(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    pool: ClassPool,
+    work: MoveWork,
+    windows: WindowsWork,
+    near: Near,
+    label: int,
+) -> None:
+    """Solve the window around a class whose rows may borrow copies, if it may gain."""
+    since, known, labels = windows.borrowed[label], windows.known[label], windows.labels
+    classes = gather_window(
+        pool, labels, near.neighbours, label, len(windows.listed.row_types), True
+    )
+    # A number that hardly any other window around the same class has, in whatever order its classes
+    # come: a product would wrap around, as it may.
+    total = np.int64(0)
+    for at in range(1, classes):
+        total += (labels[at] + 1) * (labels[at] + 0x9E3779B1)
+    windows.borrowed[label], windows.known[label] = pool.cursor[CLOCK], total
+    # The window was solved before, and none of its classes changed since.
+    if known != total or any_changed(pool, labels, classes, since):
+        _solve_window(tables, rows, rules, pool, work, windows, near, classes, 0, True)
 
 
 @kernel
@@ -246,13 +419,13 @@ def _improve_around(
     pool: ClassPool,
     work: MoveWork,
     windows: WindowsWork,
-    neighbours: NDArray[np.int64],
+    near: Near,
     label: int,
-    width: int,
     max_nodes: int,
 ) -> bool:
     """Solve the windows of a class with one and with two near ones; whether one gained."""
     labels, started = windows.labels, pool.cursor[CLOCK]
+    neighbours, width = near.neighbours, near.width
     labels[0] = label
     # Windows of two: the class and each of its neighbours.
     for first in range(width):
@@ -260,7 +433,7 @@ def _improve_around(
         if labels[1] < 0 or labels[1] == label or pool.sizes[labels[1]] == 0:
             continue
         if not _known(pool, windows, neighbours, width, 2) and _solve_window(
-            tables, rows, rules, pool, work, windows, neighbours, 2, max_nodes
+            tables, rows, rules, pool, work, windows, near, 2, max_nodes, False
         ):
             return True
     # Windows of three: it and each pair of neighbours. A gain changes the class, so its caller
@@ -274,19 +447,26 @@ def _improve_around(
             if labels[2] < 0 or pool.sizes[labels[2]] == 0 or in_window(labels, 2, labels[2]):
                 continue
             if not _known(pool, windows, neighbours, width, 3) and _solve_window(
-                tables, rows, rules, pool, work, windows, neighbours, 3, max_nodes
+                tables, rows, rules, pool, work, windows, near, 3, max_nodes, False
             ):
                 return True
     # The widest window last: the class with as many neighbours as fit; those of two or three have
     # been solved above.
     since = windows.checked[label]
     windows.checked[label] = started
-    if pool.sizes[label] > len(windows.found):
+    most = len(windows.regroup.row_types)
+    if pool.sizes[label] > most:
         return False
-    classes = gather_window(pool, labels, neighbours, label, len(windows.found), False)
+    classes = gather_window(pool, labels, neighbours, label, most, False)
     if classes in (2, 3) or not any_changed(pool, labels, classes, since):
         return False
-    return _solve_window(tables, rows, rules, pool, work, windows, neighbours, classes, max_nodes)
+    return _solve_window(tables, rows, rules, pool, work, windows, near, classes, max_nodes, False)
+
+
+@kernel
+def is_mixed(pool: ClassPool, label: int) -> bool:
+    """Return whether a class is there and has rows of several types."""
+    return bool(pool.sizes[label] > 0 and pool.following[pool.head[label]] >= 0)
 
 
 @kernel
@@ -297,9 +477,9 @@ def windows_step(
     pool: ClassPool,
     work: MoveWork,
     windows: WindowsWork,
-    neighbours: NDArray[np.int64],
-    width: int,
+    near: Near,
     max_nodes: int,
+    borrows: bool,
     cursor: NDArray[np.int64],
     amount: int,
 ) -> int:
@@ -308,13 +488,11 @@ def windows_step(
     while cursor[0] < last and work.steps[0] < work.steps[1]:
         label = cursor[0]
         cursor[0] += 1
-        while (
-            work.steps[0] < work.steps[1]
-            and pool.sizes[label] > 0
-            and pool.following[pool.head[label]] >= 0
-        ):
+        if borrows and is_mixed(pool, label):
+            _borrow_around(tables, rows, rules, pool, work, windows, near, label)
+        while not borrows and work.steps[0] < work.steps[1] and is_mixed(pool, label):
             if not _improve_around(
-                tables, rows, rules, pool, work, windows, neighbours, label, width, max_nodes
+                tables, rows, rules, pool, work, windows, near, label, max_nodes
             ):
                 break
     return int(cursor[0])

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from anonymip import Budget, InputError, Problem, Solution, census
-from anonymip.heuristics.local_search import work_limits
+from anonymip.heuristics.local_search import rounds
 from anonymip.heuristics.local_search.local_search import improve, local_search
 from anonymip.runtime import stepping
 from tests.random_problems import PRODUCT
@@ -28,8 +28,8 @@ def problem(request: pytest.FixtureRequest) -> Problem:
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let efforts end in the middle of a round of tables as small as these."""
-    monkeypatch.setattr(work_limits, "_STEPS", 1_000_000)
-    monkeypatch.setattr(work_limits, "_STEPS_A_RECORD", 1_000)
+    monkeypatch.setattr(rounds, "_STEPS", 1_000_000)
+    monkeypatch.setattr(rounds, "_STEPS_A_RECORD", 1_000)
 
 
 def labels_of(solution: Solution) -> list[int]:
@@ -92,9 +92,9 @@ def test_the_default_is_thorough_only_within_a_time_limit() -> None:
 def test_steps_fall_where_each_takes_longer() -> None:
     """Twice the records, twice the steps; a million get less than 100,000, and all get some."""
     few, more, most, beyond = (
-        work_limits.most_steps("normal", n) for n in (50_000, 100_000, 1_000_000, 10_000_000)
+        rounds.most_steps("normal", n) for n in (50_000, 100_000, 1_000_000, 10_000_000)
     )
     assert few < more < 2 * few
     assert beyond < most < more
-    assert beyond == work_limits.most_steps("normal", 0) > 0
-    assert 3 * work_limits.most_steps("quick", 1000) < work_limits.most_steps("normal", 1000)
+    assert beyond == rounds.most_steps("normal", 0) > 0
+    assert 3 * rounds.most_steps("quick", 1000) < rounds.most_steps("normal", 1000)

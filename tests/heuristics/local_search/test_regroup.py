@@ -8,8 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip.exact.classes.best_classes import compiles
-from anonymip.heuristics.local_search.regroup import regroup
-from anonymip.heuristics.local_search.regroup_work import new_regroup_work
+from anonymip.heuristics.local_search.regroup import new_regroup_work, regroup
 from anonymip.heuristics.local_search.state import PooledClasses
 from tests.random_problems import Case, cases, ruled_cases
 

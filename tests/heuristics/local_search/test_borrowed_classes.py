@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip.heuristics.local_search.borrowing.listed_work import new_listed_work
-from anonymip.heuristics.local_search.borrowing.window_classes import best_classes
+from anonymip.heuristics.local_search.borrowed_classes import best_classes, new_listed_work
 from anonymip.heuristics.local_search.state import PooledClasses
 from tests.brute_force import partitions
 from tests.random_problems import Case, cases, ruled_cases

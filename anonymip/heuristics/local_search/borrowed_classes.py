@@ -1,0 +1,500 @@
+"""The best classes of the rows of a window, some filled up with borrowed copies of one type.
+
+First all sets of rows that can be a class of a release below the present loss are listed, depth
+first, then the cheapest of them that hold each row once are found by dynamic programming.
+
+Each row i loses at least some bound b(i) in any class, so that no class costs less than the bounds
+of its rows; what it costs beyond is its excess. All excesses together must stay below what the
+present classes lose beyond the bounds of all rows, and the excess of a set never falls while it
+grows, since the loss is monotone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.heuristics.local_search.pool import PoolRules, part_of
+from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
+from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+#: Most rows of a window, most types that can fill up its classes, and most sets listed.
+MOST_LISTED, MOST_DONORS, MOST_PARTS = 16, 64, 16_384
+#: The bit of the values that no row of the window has: one donor brings at most one of them.
+_STRANGE = np.int64(1) << 62
+
+
+class ListedWork(Packed):
+    """Workspace of one window.
+
+    Parameters
+    ----------
+    row_types
+        (rows,) types of the rows: what is asked.
+    donors, surplus_losses, spare, near
+        (donors,) types that may fill up a class, what a copy loses in its own class, how many
+        copies can leave that, and the rows that each may be put with, a bit each.
+    values, bits, ranks
+        (rows + donors, r), (.., s), (.., p) what classes are made of; a value of a set is a bit.
+    bounds
+        (rows,) what each row loses at least.
+    highest
+        (rows + 1, k) highest bounds of the rows from each on.
+    pairs
+        (rows, donors) loss of a row and a donor.
+    low, high, held, counts, first, last, losses, far
+        (depth, ...) the set that grows: ends, values, ranks, loss, and for each donor the largest
+        loss of it with a row of the set.
+    chosen
+        (depth,) row that each step put into the set.
+    begin, part, excess, filler
+        (rows + 1,) and (parts,) sets listed by first row: the rows, the excess, and the donor.
+    least, choice
+        (subsets,) least excess of classes of these rows, and the last one of them.
+    size
+        (2,) numbers of rows and donors.
+    group, lender
+        (rows,) class of each row, and the type that fills up each class, -1 for none: the answer.
+    nodes
+        (1,) sets looked at.
+    """
+
+    row_types: NDArray[np.int64]
+    donors: NDArray[np.int64]
+    surplus_losses: NDArray[np.float64]
+    spare: NDArray[np.int64]
+    near: NDArray[np.int64]
+    values: NDArray[np.float64]
+    bits: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    highest: NDArray[np.float64]
+    pairs: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    held: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    losses: NDArray[np.float64]
+    far: NDArray[np.float64]
+    chosen: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    part: NDArray[np.int64]
+    excess: NDArray[np.float64]
+    filler: NDArray[np.int64]
+    least: NDArray[np.float64]
+    choice: NDArray[np.int64]
+    size: NDArray[np.int64]
+    group: NDArray[np.int64]
+    lender: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+
+
+def new_listed_work(tables: LossTables, k: int) -> ListedWork:
+    """Return the workspace of windows for classes of k rows."""
+    ranges, sets, pairs = (
+        len(tables.range_columns),
+        len(tables.set_columns),
+        len(tables.pair_columns),
+    )
+    both = MOST_LISTED + MOST_DONORS
+    return ListedWork(
+        np.zeros(MOST_LISTED, np.int64),
+        np.zeros(MOST_DONORS, np.int64),
+        np.zeros(MOST_DONORS),
+        np.zeros(MOST_DONORS, np.int64),
+        np.zeros(MOST_DONORS, np.int64),
+        np.zeros((both, ranges)),
+        np.zeros((both, sets), np.int64),
+        np.zeros((both, pairs), np.int64),
+        np.zeros(MOST_LISTED),
+        np.zeros((MOST_LISTED + 1, k)),
+        np.zeros((MOST_LISTED, MOST_DONORS)),
+        np.zeros((MOST_LISTED, ranges)),
+        np.zeros((MOST_LISTED, ranges)),
+        np.zeros((MOST_LISTED, sets), np.int64),
+        np.zeros((MOST_LISTED, sets), np.int64),
+        np.zeros((MOST_LISTED, pairs), np.int64),
+        np.zeros((MOST_LISTED, pairs), np.int64),
+        np.zeros(MOST_LISTED),
+        np.zeros((MOST_LISTED, MOST_DONORS)),
+        np.zeros(MOST_LISTED, np.int64),
+        np.zeros(MOST_LISTED + 1, np.int64),
+        np.zeros(MOST_PARTS, np.int64),
+        np.zeros(MOST_PARTS),
+        np.zeros(MOST_PARTS, np.int64),
+        np.zeros(1 << MOST_LISTED),
+        np.zeros(1 << MOST_LISTED, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros(MOST_LISTED, np.int64),
+        np.zeros(MOST_LISTED, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@kernel
+def _lay_out(tables: LossTables, rows: KernelRows, work: ListedWork) -> None:
+    """Copy rows and donors side by side; the values that rows have in a set become bits."""
+    count, donors = work.size[0], work.size[1]
+    for at in range(count + donors):
+        row_type = work.row_types[at] if at < count else work.donors[at - count]
+        for r in range(work.values.shape[1]):
+            work.values[at, r] = rows.range_values[row_type, r]
+        for p in range(work.ranks.shape[1]):
+            work.ranks[at, p] = rows.pair_codes[row_type, p]
+        for s in range(work.bits.shape[1]):
+            code = rows.set_codes[row_type, s]
+            bit = _STRANGE if at >= count else np.int64(1) << at
+            for before in range(min(at, count)):
+                if rows.set_codes[work.row_types[before], s] == code:
+                    bit = work.bits[before, s]
+                    break
+            work.bits[at, s] = bit
+    for i in range(count):
+        for d in range(donors):
+            work.pairs[i, d] = pair_loss(tables, rows, work.row_types[i], work.donors[d])
+
+
+@kernel
+def _find_bounds(tables: LossTables, rows: KernelRows, k: int, work: ListedWork) -> float:
+    """Bound what each row loses: no less than with its k-th nearest row, or a donor."""
+    count, donors = work.size[0], work.size[1]
+    nearest = np.empty(k)
+    total = 0.0
+    work.highest[count, :] = -np.inf
+    for i in range(count - 1, -1, -1):
+        nearest[:] = np.inf
+        for other in range(count):
+            loss = pair_loss(tables, rows, work.row_types[i], work.row_types[other])
+            at = k
+            while at > 0 and nearest[at - 1] > loss:
+                if at < k:
+                    nearest[at] = nearest[at - 1]
+                at -= 1
+            if at < k:
+                nearest[at] = loss
+        bound = nearest[k - 1]
+        for d in range(donors):
+            bound = min(bound, work.pairs[i, d])
+        work.bounds[i] = bound
+        total += bound
+        # The highest bounds from this row on: those of the next, this one among them.
+        at = 0
+        while at < k and work.highest[i + 1, at] >= bound:
+            work.highest[i, at] = work.highest[i + 1, at]
+            at += 1
+        if at < k:
+            work.highest[i, at] = bound
+            for place in range(at + 1, k):
+                work.highest[i, place] = work.highest[i + 1, place - 1]
+    return total
+
+
+@kernel
+def _put_row(tables: LossTables, work: ListedWork, depth: int, i: int) -> None:
+    """Make the set of a depth: the one before and a row more; at depth 0 the row alone."""
+    before, loss = depth - 1, tables.constant
+    low, high, held, counts = work.low, work.high, work.held, work.counts
+    first, last, far = work.first, work.last, work.far
+    for r in range(low.shape[1]):
+        value = work.values[i, r]
+        low[depth, r] = value if depth == 0 else min(low[before, r], value)
+        high[depth, r] = value if depth == 0 else max(high[before, r], value)
+        loss += range_loss(tables, r, low[depth, r], high[depth, r])
+    for s in range(held.shape[1]):
+        bit = work.bits[i, s]
+        known = held[before, s] if depth else np.int64(0)
+        count = counts[before, s] if depth else np.int64(0)
+        count += 0 if known & bit else 1
+        held[depth, s] = known | bit
+        counts[depth, s] = count
+        loss += tables.set_losses[tables.set_start[s] + count]
+    for p in range(first.shape[1]):
+        rank = work.ranks[i, p]
+        first[depth, p] = rank if depth == 0 else min(first[before, p], rank)
+        last[depth, p] = rank if depth == 0 else max(last[before, p], rank)
+        at = tables.pair_start[p] + first[depth, p] * tables.pair_sizes[p] + last[depth, p]
+        loss += tables.pair_losses[at]
+    work.losses[depth] = loss
+    pairs = work.pairs
+    for d in range(work.size[1]):
+        far[depth, d] = pairs[i, d] if depth == 0 else max(far[before, d], pairs[i, d])
+
+
+@kernel
+def _loss_with_donor(tables: LossTables, work: ListedWork, depth: int, donor: int) -> float:
+    """Return the record loss of the set of a depth with copies of a donor."""
+    at = work.size[0] + donor
+    loss = tables.constant
+    for r in range(work.values.shape[1]):
+        value = work.values[at, r]
+        low, high = min(work.low[depth, r], value), max(work.high[depth, r], value)
+        loss += range_loss(tables, r, low, high)
+    for s in range(work.bits.shape[1]):
+        count = work.counts[depth, s]
+        if not work.held[depth, s] & work.bits[at, s]:
+            count += 1
+        loss += tables.set_losses[tables.set_start[s] + count]
+    for p in range(work.ranks.shape[1]):
+        rank = work.ranks[at, p]
+        first, last = min(work.first[depth, p], rank), max(work.last[depth, p], rank)
+        loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
+    return loss
+
+
+@kernel
+def members_of(subset: int) -> int:
+    """Return how many rows a set has."""
+    count = 0
+    while subset:
+        subset &= subset - 1
+        count += 1
+    return count
+
+
+@kernel
+def _fill_up(
+    tables: LossTables,
+    rules: PoolRules,
+    work: ListedWork,
+    depth: int,
+    subset: np.int64,
+    own: float,
+    slack: float,
+) -> tuple[float, int]:
+    """Return the least excess of a set filled up to k rows, and by which donor.
+
+    Infinite if it would not be below the slack. `own` are the bounds of its rows; 0 where the
+    largest loss counts.
+    """
+    missing = rules.k - depth - 1
+    best, filler = slack, -1
+    for d in range(work.size[1]):
+        if not work.near[d] & subset or work.spare[d] < missing:
+            continue
+        # Copies that leave a surplus class no longer lose what they lost there.
+        gone = own + missing * work.surplus_losses[d] if rules.summed else 0.0
+        least = max(work.losses[depth], work.far[depth, d])
+        if part_of(rules, rules.k, least) - gone >= best:
+            continue
+        excess = part_of(rules, rules.k, _loss_with_donor(tables, work, depth, d)) - gone
+        if excess < best:
+            best, filler = excess, d
+    return (best, filler) if filler >= 0 else (np.inf, -1)
+
+
+@kernel
+def _list_parts(
+    tables: LossTables, rules: PoolRules, work: ListedWork, slack: float, max_nodes: int
+) -> None:
+    """List the sets whose excess is below the slack, by their first rows."""
+    count, k = work.size[0], rules.k
+    most, listed, nodes = 2 * k - 1, 0, 0
+    largest = -np.inf
+    for d in range(work.size[1]):
+        largest = max(largest, work.surplus_losses[d])
+    for start in range(count):
+        work.begin[start] = listed
+        work.chosen[0] = start
+        _put_row(tables, work, 0, start)
+        depth, subset, own = 0, np.int64(1) << start, work.bounds[start]
+        # At each turn the set of this depth has just been made.
+        while True:
+            nodes += 1
+            members, i = depth + 1, work.chosen[depth]
+            loss = work.losses[depth]
+            # What the set loses beyond its bounds already, and with k rows: each one lacking loses
+            # no less here, whether it comes from the window or is borrowed.
+            if rules.summed:
+                excess = members * loss - own
+                for at in range(k - members):
+                    excess += max(0.0, loss - max(work.highest[i + 1, at], largest))
+            else:
+                excess = loss
+            open_end = excess < slack and nodes < max_nodes
+            if open_end and listed < MOST_PARTS:
+                filler = -1
+                if members < k:
+                    excess, filler = _fill_up(
+                        tables, rules, work, depth, subset, own if rules.summed else 0.0, slack
+                    )
+                if excess < slack:
+                    work.part[listed] = subset
+                    work.excess[listed] = excess
+                    work.filler[listed] = filler
+                    listed += 1
+            # On with the next row behind; if there is none, or no more may join, take rows back.
+            following = i + 1
+            if not open_end or members == most:
+                following = count
+            while following == count and depth > 0:
+                own -= work.bounds[work.chosen[depth]]
+                subset ^= np.int64(1) << work.chosen[depth]
+                following = work.chosen[depth] + 1
+                depth -= 1
+            if following == count:
+                break
+            depth += 1
+            work.chosen[depth] = following
+            own += work.bounds[following]
+            subset |= np.int64(1) << following
+            _put_row(tables, work, depth, following)
+    work.begin[count] = listed
+    work.nodes[0] = nodes
+
+
+@kernel
+def _raise_bounds(work: ListedWork, slack: float) -> tuple[float, float]:
+    """Raise the bounds as far as the sets listed allow; losses are summed.
+
+    Return the slack that is left and by how much all bounds were raised together; sets beyond the
+    slack are listed no more. A bound can be raised by the least excess of all sets with its row:
+    the excess of each of them falls by that, and so does the slack, so that sets that were not
+    listed stay beyond it.
+    """
+    count = work.size[0]
+    part, excess = work.part, work.excess
+    raised = 0.0
+    # First each set shares its excess among its rows ...
+    rises = np.full(count, np.inf)
+    for at in range(work.begin[count]):
+        share = excess[at] / members_of(part[at])
+        for i in range(count):
+            if part[at] >> i & 1:
+                rises[i] = min(rises[i], share)
+    for at in range(work.begin[count]):
+        for i in range(count):
+            if part[at] >> i & 1:
+                excess[at] -= rises[i]
+    for i in range(count):
+        raised += rises[i]
+        slack -= rises[i]
+    _keep_below(work, slack)
+    # ... then one row after the other takes what is left.
+    for i in range(count):
+        rise = np.inf
+        for at in range(work.begin[count]):
+            if part[at] >> i & 1:
+                rise = min(rise, excess[at])
+        for at in range(work.begin[count]):
+            if part[at] >> i & 1:
+                excess[at] -= rise
+        raised += rise
+        slack -= rise
+    _keep_below(work, slack)
+    return slack, raised
+
+
+@kernel
+def _keep_below(work: ListedWork, slack: float) -> None:
+    """Forget the sets whose excess is not below the slack."""
+    kept, begin = 0, 0
+    for i in range(work.size[0]):
+        end = work.begin[i + 1]
+        for at in range(begin, end):
+            if work.excess[at] < slack:
+                work.part[kept] = work.part[at]
+                work.excess[kept] = work.excess[at]
+                work.filler[kept] = work.filler[at]
+                kept += 1
+        begin = end
+        work.begin[i + 1] = kept
+
+
+@kernel
+def _cover(rules: PoolRules, work: ListedWork, slack: float) -> float:
+    """Return the least excess of sets listed that hold each row once; infinite if not below."""
+    count = work.size[0]
+    full = (np.int64(1) << count) - 1
+    least, choice = work.least, work.choice
+    least[: full + 1] = np.inf
+    least[0] = 0.0 if rules.summed else -np.inf
+    steps, bar = 0, slack
+    # Sets come in ascending order; each that is reached takes a class with its first row lacking.
+    for covered in range(full):
+        before = least[covered]
+        if before >= bar:
+            continue
+        row = 0
+        while covered >> row & 1:
+            row += 1
+        steps += work.begin[row + 1] - work.begin[row]
+        for at in range(work.begin[row], work.begin[row + 1]):
+            part = work.part[at]
+            if part & covered:
+                continue
+            excess = work.excess[at]
+            after = before + excess if rules.summed else max(before, excess)
+            if after < least[covered | part]:
+                least[covered | part] = after
+                choice[covered | part] = at
+        bar = min(bar, least[full])
+    work.nodes[0] += steps // 16
+    return float(least[full]) if least[full] < slack else np.inf
+
+
+@kernel
+def best_classes(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: PoolRules,
+    work: ListedWork,
+    old: float,
+    max_nodes: int,
+) -> float:
+    """Return the loss of the best classes of the rows if it is below `old`; infinite otherwise.
+
+    Parameters
+    ----------
+    tables, rows, rules
+        Loss, row types, k and whether losses are summed; the loss is monotone.
+    work
+        With the rows and the donors.
+    old
+        What the rows lose now.
+    max_nodes
+        Sets looked at; if there are more, the classes found may not be the best.
+
+    Notes
+    -----
+    Complexity: exponential in the rows in the worst case; the sets that the bounds leave are a few
+    hundred of 16 rows that lie near each other.
+    """
+    _lay_out(tables, rows, work)
+    total = _find_bounds(tables, rows, rules.k, work)
+    slack = old - total if rules.summed else old
+    if rules.summed and slack <= 0.0:
+        return np.inf
+    _list_parts(tables, rules, work, slack, max_nodes)
+    if rules.summed:
+        slack, raised = _raise_bounds(work, slack)
+        total += raised
+        # A row that no set listed holds raises its bound without end.
+        if not slack > 0.0:
+            return np.inf
+    found = _cover(rules, work, slack)
+    return found + total if rules.summed else found
+
+
+@kernel
+def read_classes(rules: PoolRules, work: ListedWork) -> bool:
+    """Write the classes found; false if the donors do not hold what these borrow together."""
+    covered = (np.int64(1) << work.size[0]) - 1
+    number, enough = 0, True
+    while covered:
+        at = work.choice[covered]
+        part, filler = work.part[at], work.filler[at]
+        for i in range(work.size[0]):
+            if part >> i & 1:
+                work.group[i] = number
+        work.lender[number] = -1
+        if filler >= 0:
+            work.lender[number] = work.donors[filler]
+            work.spare[filler] -= rules.k - members_of(part)
+            enough = enough and work.spare[filler] >= 0
+        covered ^= part
+        number += 1
+    return enough

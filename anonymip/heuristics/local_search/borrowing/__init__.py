@@ -1,1 +1,0 @@
-"""Windows of classes whose rows may borrow copies from elsewhere."""
