@@ -35,9 +35,8 @@ from anonymip.exact.set_partitioning.restricted_master import (
 )
 from anonymip.heuristics.growing.joining import place_leftovers
 from anonymip.heuristics.local_search.local_search import improve
-from anonymip.heuristics.local_search.rounds import embedding
 from anonymip.heuristics.local_search.rounds import Settings as SearchSettings
-from anonymip.heuristics.local_search.rounds import improve_pool
+from anonymip.heuristics.local_search.rounds import embedding, improve_pool
 from anonymip.heuristics.local_search.state import PooledClasses
 from anonymip.problem import Problem, is_plain
 from anonymip.runtime.budget import Budget
