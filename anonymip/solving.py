@@ -383,16 +383,7 @@ def release_at_hand(
 ) -> Solution:
     """Return the best release that the run has made, else one that needs no kernels.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    run
-        The run, still in force: nothing is compiled for this.
-    stopped
-        Why the method has ended.
-    method
-        Its name.
+    The run is still in force: nothing is compiled for this.
 
     Raises
     ------
@@ -416,16 +407,7 @@ def release_without_memory(
 ) -> Solution:
     """Return the best release that the run has made before memory ended, else a frugal one.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    run
-        The run, still in force.
-    shortage
-        What says that there is no memory; what its frames hold is given up first.
-    method
-        Name of the method.
+    What the frames of the `shortage` hold is given up first.
 
     Raises
     ------

@@ -97,12 +97,7 @@ def best_bound(
 def runs_of_bound(problem: Problem, effort: str, *, limited: bool = False) -> list[str]:
     """Return the names that the kernels of the best bound are known by.
 
-    Parameters
-    ----------
-    problem, effort
-        What is bounded, and with how much work.
-    limited
-        Whether the bound is computed in advance, in a share of a time limit.
+    A bound in a share of a time limit is `limited`.
     """
     ascends = raises_duals(problem) and (limited or not may_be_bounded(problem, effort))
     return [BOUND, ASCENT] if ascends else [BOUND]

@@ -58,16 +58,9 @@ def bytes_needed(
     *,
     publishes: bool = False,
 ) -> float:
-    """Return about how many bytes a run holds beside the table.
+    """Return about how many bytes a run holds beside the table, its release published or not.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    method, options
-        Name of the method, and its own options; ``"auto"`` cuts large tables into parts.
-    publishes
-        Whether the release is published after it.
+    Of the options ``part`` counts; ``"auto"`` cuts large tables into parts.
     """
     covers = published_form(problem.recoding) in COVERS
     needed = COSTS.started + COSTS.cell * problem.n * problem.m

@@ -118,18 +118,8 @@ def published_numbers(
 ) -> NDArray[np.int64]:
     """Return (records, m) numbers of published cells: equal exactly where cells of a column are.
 
-    Parameters
-    ----------
-    attributes
-        Of the table: a range is told by its ends, a node by itself, a set by its values.
-    cells
-        What is published.
-    records
-        Those to look at.
-
-    Notes
-    -----
-    Complexity: O(m n log n), and the values of all sets.
+    A range is told by its ends, a node by itself, a set by its values. Complexity: O(m n log n),
+    and the values of all sets.
     """
     numbers = np.empty((len(records), len(attributes)), np.int64)
     for a, attribute in enumerate(attributes):

@@ -211,20 +211,12 @@ def star_classes(
     weights: NDArray[np.float64],
     distances: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]],
 ) -> NDArray[np.int64]:
-    """Return (n,) labels of classes of two or three rows.
+    """Return (n,) labels of classes of two or three rows, from an edge cover and its weights.
 
     Edges that the cover does not need go first, the heaviest before others; what remains are
     stars. A star of more than two leaves hands over its leaves in pairs: by the triangle
-    inequality the edge between two leaves is no heavier than their edges to the centre.
-
-    Parameters
-    ----------
-    n
-        Number of rows.
-    edges, weights
-        (e, 2), (e,) an edge cover.
-    distances
-        Returns the weights of the edges between given rows.
+    inequality the edge between two leaves is no heavier than their edges to the centre. The
+    weights of edges between given rows are their `distances`.
     """
     degree = np.bincount(edges.ravel(), minlength=n)
     neighbours: list[list[int]] = [[] for _ in range(n)]

@@ -244,25 +244,9 @@ def close_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], Stopped | None]:
     """Return the pairs nearer than their nearest neighbours together, and by how much.
 
-    Parameters
-    ----------
-    tables, near
-        The loss and the row types.
-    least
-        (t,) distance of each type's row to the nearest other row. Types of several rows have 0
-        and no such pair.
-    budget
-        When it ends, the pairs found so far are returned.
-
-    Returns
-    -------
-    ends, savings
-        (e, 2), (e,) pairs of types and least[one] + least[other] - distance, above rounding.
-    stopped
-        Why it stopped early; None if it did not.
-
-    Notes
-    -----
+    Ends and savings are (e, 2) pairs of types and (e,) least[one] + least[other] - distance, above
+    rounding; those found so far if the budget ends, with the reason. `least` are the (t,) distances
+    of each type's row to the nearest other row: types of several rows have 0 and no such pair.
     Complexity: O(t^2 m) time, O(t + e) memory.
     """
     everyone = np.arange(len(near.listed))

@@ -103,29 +103,10 @@ def cut_rows(
     sums: bool,
     budget: Budget,
 ) -> tuple[NDArray[np.int64], Stopped | None]:
-    """Return the best cut of an order under a loss.
+    """Return (n,) labels of the best cut under a loss and why it stopped early, if it did.
 
-    Parameters
-    ----------
-    tables
-        The loss of a record.
-    rows
-        The records in their order, as the kernels read them.
-    records
-        (n,) the order.
-    k
-        Least number of records of a class.
-    sums
-        Whether the losses are summed; else the largest counts.
-    budget
-        When it ends, the records are cut into sets of k instead.
-
-    Returns
-    -------
-    labels
-        (n,) class of each record.
-    stopped
-        Why it stopped early, if it did.
+    `rows` are the records in their order, `sums` says whether their losses are summed; else the
+    largest counts. When the budget ends, the records are cut into sets of k instead.
     """
     n = len(records)
     state = new_state(tables, 2 * k)
@@ -185,24 +166,12 @@ _BATCH = 5_000
 def cut_in_batches(
     problem: Problem, records: NDArray[np.int64], budget: Budget
 ) -> tuple[NDArray[np.int64], Stopped | None]:
-    """Return (n,) labels of the best cut and why it stopped early, if it did.
+    """Return (n,) labels of the best cut and why it stopped early, if it did; for every problem.
 
     Classes have k to 2k - 1 records, under a diversity up to 4k - 1. Records that no such cut can
     place under the rules are left out: as few as possible, or, where suppression is allowed, for
-    the price of a suppressed record. They have the label -1.
-
-    Parameters
-    ----------
-    problem
-        Any problem with equivalence classes.
-    records
-        (n,) the order.
-    budget
-        When it ends, the records are cut into sets of k instead.
-
-    Notes
-    -----
-    Complexity: O(n k^2 m) time and O(n k) memory.
+    the price of a suppressed record. They have the label -1. When the budget ends, the records are
+    cut into sets of k instead. Complexity: O(n k^2 m) time and O(n k) memory.
     """
     n, k = problem.n, problem.k
     sizes = np.arange(k, min(n, (2 if problem.diversity is None else 4) * k - 1) + 1)

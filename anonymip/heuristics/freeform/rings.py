@@ -38,26 +38,14 @@ def ring_degree(problem: Problem, method: str) -> tuple[int, bool]:
 def reciprocal_degree(problem: Problem, degree: int, smallest: int, odd: bool) -> int:
     """Return the size of sets with which every part has a reciprocal ring: the given one or more.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    degree
-        Size of sets asked for.
-    smallest
-        Size of the smallest part.
-    odd
-        Whether some part has an odd number of records.
+    A reciprocal graph on s records in sets of d has s (d - 1) / 2 edges besides its loops, so s or
+    d is odd only one at a time: with s odd and d even there is none. `smallest` is the size of the
+    smallest part, `odd` whether some part has an odd number of records.
 
     Raises
     ------
     NoSolution
         If an odd part has no room for one more, or the recoding names the degrees.
-
-    Notes
-    -----
-    A reciprocal graph on s records in sets of d has s (d - 1) / 2 edges besides its loops, so s or
-    d is odd only one at a time: with s odd and d even there is none.
     """
     if degree % 2 == 1 or not odd:
         return degree

@@ -25,18 +25,9 @@ def is_diverse_around(
     window: int,
     diversity: Diversity,
 ) -> bool:
-    """Return whether any so many consecutive records of a closed order are diverse.
+    """Return whether any `window` consecutive records of a closed order are diverse.
 
-    Parameters
-    ----------
-    order
-        Records, the first one follows the last.
-    sensitive
-        (n, columns) codes of all records.
-    window
-        How many consecutive records, at most the length of the order.
-    diversity
-        What they must have.
+    The first record follows the last; the window is at most the length of the order.
     """
     n = len(order)
     for begin in range(0, n, _BATCH):

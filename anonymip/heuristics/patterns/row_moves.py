@@ -438,19 +438,10 @@ def place_unassigned(state: OpenRows, work: Gathering, budget: Budget) -> None:
     """Find rows for records in none, the cheapest first; some may be left.
 
     A record joins the cheapest row in use that it fits, unless a row of its own, filled by records
-    that other rows can spare, costs less. Who fits no row in use takes the cheapest row that can be
-    filled. Where suppressing a record is allowed, that competes.
-
-    Parameters
-    ----------
-    state, work
-        The rows and the workspace; ``work.unassigned_costs`` is overwritten.
-    budget
-        When it ends, records only join rows in use.
-
-    Notes
-    -----
-    Complexity: a pass over all patterns, O(p n), while anything is gained.
+    that other rows can spare, costs less. Who fits no row in use takes the cheapest row that can
+    be filled. Where suppressing a record is allowed, that competes. When the budget ends, records
+    only join rows in use; ``work.unassigned_costs`` is overwritten. Complexity: a pass over all patterns,
+    O(p n), while anything is gained.
     """
     large = (len(state.row_of) + 1.0) * (1.0 + float(work.costs.max()))
     work.numbers[ONLY_UNASSIGNED] = 1
@@ -471,21 +462,10 @@ def place_unassigned(state: OpenRows, work: Gathering, budget: Budget) -> None:
 
 
 def gather_under_stars(state: OpenRows, work: Gathering, stars: int, k: int) -> bool:
-    """Put records in no row under the pattern of stars only, with whole rows until that is allowed.
+    """Put records in no row under the pattern of stars only, with whole rows until k are there.
 
-    Rows of the costliest patterns come first.
-
-    Parameters
-    ----------
-    stars
-        Number of that pattern.
-    k
-        Records of a row.
-
-    Returns
-    -------
-    bool
-        Whether the row keeps the diversity; all records together do if the table does.
+    Rows of the costliest patterns come first. Returns whether the row keeps the diversity; all
+    records together do if the table does.
     """
     rows = state.rows
     existing = np.flatnonzero(rows[:, PATTERN] == stars)

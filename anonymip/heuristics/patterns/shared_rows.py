@@ -36,17 +36,8 @@ class PackedRows(Packed):
 
 
 def pack_rows(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> PackedRows:
-    """Return rows and patterns as words.
+    """Return rows (t, m), codes of at least 0, and patterns (p, m), true for stars, as words.
 
-    Parameters
-    ----------
-    codes
-        (t, m) of at least 0.
-    stars
-        (p, m) the patterns, true for columns that do not count.
-
-    Notes
-    -----
     Complexity: O((t + p) m).
     """
     bits = [int(column.max(initial=0)).bit_length() for column in codes.T]
@@ -92,23 +83,9 @@ def share_rows(
 ) -> tuple[NDArray[np.int64], Stopped | None]:
     """Return the pattern of each row, -1 for rows that are left, and why it stopped early.
 
-    Parameters
-    ----------
-    packed
-        The rows.
-    order
-        Patterns in the order in which they are looked at.
-    counts
-        (t,) int64, records of each row.
-    k
-        Records of an output row.
-    budget
-        Asked between steps.
-    single
-        Whether each pattern may serve one output row: the one of the most records, the first among
-        equals.
-    diverse
-        The problem whose diversity output rows must keep; the rows are then its records.
+    Patterns are looked at in `order`, and each serves the rows that `k` records share; a `single`
+    one serves one output row: the one of the most records, the first among equals. Under a
+    diversity `diverse` is the problem, and the rows are its records.
 
     Notes
     -----
@@ -190,22 +167,9 @@ def group_rows(
 ) -> int:
     """Write which rows look alike in the bits shown, as numbers of groups; return how many groups.
 
-    Only the leading rows make groups; others join them, or get -1.
-
-    Parameters
-    ----------
-    words
-        (t, w) all rows.
-    shown
-        (w,) mask.
-    rows, leading
-        Those to look at, and how many of them lead.
-    group
-        Written: group of each of them, numbered by first appearance.
-    table
-        Workspace, a power of two of at least 16 and twice as many entries as rows lead.
-    first
-        Written: a row of each group.
+    Only the leading rows make groups, numbered by first appearance; others join them, or get -1.
+    Written are `group`, one a row, and `first`, a row of each group. The `table` is a workspace: a
+    power of two of at least 16 and twice as many entries as rows lead.
     """
     size = 16
     while size < 2 * leading:

@@ -81,19 +81,10 @@ class SensitiveScale:
 
 
 def sensitive_scales(microdata: Microdata, *, ordered: bool) -> tuple[SensitiveScale, ...]:
-    """Return the sensitive columns.
+    """Return the sensitive columns, ordered where all values are numbers, if that is asked for.
 
-    Parameters
-    ----------
-    microdata
-        The table.
-    ordered
-        Whether columns whose values are all numbers are ordered. A column with missing or empty
-        values, or with any other text, never is.
-
-    Notes
-    -----
-    Complexity: O(n log n) for each column.
+    A column with missing or empty values, or with any other text, is never ordered. Complexity:
+    O(n log n) for each column.
     """
     scales = []
     for at, name in enumerate(microdata.sensitive):

@@ -250,15 +250,6 @@ def met_by_sets(
 def check_limits(microdata: Microdata, limits: Sequence[Limit], description: Description) -> None:
     """Raise if what is published for a record breaks a limit.
 
-    Parameters
-    ----------
-    microdata
-        The table.
-    limits
-        The limits.
-    description
-        What is published for each record.
-
     Raises
     ------
     InvalidAssignment

@@ -68,17 +68,7 @@ class Choices(Packed):
 
 
 def new_choices(blocks: Blocks, quota: NDArray[np.int64], before: NDArray[np.int64]) -> Choices:
-    """Return the choices of a round, record by record.
-
-    Parameters
-    ----------
-    blocks
-        Of those that may be chosen.
-    quota
-        (n,) choices of each record.
-    before
-        (n,) sizes of the sets before the round.
-    """
+    """Return the choices of a round: `quota` of each record, from sets of `before` records."""
     choosers = np.repeat(np.arange(len(quota)), quota)
     chosen = np.full(len(choosers), -1, np.int64)
     return Choices(

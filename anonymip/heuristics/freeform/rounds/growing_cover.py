@@ -266,11 +266,7 @@ def place_anywhere(
 ) -> bool:
     """Give an original a further set, whatever the round in which others found theirs.
 
-    Parameters
-    ----------
-    limited
-        Whether limits forbid sets; then the loss has tables and `weights.states` are kept up to
-        date.
+    Where limits forbid sets the loss has tables, and `weights.states` are kept up to date.
 
     Notes
     -----
@@ -331,19 +327,10 @@ def fill_up(
 ) -> int:
     """Complete a cover cheaply; return how many matches are still missing.
 
-    Originals join the sets of records that lie a few places before or behind them in the order,
-    the nearest first; those left are placed along alternating paths.
-
-    Parameters
-    ----------
-    reach
-        So many places are tried on either side.
-    limited
-        Whether limits forbid sets; then `weights.states` are kept up to date.
-
-    Notes
-    -----
-    Complexity: O(n k reach) time, and O(n^2 k) for each path.
+    Originals join the sets of records that lie up to `reach` places before or behind them in the
+    order, the nearest first; those left are placed along alternating paths. Where limits forbid
+    sets, `weights.states` are kept up to date. Complexity: O(n k reach) time, and O(n^2 k) for each
+    path.
     """
     n = len(cover.sizes)
     # Distances 1, -1, 2, -2, ... in the order of the records.
@@ -446,12 +433,8 @@ def _exchange(
 def fill_up_both_ways(cover: GrowingCover, weights: PairWeights, reach: int, limited: bool) -> int:
     """Complete a reciprocal cover cheaply; return how many matches are still missing.
 
-    Parameters
-    ----------
-    reach
-        So many places behind a record in the order are tried first, the nearest first.
-    limited
-        Whether limits forbid sets; then `weights.states` are kept up to date.
+    Records up to `reach` places behind one in the order are tried first, the nearest first. Where
+    limits forbid sets, `weights.states` are kept up to date.
 
     Notes
     -----

@@ -93,24 +93,9 @@ def cheapest_start(
     """Return the best of some covers that take little time, its loss, and where it is from.
 
     Rings along a Hilbert curve and in lexicographic partitions; if time is left, SortGreedy on the
-    table in parts.
-
-    Parameters
-    ----------
-    problem
-        With freeform covers.
-    method
-        What is cut off: SortGreedy is no start of itself on tables that need no parts.
-    reciprocal
-        Whether the covers are to be reciprocal.
-    budget
-        What is left of the time.
-    sort_greedy
-        The method of that name; it makes its rounds here too, and so it is handed in.
-
-    Notes
-    -----
-    Complexity: O(n log n + n k), and what the budget allows for SortGreedy.
+    table in parts, and on a small table as a whole, unless that is the `method` that is cut off. It
+    is handed in, since it makes its rounds here too. Complexity: O(n log n + n k), and what the
+    budget allows for SortGreedy.
     """
     recoding = problem.recoding
     assert isinstance(recoding, Freeform)
