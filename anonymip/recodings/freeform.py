@@ -243,10 +243,32 @@ WITHOUT_DIVERSITY: MappingProxyType[str, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class _Weaker:
-    """What the weaker notions have in common."""
+    """A notion by which records need k of something in their cover."""
 
     #: Whole records cannot be suppressed.
     suppression: ClassVar[bool] = False
+    #: Name in results and on the command line.
+    name: ClassVar[str]
+
+    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+        """Return (n,) counts that have to be k, with what each counts."""
+        raise NotImplementedError
+
+    def check(self, problem: ProblemView, assignment: Assignment) -> None:
+        """Check the cover.
+
+        Raises
+        ------
+        InvalidAssignment
+            Naming a record and the rule that it breaks.
+        """
+        for found, what in self._owed(checked_cover(problem, assignment)):
+            few = found < problem.k
+            if few.any():
+                record = int(np.argmax(few))
+                raise InvalidAssignment(
+                    record, f"{what.format(found[record])}, fewer than k = {problem.k}"
+                )
 
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
         """Return what is published: the tight range, set or node of each record's set."""
@@ -261,40 +283,20 @@ class _Weaker:
 class OneK(_Weaker):
     """(1, k)-anonymity [2]_: every original lies in the sets of k published records."""
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "one-k"
+    name: ClassVar[str] = "one-k"
 
-    def check(self, problem: ProblemView, assignment: Assignment) -> None:
-        """Check the cover.
-
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
-        """
-        _need(checked_cover(problem, assignment).degrees, problem.k, "lies in {} sets")
+    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+        return ((cover.degrees, "lies in {} sets"),)
 
 
 @dataclass(frozen=True)
 class KOne(_Weaker):
     """(k, 1)-anonymity [2]_: every published record covers k originals."""
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "k-one"
+    name: ClassVar[str] = "k-one"
 
-    def check(self, problem: ProblemView, assignment: Assignment) -> None:
-        """Check the cover.
-
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
-        """
-        _need(checked_cover(problem, assignment).sizes, problem.k, "covers {} original records")
+    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+        return ((cover.sizes, "covers {} original records"),)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return k: with a monotone loss larger sets are never cheaper."""
@@ -307,22 +309,10 @@ class KOne(_Weaker):
 class KK(_Weaker):
     """(k, k)-anonymity [2]_: both (1, k) and (k, 1)."""
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "k-k"
+    name: ClassVar[str] = "k-k"
 
-    def check(self, problem: ProblemView, assignment: Assignment) -> None:
-        """Check the cover.
-
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
-        """
-        cover = checked_cover(problem, assignment)
-        _need(cover.sizes, problem.k, "covers {} original records")
-        _need(cover.degrees, problem.k, "lies in {} sets")
+    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+        return ((cover.sizes, "covers {} original records"), (cover.degrees, "lies in {} sets"))
 
 
 @dataclass(frozen=True)
@@ -332,26 +322,7 @@ class KConcealment(_Weaker):
     Stronger than (1, k)-anonymity, in which matches count that cannot be true.
     """
 
-    @property
-    def name(self) -> str:
-        """Name in results and on the command line."""
-        return "k-concealment"
+    name: ClassVar[str] = "k-concealment"
 
-    def check(self, problem: ProblemView, assignment: Assignment) -> None:
-        """Check the cover.
-
-        Raises
-        ------
-        InvalidAssignment
-            Naming a record and the rule that it breaks.
-        """
-        cover = checked_cover(problem, assignment)
-        _need(effective_sizes(cover)[1], problem.k, "has {} effective matches")
-
-
-def _need(found: NDArray[np.int64], k: int, what: str) -> None:
-    """Refuse records that have fewer of something than k."""
-    few = found < k
-    if few.any():
-        record = int(np.argmax(few))
-        raise InvalidAssignment(record, f"{what.format(found[record])}, fewer than k = {k}")
+    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+        return ((effective_sizes(cover)[1], "has {} effective matches"),)

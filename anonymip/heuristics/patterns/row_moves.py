@@ -440,8 +440,8 @@ def place_unassigned(state: OpenRows, work: Gathering, budget: Budget) -> None:
     A record joins the cheapest row in use that it fits, unless a row of its own, filled by records
     that other rows can spare, costs less. Who fits no row in use takes the cheapest row that can
     be filled. Where suppressing a record is allowed, that competes. When the budget ends, records
-    only join rows in use; ``work.unassigned_costs`` is overwritten. Complexity: a pass over all patterns,
-    O(p n), while anything is gained.
+    only join rows in use; ``work.unassigned_costs`` is overwritten. Complexity: a pass over all
+    patterns, O(p n), while anything is gained.
     """
     large = (len(state.row_of) + 1.0) * (1.0 + float(work.costs.max()))
     work.numbers[ONLY_UNASSIGNED] = 1
