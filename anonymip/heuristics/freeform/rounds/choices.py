@@ -26,7 +26,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     add,
     covers,
     pair_weight,
-    place_in_round,
+    place_by_path,
     replace,
 )
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
@@ -205,15 +205,15 @@ def _match_by_path(
     """
     blocks, before = choices.blocks, choices.before
     if blocks.published:
-        if place_in_round(cover, weights, search, before, blocks.places, chooser, limited):
+        if place_by_path(cover, weights, search, before, blocks.places, chooser, limited, True):
             make_blocks(blocks, weights)
             read_choices(cover, choices)
         return
     room = np.zeros(len(before), np.int64)
     room[chooser] = 1
     for record in range(len(before)):
-        if blocks.places[record] > 0 and place_in_round(
-            cover, weights, search, before, room, record, limited
+        if blocks.places[record] > 0 and place_by_path(
+            cover, weights, search, before, room, record, limited, True
         ):
             take_place(blocks, weights, record)
             read_choices(cover, choices)

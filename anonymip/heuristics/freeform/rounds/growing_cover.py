@@ -184,68 +184,6 @@ def _walk_back(cover: GrowingCover, search: PathSearch, record: int, target: int
 
 
 @kernel
-def place_in_round(
-    cover: GrowingCover,
-    weights: PairWeights,
-    search: PathSearch,
-    floor: NDArray[np.int64],
-    room: NDArray[np.int64],
-    record: int,
-    limited: bool,
-) -> bool:
-    """Give an original a set along an alternating path of matches of the present round.
-
-    Parameters
-    ----------
-    floor
-        (n,) sizes of the sets before the round: later members may move.
-    room
-        (n,) further records that each set can take in this round.
-    limited
-        Whether weights can be infinite.
-
-    Returns
-    -------
-    bool
-        Whether there is such a path. In a round that adds one record to every set, without
-        limits, there always is one: what is left of the complete graph is regular.
-
-    Notes
-    -----
-    Breadth first, hence a shortest path. Complexity: O(n^2 k) time at worst.
-    """
-    count = _start(search, room, record)
-    head, tail = 0, 1
-    while head < tail:
-        # The end of a path: a set with room that may take in the original reached.
-        moving = search.queue[head]
-        head += 1
-        for at in range(count):
-            i = search.targets[at]
-            if not covers(cover, i, moving) and not (
-                limited and pair_weight(weights, i, moving) == np.inf
-            ):
-                room[i] -= 1
-                _walk_back(cover, search, moving, i)
-                return True
-        # Else it may displace any original that joined its set in this round.
-        for i in range(len(room)):
-            if floor[i] == cover.sizes[i] or covers(cover, i, moving):
-                continue
-            if limited and pair_weight(weights, i, moving) == np.inf:
-                continue
-            # It would leave this set to `moving`; the first way to an original is a shortest one.
-            for at in range(floor[i], cover.sizes[i]):
-                other = cover.members[i, at]
-                if search.source[other] < 0:
-                    search.source[other] = moving
-                    search.through[other] = i
-                    search.queue[tail] = other
-                    tail += 1
-    return False
-
-
-@kernel
 def _may_hold(
     cover: GrowingCover, weights: PairWeights, i: int, old: int, new: int, limited: bool
 ) -> bool:
@@ -261,54 +199,6 @@ def _may_hold(
 
 
 @kernel
-def place_anywhere(
-    cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, limited: bool
-) -> bool:
-    """Give an original a further set, whatever the round in which others found theirs.
-
-    Where limits forbid sets the loss has tables, and `weights.states` are kept up to date.
-
-    Notes
-    -----
-    Where all sets have one size and nothing is forbidden, one exchange is enough: the set of
-    record i, full and without the original l, has k - 1 members beside i; a set y with room that
-    covers l shares at most k - 2 records with it; so one of the k - 1 can move to y and l take
-    its place.
-    """
-    room = cover.wanted - cover.sizes
-    count = _start(search, room, record)
-    head, tail = 0, 1
-    while head < tail:
-        # The end of a path: a set with room that may take in the original reached.
-        moving = search.queue[head]
-        head += 1
-        for at in range(count):
-            i = search.targets[at]
-            if not covers(cover, i, moving) and not (
-                limited and increase(weights.terms, weights.states, i, moving) == np.inf
-            ):
-                _walk_back(cover, search, moving, i)
-                if limited:
-                    _refresh_path(cover, weights, search, moving, i)
-                return True
-        # Else it may displace any original of a set but the set's own.
-        for i in range(len(room)):
-            if covers(cover, i, moving):
-                continue
-            # It would leave this set to `moving`; the first way to an original is a shortest one.
-            for at in range(1, cover.sizes[i]):
-                other = cover.members[i, at]
-                if search.source[other] < 0 and _may_hold(
-                    cover, weights, i, other, moving, limited
-                ):
-                    search.source[other] = moving
-                    search.through[other] = i
-                    search.queue[tail] = other
-                    tail += 1
-    return False
-
-
-@kernel
 def _refresh_path(
     cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, target: int
 ) -> None:
@@ -319,6 +209,81 @@ def _refresh_path(
         i = search.through[record]
         rebuild(terms, states, i, cover.members[i, : cover.sizes[i]])
         record = search.source[record]
+
+
+@kernel
+def place_by_path(
+    cover: GrowingCover,
+    weights: PairWeights,
+    search: PathSearch,
+    floor: NDArray[np.int64],
+    room: NDArray[np.int64],
+    record: int,
+    limited: bool,
+    in_round: bool,
+) -> bool:
+    """Give an original a further set along an alternating path of matches.
+
+    Parameters
+    ----------
+    floor
+        (n,) members of each set that stay, the first ones: later ones may move.
+    room
+        (n,) further records that each set can take in; in a round what is taken is counted.
+    limited
+        Whether limits forbid sets, so that weights can be infinite.
+    in_round
+        Whether weights are those of the present round, and only its matches move. Else, under
+        limits, the loss has tables and `weights.states` are kept up to date.
+
+    Returns
+    -------
+    bool
+        Whether there is such a path. In a round that adds one record to every set, without
+        limits, there always is one: what is left of the complete graph is regular.
+
+    Notes
+    -----
+    Breadth first, hence a shortest path. Complexity: O(n^2 k) time at worst. Where all sets have
+    one size, nothing is forbidden and all but own records may move, one exchange is enough: the set
+    of record i, full and without the original l, has k - 1 members beside i; a set y with room that
+    covers l shares at most k - 2 records with it; so one of the k - 1 can move to y and l take its
+    place.
+    """
+    count = _start(search, room, record)
+    head, tail = 0, 1
+    while head < tail:
+        # The end of a path: a set with room that may take in the original reached.
+        moving = search.queue[head]
+        head += 1
+        for at in range(count):
+            i = search.targets[at]
+            if not covers(cover, i, moving) and not (
+                limited and pair_weight(weights, i, moving) == np.inf
+            ):
+                _walk_back(cover, search, moving, i)
+                if in_round:
+                    room[i] -= 1
+                elif limited:
+                    _refresh_path(cover, weights, search, moving, i)
+                return True
+        # Else it may displace any original of a set that need not stay.
+        for i in range(len(room)):
+            if floor[i] == cover.sizes[i] or covers(cover, i, moving):
+                continue
+            if in_round and limited and pair_weight(weights, i, moving) == np.inf:
+                continue
+            # It would leave this set to `moving`; the first way to an original is a shortest one.
+            for at in range(floor[i], cover.sizes[i]):
+                other = cover.members[i, at]
+                if search.source[other] < 0 and (
+                    in_round or _may_hold(cover, weights, i, other, moving, limited)
+                ):
+                    search.source[other] = moving
+                    search.through[other] = i
+                    search.queue[tail] = other
+                    tail += 1
+    return False
 
 
 @kernel
@@ -348,10 +313,11 @@ def fill_up(
                 take(weights.terms, weights.states, i, record)
             add(cover, i, record)
     # Alternating paths for those that are left.
-    missing = 0
+    missing, own = 0, np.ones(n, np.int64)
     for record in range(n):
         while cover.degrees[record] < cover.wanted[record]:
-            if not place_anywhere(cover, weights, search, record, limited):
+            room = cover.wanted - cover.sizes
+            if not place_by_path(cover, weights, search, own, room, record, limited, False):
                 missing += cover.wanted[record] - cover.degrees[record]
                 break
     return missing
