@@ -68,8 +68,8 @@ OTHERS = {
     "solvers/adapters/cbc.py:write_start": "a file of mode 600",
     "solvers/adapters/cplex.py:_log": "into a file that start_growing has made",
     "solvers/adapters/guardian.py:main": "nothing: what it starts writes with the umask 077",
-    "solvers/adapters/highs.py:HighsSolver.solve": "a folder of mode 700",
-    "solvers/adapters/scip.py:ScipSolver.solve": "a folder of mode 700",
+    "solvers/adapters/highs.py:HighsSolver.session": "a folder of mode 700",
+    "solvers/adapters/scip.py:ScipSolver.session": "a folder of mode 700",
 }
 
 
