@@ -19,7 +19,7 @@ import pytest
 
 from anonymip import solving
 from anonymip.bounds import combinatorial
-from anonymip.exact.split_carry.fingerprint import Fingerprint
+from anonymip.exact.split_carry.checkpoint import Fingerprint
 from anonymip.problem import Problem
 from anonymip.solution import Bound, Solution
 from anonymip.tolerances import contradicts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonymip import Problem, load_instance, lower_bound, solve
-from anonymip.exact.split_carry.fingerprint import Fingerprint
+from anonymip.exact.split_carry.checkpoint import Fingerprint
 from tests.bound_watch import WATCH, Watch
 
 

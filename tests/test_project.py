@@ -312,7 +312,7 @@ def test_imports_of_sisters_are_seen() -> None:
     assert len(imports_of_sisters(path, source)) == 1
     upwards = "from anonymip.privacy.checks import truth"
     assert len(imports_of_sisters(PACKAGE / "privacy" / "reading" / "cells.py", upwards)) == 1
-    downwards = "from anonymip.heuristics.growing.finish import finish"
+    downwards = "from anonymip.heuristics.growing.repair import finish"
     assert imports_of_sisters(path, downwards) == []
 
 

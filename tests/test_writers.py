@@ -16,8 +16,7 @@ import pytest
 
 from anonymip import Problem, certify, load_instance, publish, solve
 from anonymip.cli.app import run
-from anonymip.exact.split_carry.checkpoint import Checkpoint
-from anonymip.exact.split_carry.fingerprint import Fingerprint
+from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint
 from anonymip.experiments import claims
 from anonymip.experiments.leaderboard import problem_of
 from anonymip.files import Outputs, writing

@@ -15,9 +15,8 @@ import numpy as np
 
 from anonymip.errors import InputError, NoSolution
 from anonymip.exact.failed_solver import FAILURES, cheap_release
-from anonymip.exact.model_run import ModelRun
+from anonymip.exact.model_run import ModelRun, read_result
 from anonymip.exact.priced_sets import priced_sets
-from anonymip.exact.solver_result import read_result
 from anonymip.exact.trust import RefutedClaim, TrustOfLosses, under_assumptions
 from anonymip.models import build
 from anonymip.models.parts.set_columns import count_multisets

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InvalidAssignment
-from anonymip.exact.split_carry.checkpoint import Checkpoint, resumed
-from anonymip.exact.split_carry.fingerprint import Fingerprint
+from anonymip.exact.split_carry.checkpoint import Checkpoint, Fingerprint, resumed
 from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.segments import (
     Segment,
@@ -37,7 +36,7 @@ from anonymip.exact.split_carry.state import (
     links_of,
 )
 from anonymip.exact.trust import under_assumptions
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.repair import finish
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses

@@ -21,8 +21,8 @@ from anonymip.heuristics.approximation.nearest_rows import (
     nearest_rows,
     pair_distances,
 )
-from anonymip.heuristics.growing.consecutive import cut_in_order
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import GCP
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem

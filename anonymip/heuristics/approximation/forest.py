@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from anonymip.heuristics.approximation.guarantees import factor_obstacle, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import NearestRows, nearest_rows
-from anonymip.heuristics.growing.consecutive import cut_in_order
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import GCP
 from anonymip.objectives.kernels.class_loss import pair_loss
 from anonymip.objectives.language.tables import LossTables

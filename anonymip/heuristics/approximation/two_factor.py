@@ -11,8 +11,8 @@ from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import cycles_of, lightest_two_factor
 from anonymip.heuristics.approximation.guarantees import factor_obstacle, is_binary, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import all_distances
-from anonymip.heuristics.growing.consecutive import cut_in_order
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import GCP
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.orders.orders import find_order

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.repair import finish
 from anonymip.problem import Problem, are_diverse
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

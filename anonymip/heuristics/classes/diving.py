@@ -10,8 +10,8 @@ from anonymip.bounds.near_program import NearProgram, can_make_classes
 from anonymip.bounds.nearest_neighbour import lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.errors import InputError, NoSolution
-from anonymip.heuristics.growing.finish import finish
-from anonymip.heuristics.growing.joining import place_leftovers
+from anonymip.heuristics.growing.batch_growth import place_leftovers
+from anonymip.heuristics.growing.repair import finish
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch

@@ -9,8 +9,8 @@ from anonymip.heuristics.growing.batch_growth import (
     most_candidates,
     uses_batches,
 )
-from anonymip.heuristics.growing.finish import finish
 from anonymip.heuristics.growing.growth import grow_classes
+from anonymip.heuristics.growing.repair import finish
 from anonymip.orders.arrangement import arrange
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem

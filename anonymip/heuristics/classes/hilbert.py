@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, unknown_name
 from anonymip.heuristics.classes.ordered_cut import cut_in_batches, cut_rows, cut_with_kernels
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.repair import finish
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables

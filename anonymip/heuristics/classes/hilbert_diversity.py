@@ -10,8 +10,8 @@ from anonymip.heuristics.classes.anatomy import (
     joined_groups,
     labels_of,
 )
-from anonymip.heuristics.growing.finish import finish
-from anonymip.heuristics.growing.joining import place_leftovers
+from anonymip.heuristics.growing.batch_growth import place_leftovers
+from anonymip.heuristics.growing.repair import finish
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

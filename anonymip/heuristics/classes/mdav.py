@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.heuristics.growing.consecutive import cut_in_order
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.batch_growth import cut_in_order
+from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import SSE
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

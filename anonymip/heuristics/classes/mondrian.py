@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import stable_order, with_surrogate_loss
 from anonymip.problem import Problem

@@ -1,7 +1,8 @@
 """Classes that grow by the record that costs least, evaluated in batches: for every problem.
 
 The engine of greedy-search and k-member where the kernels cannot work: losses without tables,
-limits of generalization, diversity.
+limits of generalization, diversity. Beside it the ends of all growth: consecutive records as
+classes, leftovers that join classes, and what a class lacks of the sensitive values.
 """
 
 from __future__ import annotations
@@ -10,13 +11,174 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.heuristics.growing.consecutive import cut_in_order
-from anonymip.heuristics.growing.joining import place_leftovers
-from anonymip.heuristics.growing.sensitive_mix import SensitiveMix
 from anonymip.orders.arrangement import in_type_order
-from anonymip.problem import Problem, is_plain, losses_within_limits
+from anonymip.problem import Problem, are_diverse, is_plain, losses_within_limits
+from anonymip.recodings.rules.diversity_counts import (
+    DiversityRule,
+    ValueCounts,
+    count_in,
+    count_out,
+    diversity_rule,
+    new_counts,
+    rows_lacking,
+    stays_diverse,
+)
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import kernel
 from anonymip.status import Stopped
+
+
+class SensitiveMix:
+    """Counts of the sensitive values of a set of records that grows or shrinks.
+
+    Parameters
+    ----------
+    problem
+        With or without a diversity.
+    members
+        The records at first.
+    """
+
+    def __init__(self, problem: Problem, members: NDArray[np.int64]) -> None:
+        self._k = problem.k
+        self._rule = diversity_rule(problem.diversity, problem.microdata)
+        self._counts = new_counts(self._rule)
+        self.size = len(members)
+        _count_all(self._rule, self._counts, members)
+
+    def add(self, record: int) -> None:
+        """Count a record in."""
+        self.size += 1
+        count_in(self._rule, self._counts, record, 1, 0, 0)
+
+    def remove(self, record: int) -> None:
+        """Count a record out."""
+        self.size -= 1
+        count_out(self._rule, self._counts, record)
+
+    def needed(self) -> int:
+        """Return how many further records a class of these needs at least to be allowed."""
+        lacking = int(rows_lacking(self._rule, self._counts, self.size, -1))
+        return max(self._k - self.size, lacking)
+
+    def needed_with(self, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (B,) the same once one of the candidates has joined."""
+        lacking = _lacking_with(self._rule, self._counts, self.size, candidates)
+        return np.maximum(self._k - self.size - 1, lacking)
+
+    def diverse_without(self, candidates: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (B,) whether the set without one of the candidates would be diverse, or empty."""
+        if self.size == 1:
+            return np.ones(len(candidates), np.bool_)
+        return _diverse_without(self._rule, self._counts, self.size, candidates)
+
+
+@kernel
+def _count_all(rule: DiversityRule, counts: ValueCounts, members: NDArray[np.int64]) -> None:
+    for record in members:
+        count_in(rule, counts, record, 1, 0, 0)
+
+
+@kernel
+def _lacking_with(
+    rule: DiversityRule, counts: ValueCounts, size: int, candidates: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    lacking = np.empty(len(candidates), np.int64)
+    for at in range(len(candidates)):
+        lacking[at] = rows_lacking(rule, counts, size, candidates[at])
+    return lacking
+
+
+@kernel
+def _diverse_without(
+    rule: DiversityRule, counts: ValueCounts, size: int, candidates: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    diverse = np.empty(len(candidates), np.bool_)
+    for at in range(len(candidates)):
+        diverse[at] = stays_diverse(rule, counts, size, candidates[at], -1)
+    return diverse
+
+
+def joining_losses(
+    problem: Problem,
+    groups: list[list[int]],
+    newcomers: list[int],
+    *,
+    by_increase: bool,
+    keep_diverse: bool = True,
+) -> NDArray[np.float64]:
+    """Return (groups,) losses of each class with the newcomers in it.
+
+    Parameters
+    ----------
+    problem
+        Gives loss and rules.
+    groups
+        Records of each class.
+    newcomers
+        Records that join together.
+    by_increase
+        Whether the loss of the class without them is subtracted. The maximum over all records
+        grows by no class's increase, so with the aggregate ``"max"`` nothing is.
+    keep_diverse
+        Whether a diverse class must stay diverse.
+
+    Returns
+    -------
+    numpy.ndarray
+        Infinite where a rule would be broken.
+    """
+    losses = np.full(len(groups), np.inf)
+    sizes = np.array([len(group) for group in groups], np.int64)
+    for size in np.unique(sizes):
+        at = np.flatnonzero(sizes == size)
+        members = np.array([groups[g] for g in at], np.int64)
+        joined = np.concatenate([members, np.tile(newcomers, (len(at), 1))], axis=1)
+        found = losses_within_limits(problem, joined)
+        if by_increase and problem.compiled.aggregate == "sum":
+            found = found - problem.compiled.class_losses(members)
+        if keep_diverse and problem.diversity is not None:
+            spoiled = are_diverse(problem, members) & ~are_diverse(problem, joined)
+            found = np.where(spoiled, np.inf, found)
+        losses[at] = found
+    return losses
+
+
+def place_leftovers(
+    problem: Problem, groups: list[list[int]], leftovers: list[int], *, by_increase: bool
+) -> list[int]:
+    """Put leftovers, in order, each into the class with the least new loss or increase.
+
+    Returns
+    -------
+    list of int
+        Those that no class can take in under the rules.
+    """
+    unassigned: list[int] = []
+    for record in leftovers:
+        losses = joining_losses(problem, groups, [record], by_increase=by_increase)
+        best = int(losses.argmin()) if len(losses) else -1
+        if best < 0 or losses[best] == np.inf:
+            unassigned.append(record)
+        else:
+            groups[best].append(record)
+    return unassigned
+
+
+def cut_in_order(
+    labels: NDArray[np.int64], order: NDArray[np.int64], k: int, next_label: int
+) -> None:
+    """Give the records without a label, in order, classes of k; the tail joins the last class.
+
+    Fewer than k of them join the last class there is, or are a class if there is none.
+    """
+    rest = order[labels[order] < 0]
+    sets = len(rest) // k
+    if sets == 0:
+        labels[rest] = max(next_label - 1, 0)
+        return
+    labels[rest] = next_label + np.minimum(np.arange(len(rest)) // k, sets - 1)
+
 
 #: So many candidates are looked at for each record placed: those nearest to the seed in the order.
 CANDIDATES = 2_000

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError, argument, unknown_name
-from anonymip.heuristics.growing.consecutive import cut_in_order
+from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.objectives.kernels.box_tree import (
     BoxTree,
     build_tree,

@@ -1,4 +1,6 @@
-"""Classes that break a rule are mended: records move out, classes merge, or records are left out.
+"""Repair of classes that break a rule, and the checked solution that a heuristic ends with.
+
+Records move out, classes merge, or records are left out.
 
 What the heuristics hand in has classes of at least k records, but they may break limits or lack
 the diversity, and records may be without a class. What leaves here keeps every rule.
@@ -7,21 +9,28 @@ the diversity, and records may be without a class. What leaves here keeps every 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import NoSolution
-from anonymip.heuristics.growing.batch_growth import group_records, label_groups, pick_companion
-from anonymip.heuristics.growing.joining import joining_losses
-from anonymip.heuristics.growing.sensitive_mix import SensitiveMix
+from anonymip.heuristics.growing.batch_growth import (
+    SensitiveMix,
+    group_records,
+    joining_losses,
+    label_groups,
+    pick_companion,
+)
 from anonymip.orders.orders import variance_order
 from anonymip.problem import Problem, are_diverse, has_rules, named_rules, within_limits
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
 from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.solution import Solution
+from anonymip.status import Stopped
 
 #: Classes that are tried when a record looks for one: those nearest in the variance order.
 _CLASSES = 400
@@ -396,3 +405,58 @@ class _Repair:
         for record in group:
             if not (self._join(record) or self._found(record)):
                 raise self._failure(record)
+
+
+def finish(
+    problem: Problem,
+    labels: ArrayLike,
+    method: str,
+    watch: Stopwatch,
+    *,
+    budget: Budget | None = None,
+    stopped: Stopped | None = None,
+    options: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    trace: tuple[str, ...] = (),
+) -> Solution:
+    """Return the solution of class labels, repaired; suppress classes where that is cheaper.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    labels
+        (n,) classes of at least k records, which may break other rules; -1 for records without.
+    method, watch, stopped, options, seed, trace
+        As the solution tells them.
+    budget
+        Of the repair.
+
+    Raises
+    ------
+    NoSolution
+        If no classes are found that keep the limits and the diversity.
+    """
+    given = np.asarray(labels, np.int64)
+    classes = Classes(repaired(problem, given, method, budget or Budget()))  # type: ignore[arg-type]
+    recoding = problem.recoding
+    if isinstance(recoding, EquivalenceClasses) and recoding.suppression:
+        classes = _suppress_expensive(problem, classes)
+    return Solution.of(
+        problem,
+        classes,
+        method=method,
+        stopped=stopped or Stopped.HEURISTIC,
+        options=options,
+        seconds=watch.seconds,
+        seed=seed,
+        trace=trace,
+    )
+
+
+def _suppress_expensive(problem: Problem, classes: Classes) -> Classes:
+    """Suppress the records whose published class costs more than a row of stars."""
+    losses = problem.compiled.losses_of(problem.recoding.describe(problem, classes), classes)
+    labels = classes.labels.copy()
+    labels[losses > problem.compiled.suppression_price] = SUPPRESSED
+    return Classes(labels)

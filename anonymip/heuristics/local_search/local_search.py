@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, Classes
 from anonymip.effort import check_effort
 from anonymip.errors import InputError, NoSolution, argument
-from anonymip.heuristics.growing.finish import finish
+from anonymip.heuristics.growing.repair import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import Settings, improve_pool

@@ -22,8 +22,8 @@ from anonymip import (
     census,
     objective,
 )
-from anonymip.exact.split_carry.boundaries import solve_boundaries
 from anonymip.exact.split_carry.options import ChainOptions
+from anonymip.exact.split_carry.segments import solve_boundaries
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.orders.orders import find_order
 from tests.random_problems import Case, cases, groups_of, ruled_cases

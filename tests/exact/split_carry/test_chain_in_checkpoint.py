@@ -26,12 +26,12 @@ from anonymip import (
 from anonymip.exact.split_carry.checkpoint import (
     ChainFile,
     Checkpoint,
+    Fingerprint,
     Keeper,
     arrays_of,
     chain_of,
     resumed,
 )
-from anonymip.exact.split_carry.fingerprint import Fingerprint
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain
 from anonymip.exact.split_carry.state import (

@@ -31,8 +31,7 @@ from anonymip import (
     WeightedLoss,
     objective,
 )
-from anonymip.exact.split_carry.checkpoint import FORMAT, Checkpoint
-from anonymip.exact.split_carry.fingerprint import Fingerprint
+from anonymip.exact.split_carry.checkpoint import FORMAT, Checkpoint, Fingerprint
 from anonymip.objectives.language.protocol import FunctionObjective
 
 OURS = Fingerprint("table", "rules", "options")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,20 @@ from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.k_member import k_member
 from anonymip.heuristics.growing import batch_growth as module
 from anonymip.heuristics.growing.batch_growth import (
+    SensitiveMix,
     engine_remarks,
     grow_classes_in_batches,
+    joining_losses,
+    place_leftovers,
     uses_batches,
 )
 from anonymip.heuristics.growing.growth import grow_classes
 from anonymip.orders.arrangement import arrange
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
-from tests.brute_force import Column
+from tests.brute_force import Column, Rules, record_loss
 from tests.heuristics.growing.test_growth import exact_tables
-from tests.random_problems import PRODUCT, microdata
+from tests.random_problems import LOSSES, PRODUCT, Case, microdata, ruled_cases
 
 
 @settings(max_examples=150)
@@ -133,3 +137,101 @@ def test_tree_does_not_know_rules(search: str) -> None:
     problem = Problem(data, 2, objective=PRODUCT.objective)
     with pytest.raises(InputError, match="auto or scan"):
         greedy_search(problem, search=search)
+
+
+@settings(max_examples=80)
+@given(ruled_cases(smallest=6), st.booleans())
+def test_losses_are_those_of_the_larger_classes(case: Case, by_increase: bool) -> None:
+    """The first record joins the pairs and the triple of the others."""
+    rules = Rules() if case.rules is None else case.rules
+    groups = [[1, 2], list(range(3, case.n))]
+    found = joining_losses(case.problem(), groups, [0], by_increase=by_increase)
+    diversity = Rules(rules.sensitive, rules.l, rules.distinct)
+    limits = Rules(caps=rules.caps, apart=rules.apart)
+    for group, loss in zip(groups, found, strict=True):
+        joined = [*group, 0]
+        spoiled = diversity.met_by(case.columns, group) and not diversity.met_by(
+            case.columns, joined
+        )
+        if spoiled or not limits.met_by(case.columns, joined):
+            assert loss == np.inf
+            continue
+        times = 1 if case.worst else len(joined)
+        naive = times * record_loss(case.columns, case.loss.naive, joined)
+        if by_increase and not case.worst:
+            naive -= len(group) * record_loss(case.columns, case.loss.naive, group)
+        assert loss == pytest.approx(naive, rel=1e-8, abs=1e-8)
+
+
+def test_leftovers_without_room_are_told() -> None:
+    """Under a cap of 2 the value 3 joins the class at 4 and 5; 50 joins none."""
+    column = Column((0.0, 1.0, 4.0, 5.0, 3.0, 50.0))
+    problem = Case((column,), 2, LOSSES["gcp"], rules=Rules(caps=((0, 2.0),))).problem()
+    groups = [[0, 1], [2, 3]]
+    assert place_leftovers(problem, groups, [4, 5], by_increase=False) == [5]
+    assert groups == [[0, 1], [2, 3, 4]]
+
+
+RATIOS = st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3)])
+
+
+@st.composite
+def mixes(draw: st.DrawFn) -> tuple[Problem, Rules, list[int]]:
+    """Draw a problem with a diversity that its table has, and a class."""
+    n, columns = draw(st.integers(4, 9)), draw(st.integers(1, 2))
+    texts = st.lists(st.sampled_from("wxyz"), min_size=n, max_size=n).map(tuple)
+    sensitive = tuple(draw(texts) for _ in range(columns))
+    ratio = draw(RATIOS)
+    distinct = draw(st.integers(2 if ratio == 1 else 1, 3))
+    # Values that occur once make the table diverse enough in all columns.
+    sensitive = tuple((*values, *(f"u{at}" for at in range(3 * n))) for values in sensitive)
+    table = (Column(tuple(range(4 * n))),)
+    data = microdata(table, sensitive)
+    diversity = Diversity(l=float(ratio), distinct=distinct)
+    members = draw(st.lists(st.integers(0, n - 1), min_size=1, unique=True))
+    problem = Problem(data, draw(st.integers(2, 4)), diversity=diversity)
+    return problem, Rules(sensitive, ratio, distinct), members
+
+
+def allowed(problem: Problem, rules: Rules, members: list[int]) -> bool:
+    """Return whether records may be a class."""
+    return len(members) >= problem.k and rules.met_by((), members)
+
+
+@settings(max_examples=150)
+@given(mixes())
+def test_needed_is_the_least_number_of_new_values(drawn: tuple[Problem, Rules, list[int]]) -> None:
+    """So many records with values of their own make the class allowed, and no fewer do."""
+    problem, rules, members = drawn
+    fresh = [at for at in range(problem.n) if at >= problem.n - 3 * (problem.n // 4)]
+    needed = SensitiveMix(problem, np.array(members)).needed()
+    assert allowed(problem, rules, members + fresh[:needed])
+    if needed:
+        assert not allowed(problem, rules, members + fresh[: needed - 1])
+
+
+@settings(max_examples=100)
+@given(mixes())
+def test_candidates_are_counted_as_if_they_had_joined(
+    drawn: tuple[Problem, Rules, list[int]],
+) -> None:
+    """What a class needs with each candidate is what the larger class needs."""
+    problem, _, members = drawn
+    others = np.array([at for at in range(problem.n) if at not in members])
+    mix = SensitiveMix(problem, np.array(members))
+    counted = mix.needed_with(others)
+    for at, record in enumerate(others.tolist()):
+        mix.add(record)
+        assert counted[at] == mix.needed()
+        mix.remove(record)
+
+
+@settings(max_examples=100)
+@given(mixes())
+def test_leaving_is_allowed_if_the_rest_is_diverse(drawn: tuple[Problem, Rules, list[int]]) -> None:
+    """A record may leave if the others are diverse, or none is left."""
+    problem, rules, members = drawn
+    able = SensitiveMix(problem, np.array(members)).diverse_without(np.array(members))
+    for record, can in zip(members, able, strict=True):
+        rest = [other for other in members if other != record]
+        assert can == (not rest or rules.met_by((), rest))
