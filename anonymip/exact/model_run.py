@@ -1,4 +1,4 @@
-"""The run of a model: its start, the time to build it, the solver, its checked result, a failure."""
+"""The run of a model: its start, its time, the solver, the checked result, and failures."""
 
 from __future__ import annotations
 
