@@ -283,21 +283,14 @@ def _near_step(
 class NearProgram:
     """The program, what prices sets for it, and where it says that duals best stand.
 
-    Parameters
-    ----------
-    duals
-        That were raised a little, and what lies near.
-    budget
-        Ends everything.
+    It begins with duals that were raised a little.
 
     Attributes
     ----------
     sets
         The program of the sets that are known.
-    aims
-        (t,) how high the duals may be by these.
-    lowest, highest
-        (t,) between which they lie.
+    aims, lowest, highest
+        (t,) how high the duals may be by these, and between which they lie.
     """
 
     def __init__(self, duals: RecordDuals, budget: Budget) -> None:

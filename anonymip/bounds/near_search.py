@@ -201,6 +201,7 @@ def gather_near(search: NearSearch, floors: NDArray[np.float64], own: int, radiu
     tables, terms, tree, state = search.tables, search.terms, search.tree, search.state
     lists, nodes, types = search.lists, search.nodes, search.lists.types
     open_class(search.rows, state, own)
+    # Down the tree, into boxes within the radius; leaves list their types.
     held, depth = 0, 1
     nodes[0] = 0
     while depth > 0:
@@ -217,6 +218,7 @@ def gather_near(search: NearSearch, floors: NDArray[np.float64], own: int, radiu
             if tree.items[at] != own and floors[tree.items[at]] < radius:
                 types[held] = tree.items[at]
                 held += 1
+    # Of these the pairs within the radius stay.
     empty_set(lists.sets, 0)
     add_row(terms, lists.sets, 0, 1, own)
     losses_with(tables, terms, lists.sets, 1, types, 0, held, lists.losses)

@@ -132,20 +132,11 @@ class RecordDuals:
         return self._ascend(caps, order, shares, each, share)
 
     def ascend_to(self, aims: NDArray[np.float64], each: int) -> tuple[bool, NDArray[np.int32]]:
-        """Raise the duals from the k-set terms on, those with low aims first, to their aims.
+        """Raise the duals from the k-set terms on, those with low aims first, to their (t,) aims.
 
-        Parameters
-        ----------
-        aims
-            (t,) where they are to stand; who is to stand below its k-set term is lowered to there.
-        each
-            Losses that the search for one row may compute.
-
-        Returns
-        -------
-        tuple
-            Whether all were looked at, and (c, k) types of sets that kept duals from their aims,
-            ascending in each set.
+        Who is to stand below its k-set term is lowered to there; the search for one row may compute
+        `each` losses. Returns whether all were looked at, and (c, k) types of sets that kept duals
+        from their aims, ascending in each set.
         """
         self.search.binding[:, 0] = -1  # where nothing keeps a dual from its aim
         complete = self._ascend(aims, np.argsort(aims, kind="stable"), (1.0,), each, 1.0)

@@ -50,26 +50,17 @@ _SECONDS_A_STEP = 0.1
 
 
 class RootedRun:
-    """Runs searches for columns, one after the other; the memory stays.
-
-    Parameters
-    ----------
-    tables, rows
-        As for `search_columns`.
-    largest
-        Most rows of a column.
+    """Searches for columns of up to `largest` rows, one after the other; the memory stays.
 
     Attributes
     ----------
-    found
-        Columns of the last search.
+    found, nodes
+        Columns of the last search, and the partial sets that it looked at.
     reason
         What ended it early: ``"max_columns"``, ``"max_nodes"``, or the value of
         :class:`~anonymip.status.Stopped`; None if nothing did.
     complete
         Whether it went through and gave no root up.
-    nodes
-        Partial sets that it looked at.
     """
 
     def __init__(self, tables: LossTables, rows: SearchRows, largest: int) -> None:
@@ -334,24 +325,10 @@ class Pricing:
         least as good: of columns beyond the smallest size such ones are left out, unless a
         diversity is asked for, which the smaller ones may not have.
 
-        Parameters
-        ----------
-        duals
-            (t,) dual of a row of each type.
-        cuts
-            Rank-1 cuts with their duals.
-        below
-            Reduced costs from here on are not wanted.
-        per_root
-            Most columns of each root and size.
-        max_nodes
-            Partial sets looked at for a root and a size at which to go on to the next.
-        most_nodes
-            Partial sets that end the search.
-        roots
-            Types whose columns are looked for; None means all.
-        budget
-            Ends the search.
+            Parameters ---------- duals, cuts (t,) dual of a row of each type; rank-1 cuts with
+            theirs. per_root Most columns of each root and size. max_nodes, most_nodes Partial sets
+            looked at for a root and a size at which to go on to the next, and in all at which to
+            end. roots Types whose columns are looked for; None means all.
         """
         given, order = self._ranked(duals)
         rank = np.empty(len(order), np.int64)
@@ -380,20 +357,9 @@ class Pricing:
         max_nodes: int | None = None,
         budget: Budget | None = None,
     ) -> PricedColumns:
-        """Return all columns whose reduced cost is below a threshold.
+        """Return all columns with reduced costs below a threshold; duals as for :meth:`best`.
 
-        Parameters
-        ----------
-        duals, cuts
-            As for :meth:`best`.
-        threshold
-            Reduced costs from here on are not wanted.
-        max_columns
-            Columns that end the search when there are more.
-        max_nodes
-            Partial sets that end the search.
-        budget
-            Ends the search.
+        More than `max_columns`, or `max_nodes` partial sets, end the search, as the budget does.
         """
         given, order = self._ranked(duals)
         # What rounding lifts above the threshold comes in, and is judged by its cost.

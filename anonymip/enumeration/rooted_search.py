@@ -486,12 +486,14 @@ def _write_down(
         if not diverse:
             continue
         roots.least[number] = min(roots.least[number], reduced)
+        # A place of its own, or that of the worst where enough are kept.
         column = found.held[0]
         if column - path.place[FIRST] == rules.keep:
             column = _worst(found, path.place[FIRST], column)
         else:
             found.held[0] += 1
             found.held[1] += size
+        # Its members ascend; then the worst of those kept is what others must beat.
         found.sizes[column], found.reduced[column] = size, reduced
         to = path.place[FIRST_MEMBER] + (column - path.place[FIRST]) * size
         found.members[to] = row

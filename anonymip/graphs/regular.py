@@ -134,14 +134,7 @@ def circulation(
 ) -> NDArray[np.int64]:
     """Return a whole flow of 1 to `most` on each edge, with as much into a node as out of it.
 
-    Parameters
-    ----------
-    n
-        Number of nodes.
-    tails, heads
-        (m,) ends of the edges: no loops, no edge twice.
-    most
-        Largest flow of an edge.
+    The (m,) edges have no loops, and none is there twice.
 
     Raises
     ------

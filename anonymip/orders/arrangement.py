@@ -92,16 +92,10 @@ def _ranks(microdata: Microdata, name: str) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """Row types in the order of their first rows.
+    """Row types in the order of their first rows, as the kernels read them.
 
-    Parameters
-    ----------
-    rows
-        The t types as the kernels read them.
-    counts
-        (t,) int64, rows of each type.
-    records
-        (n,) int64, original records: type by type, in the given order within a type.
+    `counts` (t,) are the rows of each type; `records` (n,) the original records, type by type, in
+    the given order within a type.
     """
 
     rows: KernelRows
@@ -142,21 +136,10 @@ def arrange(problem: Problem, order: NDArray[np.int64]) -> Arrangement:
 def in_type_order(
     problem: Problem, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return records and types, type by type in the order of their first rows.
+    """Return (n,) records, type by type in the order of their first rows, and their (n,) types.
 
-    Records of one type are the same to loss and rules; to a loss of members all may differ.
-
-    Parameters
-    ----------
-    problem
-        Gives table, loss and rules.
-    order
-        (n,) permutation of the records.
-
-    Returns
-    -------
-    tuple
-        (n,) records, and (n,) types 0, 1, ... of these, ascending.
+    Types ascend from 0. Records of one type are the same to loss and rules; to a loss of members
+    all may differ. The order given is a permutation of the records.
     """
     if problem.compiled.tier == "members":
         return order, np.arange(len(order))

@@ -29,16 +29,10 @@ _NO_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class LinearAnswer:
-    """An optimal vertex of a linear program that is minimised.
+    """An optimal vertex of a linear program that is minimised, and the objective there.
 
-    Parameters
-    ----------
-    value
-        The objective there.
-    point
-        (columns,) the vertex.
-    duals
-        (rows,) what the value rises by where the sides of a row do, for each unit.
+    `point` is (columns,); `duals` (rows,) say what the value rises by where the sides of a row do,
+    for each unit.
     """
 
     value: float
@@ -57,28 +51,18 @@ def solve_linear_program(
     presolve: bool = True,
     budget: Budget | None = None,
 ) -> LinearAnswer | None:
-    """Minimise ``cost @ x`` with ``row_lower <= matrix @ x <= row_upper``.
+    """Minimise ``cost @ x`` with ``row_lower <= matrix @ x <= row_upper``; None without an optimum.
 
     Parameters
     ----------
-    cost
-        (columns,).
-    matrix
-        (rows, columns), dense or sparse.
-    row_lower, row_upper
-        (rows,), infinite where there is no side.
-    lower, upper
-        (columns,), infinite where there is no bound; None: 0, and no bound.
+    row_lower, row_upper, lower, upper
+        (rows,) and (columns,), infinite where there is no side; no `lower` means 0, no `upper`
+        no bound.
     presolve
         Whether the program is simplified first, which takes longer than it saves where there are
         many columns.
     budget
-        Its time is a limit.
-
-    Returns
-    -------
-    LinearAnswer or None
-        None if time ended, or there is no optimum.
+        Its time is a limit, after which there is no answer either.
     """
     from scipy.optimize import linprog
 

@@ -22,21 +22,10 @@ def heaviest_matching(
 ) -> tuple[NDArray[np.int64], float]:
     """Return a matching of greatest weight, and what rounding may have cost it.
 
-    Parameters
-    ----------
-    nodes
-        Number of nodes.
-    ends, weights
-        (e, 2), (e,) the edges, each pair of nodes once; weights of at least 0.
-    perfect
-        Whether as many nodes as possible must be matched, whatever that costs.
-
-    Returns
-    -------
-    matched
-        (p, 2) the edges taken, in ascending order.
-    slack
-        No matching is heavier by more than this; 0 if all weights are whole numbers.
+    Edges are pairs of nodes, (e, 2), each once, with weights (e,) of at least 0. If `perfect`, as
+    many nodes as possible must be matched, whatever that costs. The (p, 2) edges taken come in
+    ascending order; no matching is heavier by more than the slack, which is 0 if all weights are
+    whole numbers.
 
     Notes
     -----
@@ -187,18 +176,10 @@ _FIRST, _LAST = 4, 64
 
 
 class TwoFactor(NamedTuple):
-    """A 2-factor and what is proven about it.
+    """A 2-factor, its (n, 2) edges and weight, and what is proven about it.
 
-    Parameters
-    ----------
-    edges
-        (n, 2) its edges; empty if none was found.
-    weight
-        Its weight; infinite if none was found.
-    least
-        No 2-factor weighs less.
-    is_lightest
-        Whether it is proven lightest, up to rounding.
+    Without one the edges are empty and the weight is infinite. None weighs less than `least`;
+    `is_lightest` says whether it is proven lightest, up to rounding.
     """
 
     edges: NDArray[np.int64]

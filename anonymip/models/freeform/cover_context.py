@@ -22,13 +22,9 @@ MOST_CONCEALED = 60
 class CoverContext(Context):
     """What the parts of the model share; kept on the model as ``context``.
 
-    Parameters
-    ----------
-    own_record
-        ``"fixed"``: every record lies in its own set; ``"free"``: its values are published, and
-        it may lie elsewhere.
-    range_rows
-        ``"bounds"`` or ``"gaps"``: how ends of ranges follow from the matches.
+    `own_record` is ``"fixed"``, every record lies in its own set, or ``"free"``: its values are
+    published, and it may lie elsewhere. `range_rows`, ``"bounds"`` or ``"gaps"``, says how ends of
+    ranges follow from the matches.
     """
 
     own_record: str = "fixed"

@@ -304,17 +304,10 @@ def charge_for_neighbours(
     bound: list[int],
     farther: dict[tuple[int, int], tuple[int, float, Any]],
 ) -> None:
-    """Add that no record loses less than with its nearest neighbours.
+    """Add that the records in `bound` lose no less than with their nearest neighbours, (n,) losses.
 
-    Parameters
-    ----------
-    nearest
-        (n,) what each record loses at least.
-    bound
-        The records with such rows.
-    farther
-        Index of a row -> the record, what it loses more with one who lies farther away, and the
-        binary variable that says that it is published with this one.
+    `farther`: index of a row -> the record, what it loses more with one who lies farther away, and
+    the binary variable that says that it is published with this one.
     """
     context, unit = model.context, model.loss_unit
     price = context.problem.compiled.suppression_price

@@ -61,18 +61,9 @@ def package_availability(
 ) -> Availability:
     """Return what is known of a solver that comes as a package.
 
-    Parameters
-    ----------
-    package
-        Its name on the package index.
-    solver
-        Name of the adapter, which is the name of the optional dependency too.
-    probe
-        Asks for the licence; None for free solvers.
-    limits
-        Variables and rows that the licence of the bare package allows.
-    licence_remedy
-        How to get a full licence.
+    `solver` is the name of the adapter and of the optional dependency; `probe` asks for the
+    licence, None for free solvers; `limits` are variables and rows that the licence of the bare
+    package allows.
     """
     found = installed_version(package)
     if found is None:
@@ -112,16 +103,8 @@ _HEARTBEAT = 1.0
 class Search:
     """What a solver's callbacks report and what the budget asks, between the two threads.
 
-    Parameters
-    ----------
-    name
-        The solver, for people.
-    form
-        The model that it solves.
-    budget
-        Asked every twentieth of a second whether to stop, and given the incumbents.
-    incumbent, bound
-        Minimised values, written by the solver's callbacks.
+    The budget is asked every twentieth of a second; the callbacks write the minimised incumbent and
+    bound. `name` is the solver's, for people.
     """
 
     name: str
@@ -155,16 +138,9 @@ class Search:
     def stopped(
         self, status: str, meanings: Mapping[str, Stopped], unbounded: Collection[str]
     ) -> Stopped:
-        """Return why the solver stopped.
+        """Return why the solver stopped, from what each of its statuses means.
 
-        Parameters
-        ----------
-        status
-            As the solver names it.
-        meanings
-            What each status means; one that was asked for takes the reason of the budget.
-        unbounded
-            Statuses of unbounded models.
+        One that was asked for takes the reason of the budget.
 
         Raises
         ------

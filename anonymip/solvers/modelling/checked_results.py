@@ -91,20 +91,11 @@ def _with_checked_numbers(
 def keep_start(
     form: StandardForm, result: SolverResult, start: NDArray[np.float64] | None
 ) -> SolverResult:
-    """Return the better of a checked answer and the start that the solver was given.
+    """Return the better of a checked answer and the start, (variables,), that the solver was given.
 
     A start counts if it has all values and satisfies the model. Whatever limit ends a solve,
     the point is then at least as good as the start. A bound that passes the start by no more
     than the tolerances of solvers explain is lowered by them.
-
-    Parameters
-    ----------
-    form
-        The model.
-    result
-        As :func:`check_result` returned it.
-    start
-        Shape (variables,), NaN where there is no value; None for no start.
 
     Raises
     ------
