@@ -29,29 +29,13 @@ from anonymip.recodings.output_rows import (
 class PatternProgram:
     """A pattern problem as a program: row types that may be published alike are merged into one.
 
-    Parameters
-    ----------
-    k
-        Records that an output row needs to be used.
-    counts
-        (t,) int64, records of each merged row type.
-    type_of
-        Merged row type of each row type of the table.
-    patterns
-        (p,) int64, rows of the mask.
-    costs
-        (p,) float64, cost of a record under each pattern.
-    row_of
-        (p, t) int32, C-contiguous, output row of each row type under each pattern; -1 for none.
-    rows
-        Output rows are numbered below this.
-    price
-        Cost of a record that needs no companions; infinite if there is no such.
-    relaxed_pattern
-        Pattern of these records, for which the program forgets that it too needs k records; -1 if
-        they are suppressed as a whole.
-    star_cost
-        What a star costs on average in the costliest pattern; 1 if all are free.
+    An output row needs k records to be used. `counts` (t,) int64 are the records of each merged row
+    type, `type_of` the merged type of each row type of the table. `patterns` (p,) int64 are rows of
+    the mask, `costs` (p,) what a record costs under each. `row_of` (p, t) int32, C-contiguous, is
+    the output row of each row type under each pattern, below `rows`; -1 for none. A record that
+    needs no companions costs the price, infinite if there is no such; its pattern is the relaxed
+    one, for which the program forgets that it too needs k records; -1 if it is suppressed as a
+    whole. `star_cost` is what a star costs on average in the costliest pattern; 1 if all are free.
     """
 
     k: int
@@ -195,20 +179,12 @@ _FINEST, _BITS = 30, 61
 class PatternDuals:
     """The Lagrangian function of a program at given duals; all numbers are exact.
 
-    Parameters
-    ----------
-    unit
-        Whole numbers below mean this part of one unit of the loss: 1 / unit.
-    multipliers
-        (t,) int64, dual value of a record of each row type, none above the cost of a record without
-        companions; below zero for those whom others need as companions.
-    row_losses
-        (rows,) int64, least that a used row costs above the duals of its records.
-    pair_rows, pair_types, pair_patterns
-        (pairs,) the pairs of a row type and an output row, by pattern.
-    reduced_costs
-        (pairs,) int64, how much more than the value any release costs that publishes a record of
-        the row type as the output row.
+    Whole numbers are in parts of a unit of the loss, 1 / `unit`. `multipliers` (t,) int64 are the
+    dual value of a record of each row type, none above the cost of a record without companions;
+    below zero for those whom others need as companions. `row_losses` (rows,) int64 is the least
+    that a used row costs above the duals of its records. (pairs,) are the pairs of a row type and
+    an output row, by pattern; `reduced_costs` (pairs,) int64 how much more than the value any
+    release costs that publishes a record of the row type as the output row.
     """
 
     program: PatternProgram
@@ -250,25 +226,17 @@ class PatternDuals:
 
 
 def pattern_duals(program: PatternProgram, multipliers: NDArray[np.float64]) -> PatternDuals:
-    """Return what given dual values of records prove.
+    """Return what given dual values of records prove: (t,), in units of the loss.
 
     Let every record pay its dual, whoever publishes it. An output row that is used takes k records
     at least, and its reduced cost is least if it takes all records that cost less than their duals
     and, if these are fewer than k, those that cost least above them. So no release costs less than
     the duals of all records and these losses where they are below zero.
 
-    Parameters
-    ----------
-    program
-        Of the problem.
-    multipliers
-        (t,) duals in units of the loss; they are rounded, which proves no less truly.
-
-    Notes
-    -----
-    Costs are rounded down and duals to multiples of a power of two, so sums of whole numbers are
-    all that is left: nothing depends on how the duals were found. The rows decide independently,
-    hence the same numbers say what each row and each record in it adds. Complexity: O(p t log t).
+    Costs are rounded down and duals to multiples of a power of two, which proves no less truly:
+    sums of whole numbers are all that is left, and nothing depends on how the duals were found. The
+    rows decide independently, hence the same numbers say what each row and each record in it adds.
+    Complexity: O(p t log t).
     """
     unit, largest = _unit(program)
     scaled = np.floor(program.costs * unit).astype(np.int64)

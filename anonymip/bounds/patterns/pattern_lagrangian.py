@@ -66,13 +66,7 @@ def pattern_row_bound(problem: Problem) -> Bound:
 
 
 def pattern_row_terms(problem: Problem) -> NDArray[np.float64]:
-    """Return (n,) what each record pays at least.
-
-    Raises
-    ------
-    NoSolution
-        If a record shares no output row with k - 1 others.
-    """
+    """Return (n,) what each record pays at least; NoSolution if one shares no output row."""
     microdata = problem.microdata
     stars = recoding_of(problem).stars(problem)
     costs = pattern_costs(problem.compiled, stars)
@@ -187,16 +181,8 @@ def ascend(
 ) -> PatternDuals:
     """Return the best duals that are found, never worse than those of the row bound.
 
-    Parameters
-    ----------
-    program
-        Of the problem.
-    rounds
-        Iterations, first and last step of each round, in costs of a star; None for the usual.
-    budget
-        Ends the ascent.
-    enough
-        Value at which no better duals are needed.
+    Each round has iterations, a first and a last step in costs of a star; None for the usual ones.
+    A value that is enough ends it.
     """
     if rounds is None:
         rounds = ROUNDS if program.pairs <= _MANY_PAIRS else _SHORT

@@ -48,40 +48,19 @@ def prove(
 
     The pattern of stars only is relaxed, as if it needed no k records; what is left falls into
     components that share no output row. The Lagrangian bound gives duals, which prove many of them
-    optimal at once and rule out most rows of others; restricted MIPs solve what is left.
-    For k of 2 and 3 a component with many pairs first gets duals of triples of records too
-    (subset-row inequalities [1]_), and MIPs on groups of k to 2k - 1 records.
+    optimal at once and rule out most rows of others; restricted MIPs solve what is left. For k of 2
+    and 3 a component with many pairs first gets duals of triples of records too (subset-row
+    inequalities: M. Jepsen, B. Petersen, S. Spoorendonk, D. Pisinger: Subset-Row Inequalities
+    Applied to the Vehicle-Routing Problem with Time Windows, Operations Research 56(2), 2008), and
+    MIPs on groups of k to 2k - 1 records.
 
     If the records under stars only are none or at least k, the components together are an optimal
     release. If not, they are a bound still, the cheapest further records are put under stars only,
     and where that costs more than the bound the problem is solved as a whole.
 
-    Parameters
-    ----------
-    problem
-        With patterns as its recoding; without single use and diversity.
-    start
-        A known release, returned if nothing better is found.
-    budget
-        When it ends, the best release and bound so far are returned.
-    solver
-        Name of a solver of MIPs.
-    gap
-        Relative gap to stop at.
-    threads, seed
-        Of the solver.
-
-    Raises
-    ------
-    NoSolution
-        If no release exists, or none was found in time.
-    SolverError
-        If what the solver returns does not survive the checks.
-
-    References
-    ----------
-    .. [1] M. Jepsen, B. Petersen, S. Spoorendonk, D. Pisinger: Subset-Row Inequalities Applied to
-       the Vehicle-Routing Problem with Time Windows, Operations Research 56(2), 2008.
+    The problem is without single use and diversity. The start is returned if nothing better is
+    found. NoSolution if no release exists, or none was found in time; SolverError if what the
+    solver returns does not survive the checks.
     """
     watch, budget = Stopwatch(), budget or Budget()
     mip = Mip(solver, SolverOptions(relative_gap=gap, threads=threads, seed=seed), budget)

@@ -469,40 +469,19 @@ def solve_pool(
 ) -> PoolAnswer:
     """Return the cheapest selection from a pool, if one costs less than a bound.
 
-    Parameters
-    ----------
-    incidence
-        (c, t) members of each row type in each column, each column with at least one.
-    costs
-        (c,) finite, at least 0.
-    coverage
-        (t,) how often a selection covers each type, exactly.
-    upper_bound
-        What costs as much is not looked for: the loss of a known release, or a target.
-    count_limit
-        Most columns in a selection; None where coverage alone decides.
-    cuts
-        To begin with.
-    start
-        Columns that the relaxation begins with, such as those of a master's optimum.
-    solver
-        Of what is small; None to branch only.
-    options
-        Of the solver.
-    max_nodes
-        Of the branching, after which the answer is not complete; None for no limit.
-    known_after
-        After so many nodes a better upper bound may be known, which is asked for then.
-    budget
-        When to stop.
-    seed
-        Of the separation of cuts and of the solver.
+    Given are (c, t) members of each row type in each column, each with at least one, (c,) costs,
+    finite and at least 0, (t,) how often a selection covers each type, exactly, and how many
+    columns it has at most; None where coverage alone decides. What costs as much as the upper bound
+    is not looked for: the loss of a known release, or a target.
 
-    Notes
-    -----
+    The relaxation begins with some cuts, and with the columns of a start, such as those of a
+    master's optimum. The solver is for what is small; None to branch only. After `max_nodes` of the
+    branching the answer is not complete; after the nodes of `known_after` a better upper bound is
+    asked for.
+
     The bound is that of the duals, lowered by what reduced costs below zero and rounding take from
-    it, not the value that the solver of the linear programs reports. The same seed gives the same
-    answer, unless time ends it.
+    it, not the value that the solver of the linear programs reports. The seed is of the cuts and of
+    the solver: the same one gives the same answer, unless time ends it.
     """
     unit = _unit(costs)
     pool = Pool(csr_array(incidence), costs / unit, coverage, count_limit)

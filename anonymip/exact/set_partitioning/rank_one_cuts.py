@@ -222,31 +222,15 @@ def separate(
 ) -> list[RankOneCut]:
     """Return cuts that a fractional solution breaks, worst first within each shape.
 
-    Parameters
-    ----------
-    incidence
-        (c, t) members of each row type in each column.
-    weights
-        (c,) how much of each column is taken.
-    coverage
-        (t,) how often each type is covered.
-    known
-        Cuts that are not to be returned.
-    seed
-        Of the starts of the local search.
-    among
-        (t,) which types T may hold; None for all.
-    most
-        Triples, and a quarter of that of every other shape, at most.
-    starts
-        Of the local search for each shape; 0 for triples alone.
+    Given are (c, t) members of each row type in each column, (c,) how much of each is taken, and
+    (t,) how often each type is covered. Known cuts are not returned; `among` (t,) says which types
+    T may hold. There are `most` triples at most, and a quarter of that of every other shape, which
+    a local search finds from so many starts; from none, there are triples alone.
 
-    Notes
-    -----
-    Triples with d = 2 are all looked at whose types meet in columns pairwise, which no violated
-    one lacks where every type is covered equally often and no column holds a type twice. Other
-    shapes are found by exchanging one type of T for the one that breaks the cut most, from random
-    starts among types that share columns. The same seed gives the same cuts.
+    Triples with d = 2 are all looked at whose types meet in columns pairwise, which no violated one
+    lacks where every type is covered equally often and no column holds a type twice. Other shapes
+    are found by exchanging one type of T for the one that breaks the cut most, from random starts
+    among types that share columns. The same seed gives the same cuts.
     """
     taken = np.flatnonzero(np.abs(weights - np.rint(weights)) > _FRACTION)
     if not len(taken):

@@ -234,18 +234,11 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
 
 
 def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
-    """Turn a model into that of the second goal: the most output rows of releases of a known loss.
+    """Turn a model into that of the second goal: the most output rows at the least loss.
 
-    The least loss is asked for first and proven; its value then bounds the loss. For fixed u a
-    best x is whole, so x may stay continuous: if a fractional one loses as little, so does a whole
-    one.
-
-    Parameters
-    ----------
-    model
-        Built with all instances of equal cost.
-    loss
-        The least loss.
+    The least loss is asked for first and proven; its value then bounds the loss. For fixed u a best
+    x is whole, so x may stay continuous: if a fractional one loses as little, so does a whole one.
+    The model is built with all instances of equal cost.
     """
     bounded = model.loss.expr
     model.loss.deactivate()

@@ -26,28 +26,14 @@ MAX_PAIRS = 2_000_000
 class PatternColumns:
     """The pairs of a row type and an output row that it may become.
 
-    Under a rule of diversity records of a row type have the same sensitive values too.
-    Output rows are the *instances* of patterns.
-
-    Parameters
-    ----------
-    problem
-        What is modelled.
-    counts, first
-        (t,) int64, records of each row type, and the first of them.
-    type_of
-        (n,) int64, row type of each record.
-    costs
-        (p,) float64, cost of a record under each pattern.
-    patterns
-        (r,) int64, pattern of each output row.
-    row_of
-        (t, p) int32, output row that a row type becomes under a pattern; -1 for none. Rows that
-        stand for others have another pattern than the one asked for.
-    types, rows
-        (e,) int64, the pairs, by row.
-    price
-        Cost of a record that is suppressed as a whole; infinite where that is not allowed.
+    Under a rule of diversity records of a row type have the same sensitive values too. Output rows
+    are the *instances* of patterns. `counts` and `first` (t,) int64 are the records of each row
+    type and the first of them, `type_of` (n,) int64 the row type of each record; `costs` (p,) what
+    a record costs under each pattern, `patterns` (r,) int64 the pattern of each output row.
+    `row_of` (t, p) int32 is the output row that a row type becomes under a pattern, -1 for none;
+    rows that stand for others have another pattern than the one asked for. `types` and `rows` (e,)
+    int64 are the pairs, by row. A record that is suppressed as a whole costs the price; infinite
+    where that is not allowed.
     """
 
     problem: Problem
@@ -78,13 +64,7 @@ class PatternColumns:
         return list(zip(self.patterns.tolist(), leading.tolist(), strict=True))
 
     def refuse_many(self) -> None:
-        """Refuse columns that are too many for a model.
-
-        Raises
-        ------
-        InputError
-            If they are.
-        """
+        """Raise InputError if the columns are too many for a model."""
         if len(self.rows) > MAX_PAIRS:
             raise InputError(
                 f"the pattern model has {len(self.rows):,} pairs of a row type and an output "

@@ -195,15 +195,7 @@ def _differences(scale: SensitiveScale, values: NDArray[np.int64]) -> NDArray[np
 
 
 def set_rule_values(model: Any, amounts: NDArray[np.int64]) -> None:
-    """Give the variables of the rules the values that numbers of records imply.
-
-    Parameters
-    ----------
-    model
-        With its rules.
-    amounts
-        (e,) records of each pair.
-    """
+    """Give the variables of the rules the values that (e,) records of each pair imply."""
     columns: PatternColumns = model.context
     if model.component("holds") is not None:
         for row, column, values in _values_of_rows(columns):
