@@ -170,7 +170,6 @@ class Proof:
                 max_nodes=max(1, work.branches // (rules.types * run.problem.k**2)),
                 known_after=(_TARGETS.soon_nodes, self._improve),
                 budget=budget,
-                seed=settings.seed,
             )
             run.trace.append(
                 f"{share:.0%} of the gap: {len(found.columns):,} columns, {answer.nodes:,} nodes"

@@ -108,7 +108,7 @@ def record_groups_within(
     order = np.argsort(triples.triples, axis=None, kind="stable")
     ahead = np.searchsorted(triples.triples.ravel()[order], np.arange(program.type_count + 1))
     members = np.full((limit, 2 * program.k - 1), -1, np.int64)
-    places, values = np.empty(limit, np.int64), np.empty(limit, np.int64)
+    places = np.empty((limit, 2), np.int64)
     found = _list_groups(
         program.k,
         begin,
@@ -122,14 +122,13 @@ def record_groups_within(
         _STEPS * limit,
         members,
         places,
-        values,
     )
     if found > limit:
         return None
-    members, first = members[:found], near[opens[places[:found]]]
+    members, first = members[:found], near[opens[places[:found, 0]]]
     rows, patterns = duals.pair_rows[first], duals.pair_patterns[first]
     members.sort(axis=1)
-    return cheapest_of(RecordGroups(members, rows, patterns, values[:found]))
+    return cheapest_of(RecordGroups(members, rows, patterns, places[:found, 1]))
 
 
 def cheapest_of(groups: RecordGroups) -> RecordGroups:
@@ -166,10 +165,9 @@ def _list_groups(
     steps: int,
     members: NDArray[np.int64],
     places: NDArray[np.int64],
-    values: NDArray[np.int64],
 ) -> int:
-    """Write the groups, return their number; more than there is room for if it takes too long."""
-    largest, limit = 2 * k - 1, len(values)
+    """Write the groups; return their number, or too many if it takes too long."""
+    largest, limit = 2 * k - 1, len(places)
     chosen = np.empty(largest, np.int64)
     paid = np.zeros(largest + 1, np.int64)
     held = np.zeros(len(triple_duals), np.int64)
@@ -217,8 +215,8 @@ def _list_groups(
                     return limit + 1
                 for place in range(depth):
                     members[found, place] = types[chosen[place]]
-                places[found] = row
-                values[found] = value
+                places[found, 0] = row
+                places[found, 1] = value
                 found += 1
     return found
 

@@ -465,7 +465,6 @@ def solve_pool(
     max_nodes: int | None = None,
     known_after: tuple[int, Callable[[], float]] | None = None,
     budget: Budget | None = None,
-    seed: int = 0,
 ) -> PoolAnswer:
     """Return the cheapest selection from a pool, if one costs less than a bound.
 
@@ -480,12 +479,12 @@ def solve_pool(
     asked for.
 
     The bound is that of the duals, lowered by what reduced costs below zero and rounding take from
-    it, not the value that the solver of the linear programs reports. The seed is of the cuts and of
-    the solver: the same one gives the same answer, unless time ends it.
+    it, not the value that the solver of the linear programs reports. The seed of the
+    options is of the cuts too: the same one gives the same answer, unless time ends it.
     """
     unit = _unit(costs)
     pool = Pool(csr_array(incidence), costs / unit, coverage, count_limit)
-    options = replace(options or SolverOptions(), seed=seed)
+    options = options or SolverOptions()
     search = PoolSearch(
         pool, upper_bound / unit, tuple(cuts), solver, options, budget or Budget(), max_nodes
     )

@@ -15,6 +15,7 @@ from anonymip.exact.set_partitioning import branch_and_bound
 from anonymip.exact.set_partitioning.branch_and_bound import SOLVER_COLUMNS, PoolAnswer, solve_pool
 from anonymip.exact.set_partitioning.column_pool import Relaxed, Start
 from anonymip.runtime.budget import Budget
+from anonymip.solvers import SolverOptions
 from anonymip.solvers.linear_programs import Basis
 
 
@@ -47,6 +48,7 @@ def solve(
     costs: NDArray[np.float64],
     coverage: NDArray[np.int64],
     upper_bound: float,
+    seed: int = 0,
     **options: object,
 ) -> PoolAnswer:
     """Return the answer, whose claims about itself are checked."""
@@ -55,6 +57,7 @@ def solve(
         costs,
         coverage,
         upper_bound=upper_bound,
+        options=SolverOptions(seed=seed),
         **options,  # type: ignore[arg-type]
     )
     assert answer.bound <= upper_bound
