@@ -161,16 +161,16 @@ def falling_pair(problem: Problem) -> str:
     Empty if none is found among random sets.
     """
     chains = _chains(problem.n)
-    before = _record_losses(problem, chains[:, :1])
     for size in range(2, chains.shape[1] + 1):
-        after = _record_losses(problem, chains[:, :size])
-        worst = int(np.argmax(np.nan_to_num(before - after, nan=-np.inf)))
-        if before[worst] - after[worst] > _slack(before[worst]):
+        fewer, more = chains[:, : size - 1], chains[:, :size]
+        before = _class_losses(problem, fewer) / (size - 1)
+        after = _class_losses(problem, more) / size
+        worst = _worst(before, after)
+        if worst is not None:
             return (
-                f" (a record of {_named(chains[worst, : size - 1])} loses {before[worst]:.6g}, "
-                f"one of {_named(chains[worst, :size])} loses {after[worst]:.6g})"
+                f" (a record of {_named(fewer[worst])} loses {before[worst]:.6g}, "
+                f"one of {_named(more[worst])} loses {after[worst]:.6g})"
             )
-        before = after
     return ""
 
 
@@ -183,21 +183,22 @@ def subadditive_pair(problem: Problem) -> str:
     for size in range(2, chains.shape[1] + 1):
         whole = _class_losses(problem, chains[:, :size])
         for cut in range(1, size):
-            parts = _class_losses(problem, chains[:, :cut])
-            parts = parts + _class_losses(problem, chains[:, cut:size])
-            worst = int(np.argmax(np.nan_to_num(parts - whole, nan=-np.inf)))
-            if parts[worst] - whole[worst] > _slack(parts[worst]):
+            one, other = chains[:, :cut], chains[:, cut:size]
+            parts = _class_losses(problem, one) + _class_losses(problem, other)
+            worst = _worst(parts, whole)
+            if worst is not None:
                 return (
-                    f" (the classes {_named(chains[worst, :cut])} and "
-                    f"{_named(chains[worst, cut:size])} lose {parts[worst]:.6g}, their union "
-                    f"{whole[worst]:.6g})"
+                    f" (the classes {_named(one[worst])} and {_named(other[worst])} lose "
+                    f"{parts[worst]:.6g}, their union {whole[worst]:.6g})"
                 )
     return ""
 
 
-def _record_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float64]:
-    losses: NDArray[np.float64] = _class_losses(problem, sets) / sets.shape[1]
-    return losses
+def _worst(losses: NDArray[np.float64], most: NDArray[np.float64]) -> int | None:
+    """Return where losses exceed most by the most; None if by no more than rounding does."""
+    worst = int(np.argmax(np.nan_to_num(losses - most, nan=-np.inf)))
+    slack = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * abs(losses[worst]))
+    return worst if losses[worst] - most[worst] > slack else None
 
 
 def _class_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -206,10 +207,6 @@ def _class_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float
     except UnsupportedObjective:
         # A loss of classes may be undefined for sets as small as these.
         return np.full(len(sets), np.nan)
-
-
-def _slack(loss: float) -> float:
-    return 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * abs(loss))
 
 
 def _named(records: NDArray[np.int64]) -> str:
