@@ -34,10 +34,10 @@ from anonymip.exact.set_partitioning.restricted_master import (
     solve_whole,
 )
 from anonymip.heuristics.growing.batch_growth import place_leftovers
+from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.heuristics.local_search.rounds import Settings as SearchSettings
-from anonymip.heuristics.local_search.rounds import embedding, improve_pool
-from anonymip.heuristics.local_search.state import PooledClasses
+from anonymip.heuristics.local_search.rounds import embedding, improve_classes
 from anonymip.problem import Problem, is_plain
 from anonymip.runtime.budget import Budget
 
@@ -73,7 +73,7 @@ def iterated_local_search(
         if budget.stop_reason() is not None or idle == patience:
             break
         shuffled = _shuffled(best, points, random)
-        found, _, _ = improve_pool(problem, shuffled, _MOVES, budget, seed + done)
+        found, _, _ = improve_classes(problem, shuffled, _MOVES, budget, seed + done)
         new = _loss(problem, found)
         idle = idle + 1 if new >= loss else 0
         if new <= loss:
@@ -83,7 +83,7 @@ def iterated_local_search(
 
 def _points(problem: Problem, labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return (n, d) points of the records whose distance is about their loss."""
-    state = PooledClasses.of(problem, labels)
+    state = CurrentRelease.of(problem, labels)
     of_types = embedding(state.tables, state.rows)
     points = np.empty((problem.n, of_types.shape[1]))
     points[state.records] = np.repeat(of_types, np.diff(state.first), axis=0)

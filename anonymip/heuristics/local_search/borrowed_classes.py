@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.pool import PoolRules, part_of
+from anonymip.heuristics.local_search.current_classes import ClassRules, part_of
 from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
@@ -258,7 +258,7 @@ def members_of(subset: int) -> int:
 @kernel
 def _fill_up(
     tables: LossTables,
-    rules: PoolRules,
+    rules: ClassRules,
     work: ListedWork,
     depth: int,
     subset: np.int64,
@@ -288,7 +288,7 @@ def _fill_up(
 
 @kernel
 def _list_parts(
-    tables: LossTables, rules: PoolRules, work: ListedWork, slack: float, max_nodes: int
+    tables: LossTables, rules: ClassRules, work: ListedWork, slack: float, max_nodes: int
 ) -> None:
     """List the sets whose excess is below the slack, by their first rows."""
     count, k = work.size[0], rules.k
@@ -405,7 +405,7 @@ def _keep_below(work: ListedWork, slack: float) -> None:
 
 
 @kernel
-def _cover(rules: PoolRules, work: ListedWork, slack: float) -> float:
+def _cover(rules: ClassRules, work: ListedWork, slack: float) -> float:
     """Return the least excess of sets listed that hold each row once; infinite if not below."""
     count = work.size[0]
     full = (np.int64(1) << count) - 1
@@ -440,7 +440,7 @@ def _cover(rules: PoolRules, work: ListedWork, slack: float) -> float:
 def best_classes(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
+    rules: ClassRules,
     work: ListedWork,
     old: float,
     max_nodes: int,
@@ -480,7 +480,7 @@ def best_classes(
 
 
 @kernel
-def read_classes(rules: PoolRules, work: ListedWork) -> bool:
+def read_classes(rules: ClassRules, work: ListedWork) -> bool:
     """Write the classes found; false if the donors do not hold what these borrow together."""
     covered = (np.int64(1) << work.size[0]) - 1
     number, enough = 0, True

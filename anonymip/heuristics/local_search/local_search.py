@@ -14,7 +14,7 @@ from anonymip.errors import InputError, NoSolution, argument
 from anonymip.heuristics.growing.repair import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup import MOST_ROWS
-from anonymip.heuristics.local_search.rounds import Settings, improve_pool
+from anonymip.heuristics.local_search.rounds import NUMBERS, Settings, improve_classes
 from anonymip.heuristics.local_search.starts import BEST, DIVING, make_start, make_starts, may_dive
 from anonymip.orders.arrangement import OrderedByValues
 from anonymip.problem import Problem
@@ -25,13 +25,8 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
-#: Of several starts so many are searched with windows; moves get this part of the time before.
+#: Of several starts so many are searched with windows.
 _SEARCHED = {"quick": 1, "normal": 2, "thorough": 4}
-_MOVING = 0.3
-#: Neighbours of a class that are in a window with it: up to so many records, and beyond.
-_NEAR, _MANY, _NEAREST = 6, 1_000, 3
-#: Rows of a window up to this k; the windows of larger k hold two classes.
-_SMALL_K = 5
 
 
 def local_search(
@@ -198,7 +193,7 @@ class _Run:
         moving = replace(settings, window=0)
         moved = [
             (self.improve(first, moving, share), first)
-            for first, share in zip(firsts, self._shares(len(firsts), _MOVING), strict=True)
+            for first, share in zip(firsts, self._shares(len(firsts), NUMBERS.moving), strict=True)
         ]
         moved.sort(key=lambda pair: pair[0].objective)
         chosen = moved[: _SEARCHED[settings.effort]]
@@ -274,7 +269,7 @@ def _improved(
     seed: int,
 ) -> tuple[NDArray[np.int64], Stopped | None, str]:
     if problem.compiled.has_tables and not problem.limits:
-        return improve_pool(problem, labels, settings, budget, seed)
+        return improve_classes(problem, labels, settings, budget, seed)
     return improve_in_batches(problem, labels, settings.effort, budget)
 
 
@@ -291,7 +286,8 @@ def _settings(problem: Problem, window: int, patience: int, effort: str) -> Sett
             remedy=f"Give the rows of a window, up to {MOST_ROWS}; 0 for none, -1 for a default",
         )
     if window < 0:
-        window = 3 * problem.k + 1 if problem.k <= _SMALL_K else 2 * problem.k + 2
+        window = 3 * problem.k + 1 if problem.k <= NUMBERS.small_k else 2 * problem.k + 2
         # Where not even two classes fit there are no windows.
         window = window if window <= MOST_ROWS else 0
-    return Settings(window, _NEAR if problem.n <= _MANY else _NEAREST, patience, effort)
+    near = NUMBERS.near if problem.n <= NUMBERS.large else NUMBERS.near_in_large
+    return Settings(window, near, patience, effort)

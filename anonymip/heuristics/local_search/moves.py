@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.pool import (
+from anonymip.heuristics.local_search.current_classes import (
     CLASSES,
     CLOCK,
     SUPPRESSED_COPIES,
-    ClassPool,
+    ClassRules,
     ClassView,
-    PoolRules,
+    CurrentClasses,
     add_copies,
     changed_loss,
     clear_view,
@@ -36,8 +36,8 @@ from anonymip.runtime.packed import Packed
 def split_class(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     neighbours: NDArray[np.int64],
     label: int,
@@ -47,29 +47,29 @@ def split_class(
     Its rows are sorted by how much nearer they are to one of two rows far apart than to the other,
     and cut where the losses are least.
     """
-    while pool.sizes[label] >= 2 * rules.k and pool.following[pool.head[label]] >= 0:
-        show_class(rows, rules, pool, work.one, label)
+    while current.sizes[label] >= 2 * rules.k and current.following[current.head[label]] >= 0:
+        show_class(rows, rules, current, work.one, label)
         size = work.one.totals[1]
-        cut = _best_cut(tables, rows, rules, pool, work, label)
+        cut = _best_cut(tables, rows, rules, current, work, label)
         if cut == 0:
             return
         # The new class has the neighbours of the old one, and the old one among them.
-        part = open_label(pool)
+        part = open_label(current)
         # One by one: numba compiles the assignment of a whole row for two seconds.
         last = neighbours.shape[1] - 1
         for at in range(last):
             neighbours[part, at] = neighbours[label, at]
         neighbours[part, last] = label
         work.checked[part] = -1
-        old = part_of(rules, size, pool.losses[label])
+        old = part_of(rules, size, current.losses[label])
         for at in range(cut):
-            remove_copies(pool, label, work.order[at], 1)
-            add_copies(pool, part, work.order[at], 1)
+            remove_copies(current, label, work.order[at], 1)
+            add_copies(current, part, work.order[at], 1)
         # A part of one type joins the surplus class of that type, and the view shows that one: its
         # rows lose as much each, so that the share of the part can be read off it.
-        update_class(tables, rows, rules, pool, work.other, part)
+        update_class(tables, rows, rules, current, work.other, part)
         new = part_of(rules, cut, changed_loss(tables, rows, work.other, -1, -1))
-        update_class(tables, rows, rules, pool, work.one, label)
+        update_class(tables, rows, rules, current, work.one, label)
         rest = part_of(rules, size - cut, changed_loss(tables, rows, work.one, -1, -1))
         work.gain[0] += old - new - rest if rules.summed else 0.0
 
@@ -78,8 +78,8 @@ def split_class(
 def _best_cut(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     label: int,
 ) -> int:
@@ -111,7 +111,7 @@ def _best_cut(
         work.ends[at] = part_of(rules, size - at, changed_loss(tables, rows, work.other, -1, -1))
     # Now the beginning grows: the second view shows what would be cut off.
     clear_view(rows, rules, work.other)
-    old = part_of(rules, size, pool.losses[label])
+    old = part_of(rules, size, current.losses[label])
     best, cut = 0.0, 0
     for at in range(1, size - rules.k + 1):
         put_in_view(rows, rules, work.other, work.order[at - 1], 1)
@@ -135,7 +135,9 @@ def _best_cut(
 
 
 @kernel
-def _diverse_end(rows: KernelRows, rules: PoolRules, work: MoveWork, begin: int, size: int) -> bool:
+def _diverse_end(
+    rows: KernelRows, rules: ClassRules, work: MoveWork, begin: int, size: int
+) -> bool:
     """Return whether the rows from a place on are diverse; the first view is used for it."""
     clear_view(rows, rules, work.one)
     for at in range(begin, size):
@@ -191,7 +193,7 @@ class MoveWork(Packed):
     steps: NDArray[np.int64]
 
 
-def new_move_work(tables: LossTables, rules: PoolRules, entries: int, classes: int) -> MoveWork:
+def new_move_work(tables: LossTables, rules: ClassRules, entries: int, classes: int) -> MoveWork:
     """Return the workspace for classes of up to so many rows, and so many classes."""
     return MoveWork(
         new_view(tables, rules, 2 * entries),
@@ -215,7 +217,7 @@ def count_steps(work: MoveWork, losses: int) -> None:
 
 @kernel
 def gain_of(
-    rules: PoolRules, old_one: float, old_other: float, new_one: float, new_other: float
+    rules: ClassRules, old_one: float, old_other: float, new_one: float, new_other: float
 ) -> float:
     """Return what is gained when the parts of two classes change, 0 if that is rounding.
 
@@ -240,22 +242,22 @@ NOTHING, GIVE, TAKE, SWAP, MERGE = 0, 1, 2, 3, 4
 def improve_class(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     neighbours: NDArray[np.int64],
     label: int,
 ) -> None:
     """Split a class if that gains, then do with each neighbour what gains most while it does."""
-    since, started = work.checked[label], pool.cursor[CLOCK]
-    own_changed = pool.changed[label] > since
-    if own_changed and pool.sizes[label] >= 2 * rules.k:
-        split_class(tables, rows, rules, pool, work, neighbours, label)
+    since, started = work.checked[label], current.cursor[CLOCK]
+    own_changed = current.changed[label] > since
+    if own_changed and current.sizes[label] >= 2 * rules.k:
+        split_class(tables, rows, rules, current, work, neighbours, label)
     # Neighbours first, then the surplus classes of the types that the class holds.
     known = neighbours.shape[1]
     at = 0
     while at < known + work.one.totals[0]:
-        if pool.sizes[label] == 0:
+        if current.sizes[label] == 0:
             return
         if at == known and not rules.borrows:
             break
@@ -263,19 +265,19 @@ def improve_class(
             other = neighbours[label, at]
         else:
             # Copies join the surplus class of their type for nothing.
-            show_class(rows, rules, pool, work.one, label)
+            show_class(rows, rules, current, work.one, label)
             if at - known >= work.one.totals[0]:
                 break
-            other = find_surplus(pool, work.one.types[at - known])
+            other = find_surplus(current, work.one.types[at - known])
         at += 1
-        if other < 0 or other == label or pool.sizes[other] == 0:
+        if other < 0 or other == label or current.sizes[other] == 0:
             continue
         # The two were compared since either changed, and nothing gained.
-        if not own_changed and pool.changed[other] <= since:
+        if not own_changed and current.changed[other] <= since:
             continue
-        while _improve_two(tables, rows, rules, pool, work, label, other):
+        while _improve_two(tables, rows, rules, current, work, label, other):
             own_changed = True
-            if pool.sizes[label] == 0 or pool.sizes[other] == 0:
+            if current.sizes[label] == 0 or current.sizes[other] == 0:
                 break
     # If it changed meanwhile it is looked at again: the first neighbours saw it as it was.
     work.checked[label] = started
@@ -285,33 +287,33 @@ def improve_class(
 def _improve_two(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     one: int,
     other: int,
 ) -> bool:
     """Do with two classes what gains most; false if nothing gains."""
-    show_class(rows, rules, pool, work.one, one)
-    show_class(rows, rules, pool, work.other, other)
+    show_class(rows, rules, current, work.one, one)
+    show_class(rows, rules, current, work.other, other)
     gain, what, first, second = best_move(
-        tables, rows, rules, work, pool.losses[one], pool.losses[other]
+        tables, rows, rules, work, current.losses[one], current.losses[other]
     )
     if what == NOTHING:
         return False
     if what == MERGE:
         for at in range(work.other.totals[0]):
-            remove_copies(pool, other, work.other.types[at], work.other.copies[at])
-            add_copies(pool, one, work.other.types[at], work.other.copies[at])
+            remove_copies(current, other, work.other.types[at], work.other.copies[at])
+            add_copies(current, one, work.other.types[at], work.other.copies[at])
     if what in (GIVE, SWAP):
-        remove_copies(pool, one, first, 1)
+        remove_copies(current, one, first, 1)
     if what in (TAKE, SWAP):
-        remove_copies(pool, other, second, 1)
-        add_copies(pool, one, second, 1)
+        remove_copies(current, other, second, 1)
+        add_copies(current, one, second, 1)
     if what in (GIVE, SWAP):
-        add_copies(pool, other, first, 1)
-    update_class(tables, rows, rules, pool, work.other, other)
-    update_class(tables, rows, rules, pool, work.one, one)
+        add_copies(current, other, first, 1)
+    update_class(tables, rows, rules, current, work.other, other)
+    update_class(tables, rows, rules, current, work.one, one)
     work.gain[0] += gain
     return True
 
@@ -320,7 +322,7 @@ def _improve_two(
 def best_move(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
+    rules: ClassRules,
     work: MoveWork,
     loss: float,
     other_loss: float,
@@ -421,7 +423,7 @@ def best_move(
 def _merge_gain(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
+    rules: ClassRules,
     work: MoveWork,
     old: float,
     other_old: float,
@@ -447,20 +449,20 @@ def _merge_gain(
 def sweep_step(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     neighbours: NDArray[np.int64],
     cursor: NDArray[np.int64],
     amount: int,
 ) -> int:
     """Improve the next `amount` classes; return how many have been looked at."""
-    last = min(cursor[0] + amount, pool.cursor[CLASSES])
+    last = min(cursor[0] + amount, current.cursor[CLASSES])
     while cursor[0] < last and work.steps[0] < work.steps[1]:
         label = cursor[0]
         cursor[0] += 1
-        if pool.sizes[label] > 0:
-            improve_class(tables, rows, rules, pool, work, neighbours, label)
+        if current.sizes[label] > 0:
+            improve_class(tables, rows, rules, current, work, neighbours, label)
     return int(cursor[0])
 
 
@@ -468,16 +470,16 @@ def sweep_step(
 def _suppress(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     label: int,
 ) -> None:
     """Suppress one row after the other while the class loses more by it than a row of stars."""
-    while pool.sizes[label] > rules.k:
-        show_class(rows, rules, pool, work.one, label)
+    while current.sizes[label] > rules.k:
+        show_class(rows, rules, current, work.one, label)
         size = work.one.totals[1]
-        old = size * pool.losses[label]
+        old = size * current.losses[label]
         best, row_type = 0.0, -1
         for at in range(work.one.totals[0]):
             candidate = work.one.types[at]
@@ -487,29 +489,29 @@ def _suppress(
                 best, row_type = gain, candidate
         if row_type < 0:
             return
-        remove_copies(pool, label, row_type, 1)
-        pool.suppressed[row_type] += 1
-        pool.cursor[SUPPRESSED_COPIES] += 1
-        update_class(tables, rows, rules, pool, work.one, label)
+        remove_copies(current, label, row_type, 1)
+        current.suppressed[row_type] += 1
+        current.cursor[SUPPRESSED_COPIES] += 1
+        update_class(tables, rows, rules, current, work.one, label)
         work.gain[0] += best
 
 
 @kernel
 def suppress_costly(
-    tables: LossTables, rows: KernelRows, rules: PoolRules, pool: ClassPool, work: MoveWork
+    tables: LossTables, rows: KernelRows, rules: ClassRules, current: CurrentClasses, work: MoveWork
 ) -> None:
     """Suppress the rows of all classes that cost more than a row of stars; losses are summed."""
-    for label in range(pool.cursor[CLASSES]):
-        if pool.sizes[label] > rules.k:
-            _suppress(tables, rows, rules, pool, work, label)
+    for label in range(current.cursor[CLASSES]):
+        if current.sizes[label] > rules.k:
+            _suppress(tables, rows, rules, current, work, label)
 
 
 @kernel
 def take_in(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     row_types: NDArray[np.int64],
     near: NDArray[np.int64],
@@ -518,7 +520,7 @@ def take_in(
 
     Parameters
     ----------
-    tables, rows, rules, pool, work
+    tables, rows, rules, current, work
         As everywhere; losses are summed.
     row_types
         (types,) of suppressed rows.
@@ -527,15 +529,15 @@ def take_in(
     """
     for place in range(len(row_types)):
         row_type = row_types[place]
-        while pool.suppressed[row_type] > 0:
+        while current.suppressed[row_type] > 0:
             best, label = 0.0, -1
             for candidate in near[place]:
-                if candidate < 0 or pool.sizes[candidate] == 0:
+                if candidate < 0 or current.sizes[candidate] == 0:
                     continue
-                show_class(rows, rules, pool, work.one, candidate)
-                size = pool.sizes[candidate]
+                show_class(rows, rules, current, work.one, candidate)
+                size = current.sizes[candidate]
                 new = (size + 1) * changed_loss(tables, rows, work.one, -1, row_type)
-                old = size * pool.losses[candidate]
+                old = size * current.losses[candidate]
                 gain = gain_of(rules, old, rules.suppression_price, new, 0.0)
                 if gain > best and stays_diverse(
                     rules.diversity, work.one.counts, size, -1, row_type
@@ -543,8 +545,8 @@ def take_in(
                     best, label = gain, candidate
             if label < 0:
                 break
-            pool.suppressed[row_type] -= 1
-            pool.cursor[SUPPRESSED_COPIES] -= 1
-            add_copies(pool, label, row_type, 1)
-            update_class(tables, rows, rules, pool, work.one, label)
+            current.suppressed[row_type] -= 1
+            current.cursor[SUPPRESSED_COPIES] -= 1
+            add_copies(current, label, row_type, 1)
+            update_class(tables, rows, rules, current, work.one, label)
             work.gain[0] += best

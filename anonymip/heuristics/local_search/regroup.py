@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.heuristics.local_search.pool import PoolRules
+from anonymip.heuristics.local_search.current_classes import ClassRules
 from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import (
@@ -133,7 +133,7 @@ def _new_grown(tables: LossTables, count: int, rows: int) -> Grown:
     )
 
 
-def new_regroup_work(tables: LossTables, rules: PoolRules, rows: int) -> RegroupWork:
+def new_regroup_work(tables: LossTables, rules: ClassRules, rows: int) -> RegroupWork:
     """Return the workspace for up to so many rows, which are no more than MOST_ROWS."""
     if rows > MOST_ROWS:
         raise ValueError(f"{rows} rows are more than the {MOST_ROWS} that fit")
@@ -212,7 +212,7 @@ def _loss_with(tables: LossTables, work: RegroupWork, c: int, i: int) -> float:
 
 @kernel
 def _find_least(
-    tables: LossTables, rows: KernelRows, rules: PoolRules, work: RegroupWork, size: int
+    tables: LossTables, rows: KernelRows, rules: ClassRules, work: RegroupWork, size: int
 ) -> None:
     """Bound what each row loses: no less than with the k-th nearest row, itself counted."""
     nearest = work.nearest
@@ -300,7 +300,7 @@ class SearchNode(NamedTuple):
 
 
 @kernel
-def _bounds_at(rules: PoolRules, work: RegroupWork, size: int, depth: int) -> SearchNode:
+def _bounds_at(rules: ClassRules, work: RegroupWork, size: int, depth: int) -> SearchNode:
     """Return the bounds before the next row is placed; `low` gets those of the rows without one."""
     grown, k, opened = work.grown, rules.k, work.opened[depth]
     need, placed, full, worst, floor = 0, 0.0, 0.0, -np.inf, np.inf
@@ -339,13 +339,13 @@ def _bounds_at(rules: PoolRules, work: RegroupWork, size: int, depth: int) -> Se
 
 
 @kernel
-def _unbounded(rules: PoolRules, extra: int) -> bool:
+def _unbounded(rules: ClassRules, extra: int) -> bool:
     """Return whether a class may have any number of rows: a diversity can ask for many."""
     return extra > 0 and rules.diversity.values.shape[1] > 0
 
 
 @kernel
-def _bound_in(rules: PoolRules, work: RegroupWork, node: SearchNode, c: int, i: int) -> float:
+def _bound_in(rules: ClassRules, work: RegroupWork, node: SearchNode, c: int, i: int) -> float:
     """Return a bound on what is lost if a class takes a row; infinite if it may not."""
     held, k = work.grown.sizes[c], rules.k
     if held >= (2 * k - 1 if node.extra else k) and not _unbounded(rules, node.extra):
@@ -361,7 +361,7 @@ def _bound_in(rules: PoolRules, work: RegroupWork, node: SearchNode, c: int, i: 
 
 
 @kernel
-def _choose(rules: PoolRules, work: RegroupWork, size: int, depth: int, cutoff: float) -> bool:
+def _choose(rules: ClassRules, work: RegroupWork, size: int, depth: int, cutoff: float) -> bool:
     """Choose the row to place next and list its classes; false if the cutoff cannot be met."""
     node = _bounds_at(rules, work, size, depth)
     # The incumbent cannot be undercut from here.
@@ -405,7 +405,7 @@ def _choose(rules: PoolRules, work: RegroupWork, size: int, depth: int, cutoff: 
 
 
 @kernel
-def _total(rules: PoolRules, work: RegroupWork, opened: int) -> float:
+def _total(rules: ClassRules, work: RegroupWork, opened: int) -> float:
     total = 0.0 if rules.summed else -np.inf
     for c in range(opened):
         if rules.summed:
@@ -416,7 +416,7 @@ def _total(rules: PoolRules, work: RegroupWork, opened: int) -> float:
 
 
 @kernel
-def _all_diverse(rules: PoolRules, work: RegroupWork, size: int, opened: int) -> bool:
+def _all_diverse(rules: ClassRules, work: RegroupWork, size: int, opened: int) -> bool:
     """Return whether every class is diverse."""
     rule, counts = rules.diversity, work.counts
     for c in range(opened if rule.values.shape[1] else 0):
@@ -438,7 +438,7 @@ def _all_diverse(rules: PoolRules, work: RegroupWork, size: int, opened: int) ->
 def regroup(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
+    rules: ClassRules,
     work: RegroupWork,
     size: int,
     cutoff: float,

@@ -1,4 +1,4 @@
-"""Rounds of moves and windows over a pool of classes."""
+"""Rounds of moves and windows over current classes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from anonymip.heuristics.local_search.current_classes import (
+    CLASSES,
+    CLOCK,
+    SUPPRESSED_COPIES,
+    CurrentClasses,
+    CurrentRelease,
+)
 from anonymip.heuristics.local_search.moves import (
     new_move_work,
     suppress_costly,
     sweep_step,
     take_in,
 )
-from anonymip.heuristics.local_search.pool import CLASSES, CLOCK, SUPPRESSED_COPIES, ClassPool
-from anonymip.heuristics.local_search.state import PooledClasses
 from anonymip.heuristics.local_search.windows import (
     Near,
     WindowsWork,
@@ -107,11 +112,11 @@ def embedding(tables: LossTables, rows: KernelRows) -> NDArray[np.float64]:
 
 
 def centres_of(
-    points: NDArray[np.float64], pool: ClassPool, labels: NDArray[np.int64]
+    points: NDArray[np.float64], current: CurrentClasses, labels: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return (classes, d) means of the points of the given classes' rows."""
     centres = np.zeros((len(labels), points.shape[1]))
-    _add_up(points, pool, labels, centres)
+    _add_up(points, current, labels, centres)
     return centres
 
 
@@ -136,33 +141,63 @@ def nearest_classes(
 @kernel
 def _add_up(
     points: NDArray[np.float64],
-    pool: ClassPool,
+    current: CurrentClasses,
     labels: NDArray[np.int64],
     centres: NDArray[np.float64],
 ) -> None:
     for at in range(len(labels)):
-        entry = pool.head[labels[at]]
-        size = pool.sizes[labels[at]]
+        entry = current.head[labels[at]]
+        size = current.sizes[labels[at]]
         while entry >= 0:
-            share = pool.copies[entry] / size
+            share = current.copies[entry] / size
             for d in range(points.shape[1]):
-                centres[at, d] += share * points[pool.types[entry], d]
-            entry = pool.following[entry]
+                centres[at, d] += share * points[current.types[entry], d]
+            entry = current.following[entry]
 
 
-#: Neighbours of a class: for moves, and for windows.
-_NEIGHBOURS, _WINDOW_NEIGHBOURS = 10, 16
-#: Types near a type that may donate copies to it.
-_DONORS = 8
-#: Sweeps of moves before the neighbours are looked up again.
-_SWEEPS = 6
-#: Steps of the search for the classes of a window: at first, since most is gained by the first
-#: ones, and when that gains little.
-_FEW_NODES, _MAX_NODES = 1_000, 20_000
-#: After a round that gains less than this share of the loss more is tried.
-_DULL = 1e-3
-#: Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
-_STEPS_A_NEIGHBOUR = 12
+@dataclass(frozen=True)
+class SearchNumbers:
+    """The numbers that steer local search.
+
+    Parameters
+    ----------
+    neighbours, window_neighbours
+        Neighbours of a class that are looked up: for moves, and for windows.
+    near, near_in_large, large
+        Neighbours of a class that are in a window with it: up to so many records, and beyond.
+    donors
+        Types near a type that may donate copies to it.
+    sweeps
+        Sweeps of moves before the neighbours are looked up again.
+    few_nodes, most_nodes
+        Steps of the search for the classes of a window: at first, since most is gained by the first
+        ones, and when that gains little.
+    stalled
+        After a round that gains less than this share of the loss more is tried.
+    moving
+        Part of the time that moves get before windows where there are several starts.
+    small_k
+        Windows hold three classes up to this k, and two beyond.
+    steps_a_neighbour
+        Steps that finding one neighbour of a class takes for each coordinate, as it was measured.
+    """
+
+    neighbours: int = 10
+    window_neighbours: int = 16
+    near: int = 6
+    near_in_large: int = 3
+    large: int = 1_000
+    donors: int = 8
+    sweeps: int = 6
+    few_nodes: int = 1_000
+    most_nodes: int = 20_000
+    stalled: float = 1e-3
+    moving: float = 0.3
+    small_k: int = 5
+    steps_a_neighbour: int = 12
+
+
+NUMBERS = SearchNumbers()
 
 
 @dataclass(frozen=True)
@@ -187,7 +222,7 @@ class Settings:
     effort: str
 
 
-def improve_pool(
+def improve_classes(
     problem: Problem,
     labels: NDArray[np.integer],
     settings: Settings,
@@ -215,17 +250,17 @@ class _Rounds:
         budget: Budget,
         seed: int,
     ) -> None:
-        self.state = PooledClasses.of(problem, labels)
+        self.state = CurrentRelease.of(problem, labels)
         self.done = 0
-        self._started = int(self.state.pool.cursor[CLOCK])
+        self._started = int(self.state.current.cursor[CLOCK])
         self._settings = settings
         self._budget = budget
         self._stopped: Stopped | None = None
         self._gains: list[float] = []
-        self._nodes = _FEW_NODES
+        self._nodes = NUMBERS.few_nodes
         self._random = np.random.default_rng(seed)
         self._points = embedding(self.state.tables, self.state.rows)
-        numbers = len(self.state.pool.sizes)
+        numbers = len(self.state.current.sizes)
         tables, rules = self.state.tables, self.state.rules
         self._work = new_move_work(tables, rules, problem.n, numbers)
         self._work.steps[1] = most_steps(settings.effort, problem.n)
@@ -239,7 +274,7 @@ class _Rounds:
     @property
     def changed(self) -> bool:
         """Whether anything was done: rows of one type are not distinguished for nothing."""
-        return int(self.state.pool.cursor[CLOCK]) > self._started
+        return int(self.state.current.cursor[CLOCK]) > self._started
 
     @property
     def _spent(self) -> bool:
@@ -251,26 +286,26 @@ class _Rounds:
 
         What a round does depends on what was gained before, and on the effort only by its end.
         """
-        dull, idle, deep = 0, 0, self._windows is None
+        stalled, idle, deep = 0, 0, self._windows is None
         self._stopped = self._budget.stop_reason()
         loss = self._loss()
         while self._stopped is None and not self._spent and idle < self._settings.patience:
-            self._stopped = self._round(first=dull == 0, deep=deep)
+            self._stopped = self._round(first=stalled == 0, deep=deep)
             self.done += 1
             before, loss = loss, self._loss()
             self._budget.report("improving classes", done=self.done, incumbent=loss)
             gain = (before - loss) / abs(before) if before else 0.0
             self._gains.append(gain)
-            if gain <= _DULL and not deep:
-                dull, idle, deep = 0, 0, True
+            if gain <= NUMBERS.stalled and not deep:
+                stalled, idle, deep = 0, 0, True
                 continue
-            if gain <= _DULL and self._regroups and self._nodes < _MAX_NODES:
+            if gain <= NUMBERS.stalled and self._regroups and self._nodes < NUMBERS.most_nodes:
                 # All windows are looked at again, longer.
-                dull, idle, self._nodes = 0, 0, _MAX_NODES
+                stalled, idle, self._nodes = 0, 0, NUMBERS.most_nodes
                 assert self._windows is not None
                 self._windows.checked[:] = -1
                 continue
-            dull = 0 if gain > _DULL else dull + 1
+            stalled = 0 if gain > NUMBERS.stalled else stalled + 1
             idle = 0 if gain > LIMITS[self._settings.effort].idle else idle + 1
         return self._stopped
 
@@ -294,16 +329,16 @@ class _Rounds:
         )
 
     def _loss(self) -> float:
-        """Return the loss as the pool knows it: for telling whether a round was idle."""
-        pool, rules = self.state.pool, self.state.rules
+        """Return the loss as the classes tell it: for telling whether a round was idle."""
+        current, rules = self.state.current, self.state.rules
         living = self.state.living()
-        losses = pool.losses[living]
+        losses = current.losses[living]
         if not rules.summed:
             # Smaller losses are worth gaining on as well.
             return float(losses.max(initial=0.0) + 1e-3 * losses.sum() / max(1, len(losses)))
-        stars = pool.cursor[SUPPRESSED_COPIES]
+        stars = current.cursor[SUPPRESSED_COPIES]
         price = rules.suppression_price * stars if stars else 0.0
-        return float((pool.sizes[living] * losses).sum() + price)
+        return float((current.sizes[living] * losses).sum() + price)
 
     def _round(self, first: bool, deep: bool) -> Stopped | None:
         """Do moves and windows once; not the first time with neighbours drawn at random.
@@ -315,10 +350,10 @@ class _Rounds:
         deep
             Whether there are windows in this round.
         """
-        near = self._neighbours(self.state.living(), _NEIGHBOURS)
+        near = self._neighbours(self.state.living(), NUMBERS.neighbours)
         self._work.checked[:] = -1
         self._weigh_stars()
-        for _ in range(_SWEEPS):
+        for _ in range(NUMBERS.sweeps):
             before = self._work.gain[0]
             stopped = self._sweep(near)
             if stopped is not None or self._spent or self._work.gain[0] == before:
@@ -334,10 +369,10 @@ class _Rounds:
 
     def _neighbours(self, living: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
         """Return (class numbers, wanted) nearest among some classes; -1 for none."""
-        near = np.full((len(self.state.pool.sizes), wanted), -1, np.int64)
-        centres = centres_of(self._points, self.state.pool, living)
+        near = np.full((len(self.state.current.sizes), wanted), -1, np.int64)
+        centres = centres_of(self._points, self.state.current, living)
         found = nearest_classes(centres, living, centres, wanted + 1)
-        self._work.steps[0] += _STEPS_A_NEIGHBOUR * found.size * centres.shape[1]
+        self._work.steps[0] += NUMBERS.steps_a_neighbour * found.size * centres.shape[1]
         # A class is mostly the first of its own neighbours; twins may come before it.
         own = found == living[:, None]
         own[~own.any(axis=1), -1] = True
@@ -353,7 +388,7 @@ class _Rounds:
                     state.tables,
                     state.rows,
                     state.rules,
-                    state.pool,
+                    state.current,
                     self._work,
                     near,
                     cursor,
@@ -362,43 +397,43 @@ class _Rounds:
             )
 
         return run_in_steps(
-            step, int(state.pool.cursor[CLASSES]), self._budget, "moving records", first=100
+            step, int(state.current.cursor[CLASSES]), self._budget, "moving records", first=100
         )
 
     def _done(self, labels: int) -> int:
         """Return how many classes a kernel has looked at; all where it may do no more."""
-        return int(self.state.pool.cursor[CLASSES]) if self._spent else int(labels)
+        return int(self.state.current.cursor[CLASSES]) if self._spent else int(labels)
 
     def _weigh_stars(self) -> None:
         """Suppress records that cost more than stars; let others join the classes near them."""
         state = self.state
         if not state.rules.summed or np.isinf(state.rules.suppression_price):
             return
-        suppress_costly(state.tables, state.rows, state.rules, state.pool, self._work)
-        row_types = np.flatnonzero(state.pool.suppressed)
+        suppress_costly(state.tables, state.rows, state.rules, state.current, self._work)
+        row_types = np.flatnonzero(state.current.suppressed)
         living = state.living()
-        centres = centres_of(self._points, state.pool, living)
-        near = nearest_classes(centres, living, self._points[row_types], _NEIGHBOURS)
-        take_in(state.tables, state.rows, state.rules, state.pool, self._work, row_types, near)
+        centres = centres_of(self._points, state.current, living)
+        near = nearest_classes(centres, living, self._points[row_types], NUMBERS.neighbours)
+        take_in(state.tables, state.rows, state.rules, state.current, self._work, row_types, near)
 
     def _window_neighbours(self, first: bool) -> NDArray[np.int64]:
         """Return neighbours among the classes that are small enough for a window."""
-        pool, living = self.state.pool, self.state.living()
-        mixed = pool.following[pool.head[living]] >= 0
-        small = pool.sizes[living] < 2 * self.state.rules.k - 1
-        near = self._neighbours(living[mixed | small], _WINDOW_NEIGHBOURS)
+        current, living = self.state.current, self.state.living()
+        mixed = current.following[current.head[living]] >= 0
+        small = current.sizes[living] < 2 * self.state.rules.k - 1
+        near = self._neighbours(living[mixed | small], NUMBERS.window_neighbours)
         return near if first else self._random.permuted(near, axis=1)
 
     def _lenders(self) -> NDArray[np.int64]:
         """Return (types, d) types with a surplus near each type; -1 for none."""
-        pool, points = self.state.pool, self._points
-        surpluses = np.unique(pool.surplus[pool.surplus >= 0])
-        surpluses = surpluses[pool.sizes[surpluses] > self.state.rules.k]
-        surpluses = surpluses[pool.following[pool.head[surpluses]] < 0]
+        current, points = self.state.current, self._points
+        surpluses = np.unique(current.surplus[current.surplus >= 0])
+        surpluses = surpluses[current.sizes[surpluses] > self.state.rules.k]
+        surpluses = surpluses[current.following[current.head[surpluses]] < 0]
         if not len(surpluses):
             return np.full((len(points), 0), -1, np.int64)
-        row_types = pool.types[pool.head[surpluses]]
-        return nearest_classes(points[row_types], row_types, points, _DONORS)
+        row_types = current.types[current.head[surpluses]]
+        return nearest_classes(points[row_types], row_types, points, NUMBERS.donors)
 
     def _regroup(
         self, windows: WindowsWork, near: NDArray[np.int64], first: bool, borrows: bool
@@ -421,18 +456,18 @@ class _Rounds:
                     state.tables,
                     state.rows,
                     state.rules,
-                    state.pool,
+                    state.current,
                     self._work,
                     windows,
                     around,
-                    self._nodes if first else _FEW_NODES,
+                    self._nodes if first else NUMBERS.few_nodes,
                     borrows,
                     cursor,
                     amount,
                 )
             )
 
-        total = int(state.pool.cursor[CLASSES])
+        total = int(state.current.cursor[CLASSES])
         stopped = run_in_steps(step, total, self._budget, "making classes again")
         if not first:
             clock[:] = known

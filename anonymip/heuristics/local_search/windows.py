@@ -22,12 +22,11 @@ from anonymip.heuristics.local_search.borrowed_classes import (
     new_listed_work,
     read_classes,
 )
-from anonymip.heuristics.local_search.moves import ROUNDING, MoveWork, count_steps
-from anonymip.heuristics.local_search.pool import (
+from anonymip.heuristics.local_search.current_classes import (
     CLASSES,
     CLOCK,
-    ClassPool,
-    PoolRules,
+    ClassRules,
+    CurrentClasses,
     add_copies,
     find_surplus,
     open_label,
@@ -36,6 +35,7 @@ from anonymip.heuristics.local_search.pool import (
     show_class,
     update_class,
 )
+from anonymip.heuristics.local_search.moves import ROUNDING, MoveWork, count_steps
 from anonymip.heuristics.local_search.regroup import RegroupWork, new_regroup_work, regroup
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
@@ -97,7 +97,7 @@ class WindowsWork(Packed):
 
 
 def new_windows_work(
-    tables: LossTables, rules: PoolRules, most_rows: int, classes: int
+    tables: LossTables, rules: ClassRules, most_rows: int, classes: int
 ) -> WindowsWork:
     """Return the workspace for windows of up to so many rows, and so many class numbers."""
     room = max(most_rows, MOST_LISTED)
@@ -125,31 +125,33 @@ def in_window(labels: NDArray[np.int64], classes: int, label: int) -> bool:
 
 
 @kernel
-def any_changed(pool: ClassPool, labels: NDArray[np.int64], classes: int, since: int) -> bool:
+def any_changed(
+    current: CurrentClasses, labels: NDArray[np.int64], classes: int, since: int
+) -> bool:
     """Return whether a class of the window changed after a moment of the clock."""
-    newest = pool.changed[labels[0]]
+    newest = current.changed[labels[0]]
     for at in range(1, classes):
-        newest = max(newest, pool.changed[labels[at]])
+        newest = max(newest, current.changed[labels[at]])
     return bool(newest > since)
 
 
 @kernel
-def rows_to_place(pool: ClassPool, label: int, unplaced: bool) -> int:
+def rows_to_place(current: CurrentClasses, label: int, unplaced: bool) -> int:
     """Return the rows of a class; of one of several types perhaps not those of surplus classes."""
-    entry = pool.head[label]
-    if not unplaced or pool.following[entry] < 0:
-        return int(pool.sizes[label])
+    entry = current.head[label]
+    if not unplaced or current.following[entry] < 0:
+        return int(current.sizes[label])
     count = 0
     while entry >= 0:
-        if find_surplus(pool, pool.types[entry]) < 0:
-            count += pool.copies[entry]
-        entry = pool.following[entry]
+        if find_surplus(current, current.types[entry]) < 0:
+            count += current.copies[entry]
+        entry = current.following[entry]
     return count
 
 
 @kernel
 def gather_window(
-    pool: ClassPool,
+    current: CurrentClasses,
     labels: NDArray[np.int64],
     neighbours: NDArray[np.int64],
     label: int,
@@ -160,7 +162,7 @@ def gather_window(
 
     Parameters
     ----------
-    pool
+    current
         The classes.
     labels
         (classes,) the window.
@@ -174,14 +176,14 @@ def gather_window(
         Whether only rows of types without a surplus class are counted.
     """
     labels[0] = label
-    count, rows = 1, rows_to_place(pool, label, unplaced)
+    count, rows = 1, rows_to_place(current, label, unplaced)
     for at in range(neighbours.shape[1]):
         other = neighbours[label, at]
-        if other < 0 or pool.sizes[other] == 0 or count == len(labels):
+        if other < 0 or current.sizes[other] == 0 or count == len(labels):
             continue
         if in_window(labels, count, other):
             continue
-        more = rows_to_place(pool, other, unplaced)
+        more = rows_to_place(current, other, unplaced)
         if rows + more <= most_rows:
             labels[count] = other
             count += 1
@@ -190,15 +192,15 @@ def gather_window(
 
 
 @kernel
-def _home(pool: ClassPool, windows: WindowsWork, classes: int, row_type: int) -> int:
+def _home(current: CurrentClasses, windows: WindowsWork, classes: int, row_type: int) -> int:
     """Return the surplus class of a type outside the window; -1 if there is none."""
-    surplus = find_surplus(pool, row_type)
+    surplus = find_surplus(current, row_type)
     return -1 if in_window(windows.labels, classes, surplus) else surplus
 
 
 @kernel
 def _list_rows(
-    pool: ClassPool, windows: WindowsWork, classes: int, borrows: bool, most_rows: int
+    current: CurrentClasses, windows: WindowsWork, classes: int, borrows: bool, most_rows: int
 ) -> int:
     """Write the rows to place; return how many, -1 if too many.
 
@@ -206,22 +208,22 @@ def _list_rows(
     """
     count = 0
     for at in range(classes):
-        entry = pool.head[windows.labels[at]]
+        entry = current.head[windows.labels[at]]
         while entry >= 0:
-            row_type = pool.types[entry]
-            if not borrows or _home(pool, windows, classes, row_type) < 0:
-                if count + pool.copies[entry] > most_rows:
+            row_type = current.types[entry]
+            if not borrows or _home(current, windows, classes, row_type) < 0:
+                if count + current.copies[entry] > most_rows:
                     return -1
-                for _ in range(pool.copies[entry]):
+                for _ in range(current.copies[entry]):
                     windows.types[count] = row_type
                     count += 1
-            entry = pool.following[entry]
+            entry = current.following[entry]
     return count
 
 
 @kernel
 def _list_donors(
-    pool: ClassPool,
+    current: CurrentClasses,
     windows: WindowsWork,
     classes: int,
     lenders: NDArray[np.int64],
@@ -241,13 +243,13 @@ def _list_donors(
                 listed.near[place] |= np.int64(1) << at
                 continue
             # The donor keeps k rows, and classes of the window itself are about to be dissolved.
-            surplus = _home(pool, windows, classes, candidate)
-            if surplus < 0 or pool.sizes[surplus] <= k or found == MOST_DONORS:
+            surplus = _home(current, windows, classes, candidate)
+            if surplus < 0 or current.sizes[surplus] <= k or found == MOST_DONORS:
                 continue
             listed.donors[found] = candidate
             listed.near[found] = np.int64(1) << at
-            listed.spare[found] = pool.sizes[surplus] - k
-            listed.surplus_losses[found] = pool.losses[surplus]
+            listed.spare[found] = current.sizes[surplus] - k
+            listed.surplus_losses[found] = current.losses[surplus]
             found += 1
     listed.size[0], listed.size[1] = count, found
 
@@ -256,8 +258,8 @@ def _list_donors(
 def _solve_window(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     windows: WindowsWork,
     near: Near,
@@ -271,27 +273,27 @@ def _solve_window(
     are borrowed.
     """
     most = len(windows.listed.row_types) if borrows else len(windows.regroup.row_types)
-    count = _list_rows(pool, windows, classes, borrows, most)
+    count = _list_rows(current, windows, classes, borrows, most)
     if count < (1 if borrows else 2 * rules.k):
         return False
     # What the window loses now; `returned` is what copies that go back lose then.
     old, returned, slack = 0.0 if rules.summed else -np.inf, 0.0, 0.0
     for at in range(classes):
         inside = windows.labels[at]
-        part = part_of(rules, pool.sizes[inside], pool.losses[inside])
+        part = part_of(rules, current.sizes[inside], current.losses[inside])
         old = old + part if rules.summed else max(old, part)
         slack += abs(part)
-        entry = pool.head[inside]
+        entry = current.head[inside]
         while borrows and rules.summed and entry >= 0:
-            home = _home(pool, windows, classes, pool.types[entry])
+            home = _home(current, windows, classes, current.types[entry])
             if home >= 0:
-                returned += pool.copies[entry] * pool.losses[home]
-            entry = pool.following[entry]
+                returned += current.copies[entry] * current.losses[home]
+            entry = current.following[entry]
     wanted = old - returned
     cutoff = wanted - ROUNDING * slack
     if borrows:
         windows.listed.row_types[:count] = windows.types[:count]
-        _list_donors(pool, windows, classes, near.lenders, count, rules.k)
+        _list_donors(current, windows, classes, near.lenders, count, rules.k)
         new = best_classes(tables, rows, rules, windows.listed, wanted, _MAX_SETS)
         count_steps(work, windows.listed.nodes[0])
     else:
@@ -306,7 +308,7 @@ def _solve_window(
     for at in range(count):
         windows.groups[at] = windows.listed.group[at] if borrows else windows.regroup.found[at]
         windows.fillers[at] = windows.listed.lender[at] if borrows else -1
-    _rebuild(tables, rows, rules, pool, work, windows, near.neighbours, classes, count, borrows)
+    _rebuild(tables, rows, rules, current, work, windows, near.neighbours, classes, count, borrows)
     work.gain[0] += wanted - new
     return True
 
@@ -315,8 +317,8 @@ def _solve_window(
 def _rebuild(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     windows: WindowsWork,
     neighbours: NDArray[np.int64],
@@ -329,31 +331,31 @@ def _rebuild(
     for at in range(classes):
         inside = windows.labels[at]
         # Surplus classes are looked up before anything moves: an emptied one is none any more.
-        show_class(rows, rules, pool, work.one, inside)
+        show_class(rows, rules, current, work.one, inside)
         for place in range(work.one.totals[0]):
             row_type, copies = work.one.types[place], work.one.copies[place]
-            home = _home(pool, windows, classes, row_type) if borrows else -1
-            remove_copies(pool, inside, row_type, copies)
+            home = _home(current, windows, classes, row_type) if borrows else -1
+            remove_copies(current, inside, row_type, copies)
             if home >= 0:
-                add_copies(pool, home, row_type, copies)
-                update_class(tables, rows, rules, pool, work.other, home)
-        update_class(tables, rows, rules, pool, work.other, inside)
+                add_copies(current, home, row_type, copies)
+                update_class(tables, rows, rules, current, work.other, home)
+        update_class(tables, rows, rules, current, work.other, inside)
     # The window is empty: its rows go into the classes found.
     made = 0
     for at in range(count):
         made = max(made, windows.groups[at] + 1)
     for at in range(made):
-        windows.found[at] = open_label(pool)
+        windows.found[at] = open_label(current)
     for at in range(count):
-        add_copies(pool, windows.found[windows.groups[at]], windows.types[at], 1)
+        add_copies(current, windows.found[windows.groups[at]], windows.types[at], 1)
     for at in range(made):
         label, filler = windows.found[at], windows.fillers[at]
         # Borrowed copies fill it up to k rows.
         if filler >= 0:
-            missing, surplus = rules.k - pool.sizes[label], find_surplus(pool, filler)
-            remove_copies(pool, surplus, filler, missing)
-            add_copies(pool, label, filler, missing)
-            update_class(tables, rows, rules, pool, work.other, surplus)
+            missing, surplus = rules.k - current.sizes[label], find_surplus(current, filler)
+            remove_copies(current, surplus, filler, missing)
+            add_copies(current, label, filler, missing)
+            update_class(tables, rows, rules, current, work.other, surplus)
         for place in range(len(near)):  # compiles in less time than the row at once
             neighbours[label, place] = near[place]
         # What took part is among the neighbours under its new number.
@@ -361,15 +363,15 @@ def _rebuild(
             neighbours[label, neighbours.shape[1] - 1] = windows.found[(at + 1) % made]
         # The class is new: nothing that was known of its number holds.
         work.checked[label] = windows.checked[label] = windows.borrowed[label] = -1
-        update_class(tables, rows, rules, pool, work.other, label)
+        update_class(tables, rows, rules, current, work.other, label)
 
 
 @kernel
 def _borrow_around(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     windows: WindowsWork,
     near: Near,
@@ -378,27 +380,31 @@ def _borrow_around(
     """Solve the window around a class whose rows may borrow copies, if it may gain."""
     since, known, labels = windows.borrowed[label], windows.known[label], windows.labels
     classes = gather_window(
-        pool, labels, near.neighbours, label, len(windows.listed.row_types), True
+        current, labels, near.neighbours, label, len(windows.listed.row_types), True
     )
     # A number that hardly any other window around the same class has, in whatever order its classes
     # come: a product would wrap around, as it may.
     total = np.int64(0)
     for at in range(1, classes):
         total += (labels[at] + 1) * (labels[at] + 0x9E3779B1)
-    windows.borrowed[label], windows.known[label] = pool.cursor[CLOCK], total
+    windows.borrowed[label], windows.known[label] = current.cursor[CLOCK], total
     # The window was solved before, and none of its classes changed since.
-    if known != total or any_changed(pool, labels, classes, since):
-        _solve_window(tables, rows, rules, pool, work, windows, near, classes, 0, True)
+    if known != total or any_changed(current, labels, classes, since):
+        _solve_window(tables, rows, rules, current, work, windows, near, classes, 0, True)
 
 
 @kernel
 def _known(
-    pool: ClassPool, windows: WindowsWork, neighbours: NDArray[np.int64], width: int, classes: int
+    current: CurrentClasses,
+    windows: WindowsWork,
+    neighbours: NDArray[np.int64],
+    width: int,
+    classes: int,
 ) -> bool:
     """Return whether a window of two or three was solved around another of its classes before."""
     for one in range(classes):
         inside = windows.labels[one]
-        if any_changed(pool, windows.labels, classes, windows.checked[inside]):
+        if any_changed(current, windows.labels, classes, windows.checked[inside]):
             continue
         near = 0
         for at in range(width):
@@ -415,8 +421,8 @@ def _known(
 def _improve_around(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     windows: WindowsWork,
     near: Near,
@@ -424,30 +430,30 @@ def _improve_around(
     max_nodes: int,
 ) -> bool:
     """Solve the windows of a class with one and with two near ones; whether one gained."""
-    labels, started = windows.labels, pool.cursor[CLOCK]
+    labels, started = windows.labels, current.cursor[CLOCK]
     neighbours, width = near.neighbours, near.width
     labels[0] = label
     # Windows of two: the class and each of its neighbours.
     for first in range(width):
         labels[1] = neighbours[label, first]
-        if labels[1] < 0 or labels[1] == label or pool.sizes[labels[1]] == 0:
+        if labels[1] < 0 or labels[1] == label or current.sizes[labels[1]] == 0:
             continue
-        if not _known(pool, windows, neighbours, width, 2) and _solve_window(
-            tables, rows, rules, pool, work, windows, near, 2, max_nodes, False
+        if not _known(current, windows, neighbours, width, 2) and _solve_window(
+            tables, rows, rules, current, work, windows, near, 2, max_nodes, False
         ):
             return True
     # Windows of three: it and each pair of neighbours. A gain changes the class, so its caller
     # begins again.
     for first in range(width):
         labels[1] = neighbours[label, first]
-        if labels[1] < 0 or labels[1] == label or pool.sizes[labels[1]] == 0:
+        if labels[1] < 0 or labels[1] == label or current.sizes[labels[1]] == 0:
             continue
         for second in range(first):
             labels[2] = neighbours[label, second]
-            if labels[2] < 0 or pool.sizes[labels[2]] == 0 or in_window(labels, 2, labels[2]):
+            if labels[2] < 0 or current.sizes[labels[2]] == 0 or in_window(labels, 2, labels[2]):
                 continue
-            if not _known(pool, windows, neighbours, width, 3) and _solve_window(
-                tables, rows, rules, pool, work, windows, near, 3, max_nodes, False
+            if not _known(current, windows, neighbours, width, 3) and _solve_window(
+                tables, rows, rules, current, work, windows, near, 3, max_nodes, False
             ):
                 return True
     # The widest window last: the class with as many neighbours as fit; those of two or three have
@@ -455,26 +461,28 @@ def _improve_around(
     since = windows.checked[label]
     windows.checked[label] = started
     most = len(windows.regroup.row_types)
-    if pool.sizes[label] > most:
+    if current.sizes[label] > most:
         return False
-    classes = gather_window(pool, labels, neighbours, label, most, False)
-    if classes in (2, 3) or not any_changed(pool, labels, classes, since):
+    classes = gather_window(current, labels, neighbours, label, most, False)
+    if classes in (2, 3) or not any_changed(current, labels, classes, since):
         return False
-    return _solve_window(tables, rows, rules, pool, work, windows, near, classes, max_nodes, False)
+    return _solve_window(
+        tables, rows, rules, current, work, windows, near, classes, max_nodes, False
+    )
 
 
 @kernel
-def is_mixed(pool: ClassPool, label: int) -> bool:
+def is_mixed(current: CurrentClasses, label: int) -> bool:
     """Return whether a class is there and has rows of several types."""
-    return bool(pool.sizes[label] > 0 and pool.following[pool.head[label]] >= 0)
+    return bool(current.sizes[label] > 0 and current.following[current.head[label]] >= 0)
 
 
 @kernel
 def windows_step(
     tables: LossTables,
     rows: KernelRows,
-    rules: PoolRules,
-    pool: ClassPool,
+    rules: ClassRules,
+    current: CurrentClasses,
     work: MoveWork,
     windows: WindowsWork,
     near: Near,
@@ -484,15 +492,15 @@ def windows_step(
     amount: int,
 ) -> int:
     """Solve the windows around the next `amount` classes of several types; return how many."""
-    last = min(cursor[0] + amount, pool.cursor[CLASSES])
+    last = min(cursor[0] + amount, current.cursor[CLASSES])
     while cursor[0] < last and work.steps[0] < work.steps[1]:
         label = cursor[0]
         cursor[0] += 1
-        if borrows and is_mixed(pool, label):
-            _borrow_around(tables, rows, rules, pool, work, windows, near, label)
-        while not borrows and work.steps[0] < work.steps[1] and is_mixed(pool, label):
+        if borrows and is_mixed(current, label):
+            _borrow_around(tables, rows, rules, current, work, windows, near, label)
+        while not borrows and work.steps[0] < work.steps[1] and is_mixed(current, label):
             if not _improve_around(
-                tables, rows, rules, pool, work, windows, near, label, max_nodes
+                tables, rows, rules, current, work, windows, near, label, max_nodes
             ):
                 break
     return int(cursor[0])

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip.heuristics.local_search.borrowed_classes import best_classes, new_listed_work
-from anonymip.heuristics.local_search.state import PooledClasses
+from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from tests.brute_force import partitions
 from tests.random_problems import Case, cases, ruled_cases
 
@@ -42,7 +42,7 @@ def test_the_best_of_all_classes_with_donors(case: Case, data: st.DataObject) ->
     problem = case.problem()
     assume(problem.compiled.monotone and problem.compiled.has_tables)
     assume(problem.diversity is None and not problem.limits)
-    state = PooledClasses.of(problem, np.zeros(case.n, np.int64))
+    state = CurrentRelease.of(problem, np.zeros(case.n, np.int64))
     work = new_listed_work(state.tables, case.k)
     row_types = np.repeat(np.arange(state.types), np.diff(state.first))
     order = data.draw(st.permutations(range(case.n)))

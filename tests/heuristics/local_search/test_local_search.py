@@ -27,6 +27,7 @@ from anonymip import (
 )
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
+from anonymip.heuristics.local_search.current_classes import CurrentRelease, show_class
 from anonymip.heuristics.local_search.local_search import improve, local_search
 from anonymip.heuristics.local_search.moves import (
     GIVE,
@@ -37,10 +38,8 @@ from anonymip.heuristics.local_search.moves import (
     best_move,
     new_move_work,
 )
-from anonymip.heuristics.local_search.pool import show_class
 from anonymip.heuristics.local_search.regroup import new_regroup_work
 from anonymip.heuristics.local_search.starts import EXACT_STARTS, STARTS
-from anonymip.heuristics.local_search.state import PooledClasses
 from tests.brute_force import Column
 from tests.random_problems import (
     FALLING,
@@ -151,11 +150,11 @@ def test_a_window_over_all_rows_finds_the_optimum(case: Case, data: st.DataObjec
 
 def move_of(case: Case, labels: list[int]) -> tuple[float, int]:
     """Return what gains most between the classes 0 and 1, and what it is."""
-    state = PooledClasses.of(case.problem(), np.array(labels))
-    work = new_move_work(state.tables, state.rules, case.n, len(state.pool.sizes))
-    show_class(state.rows, state.rules, state.pool, work.one, 0)
-    show_class(state.rows, state.rules, state.pool, work.other, 1)
-    losses = state.pool.losses
+    state = CurrentRelease.of(case.problem(), np.array(labels))
+    work = new_move_work(state.tables, state.rules, case.n, len(state.current.sizes))
+    show_class(state.rows, state.rules, state.current, work.one, 0)
+    show_class(state.rows, state.rules, state.current, work.other, 1)
+    losses = state.current.losses
     gain, what, _, _ = best_move(state.tables, state.rows, state.rules, work, losses[0], losses[1])
     return gain, what
 
@@ -246,7 +245,9 @@ def test_large_classes_of_many_values() -> None:
     again = local_search(problem, start=start, window=60)
     assert found.objective == again.objective < Solution.of(problem, start, method="").objective
     with pytest.raises(ValueError, match="fit"):
-        new_regroup_work(problem.compiled.tables, PooledClasses.of(problem, start.labels).rules, 61)
+        new_regroup_work(
+            problem.compiled.tables, CurrentRelease.of(problem, start.labels).rules, 61
+        )
 
 
 def test_copies_are_lent() -> None:

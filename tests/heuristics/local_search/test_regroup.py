@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonymip.exact.classes.best_classes import compiles
+from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.regroup import new_regroup_work, regroup
-from anonymip.heuristics.local_search.state import PooledClasses
 from tests.random_problems import Case, cases, ruled_cases
 
 
@@ -19,7 +19,7 @@ def test_the_best_of_all_classes(case: Case, data: st.DataObject) -> None:
     """As brute force under every rule: the optimum, and nothing where only less is asked for."""
     problem, best = case.problem(), case.optimum()
     assume(compiles(problem))
-    state = PooledClasses.of(problem, np.zeros(case.n, np.int64))
+    state = CurrentRelease.of(problem, np.zeros(case.n, np.int64))
     work = new_regroup_work(state.tables, state.rules, case.n)
     order = np.array(data.draw(st.permutations(range(case.n))))
     kinds = np.repeat(np.arange(state.types), np.diff(state.first))

@@ -8,8 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import Diversity, Problem
-from anonymip.heuristics.local_search.pool import changed_loss, new_view, show_class
-from anonymip.heuristics.local_search.state import PooledClasses
+from anonymip.heuristics.local_search.current_classes import (
+    CurrentRelease,
+    changed_loss,
+    new_view,
+    show_class,
+)
 from anonymip.recodings.rules.diversity_counts import stays_diverse
 from tests.brute_force import Column
 from tests.random_problems import Case, cases, microdata
@@ -28,7 +32,7 @@ def test_a_view_tells_the_loss_after_any_change(case: Case, data: st.DataObject)
     labels = np.empty(case.n, np.int64)
     for label, group in enumerate(groups):
         labels[list(group)] = label
-    state = PooledClasses.of(problem, labels)
+    state = CurrentRelease.of(problem, labels)
     kind_of = np.empty(case.n, np.int64)
     for kind in range(state.types):
         kind_of[state.records[state.first[kind] : state.first[kind + 1]]] = kind
@@ -38,7 +42,7 @@ def test_a_view_tells_the_loss_after_any_change(case: Case, data: st.DataObject)
     for label in state.living():
         members = np.flatnonzero(found == label).tolist()
         others = [row for row in range(case.n) if row not in members]
-        show_class(state.rows, state.rules, state.pool, view, label)
+        show_class(state.rows, state.rules, state.current, view, label)
         for leaving in [-1, *members]:
             for joining in [-1, *others]:
                 left = [row for row in members if row != leaving]
@@ -66,14 +70,14 @@ def test_a_view_tells_the_diversity_after_any_change(seed: int, asked: tuple[flo
     if diversity.lacking(data.sensitive_codes) is not None:
         return
     problem = Problem(data, 2, diversity=diversity)
-    state = PooledClasses.of(problem, np.array([0, 0, 0, 0, 1, 1, 1, 1]))
+    state = CurrentRelease.of(problem, np.array([0, 0, 0, 0, 1, 1, 1, 1]))
     kind_of = np.empty(8, np.int64)
     for kind in range(state.types):
         kind_of[state.records[state.first[kind] : state.first[kind + 1]]] = kind
     found = state.labels()
     view = new_view(state.tables, state.rules, state.types)
     members = np.flatnonzero(found == found[0]).tolist()
-    show_class(state.rows, state.rules, state.pool, view, int(found[0]))
+    show_class(state.rows, state.rules, state.current, view, int(found[0]))
     for leaving in [-1, *members]:
         for joining in [-1, *(row for row in range(8) if row not in members)]:
             rows = [r for r in members if r != leaving] + ([joining] if joining >= 0 else [])

@@ -1,0 +1,559 @@
+"""Classes under improvement: how many copies of each row type every class holds.
+
+Identical rows need no distinguishing, and a class of thousands of copies of one row is one entry.
+What a class loses when a copy leaves it or joins it is read off a view of the class in time that
+does not grow with its size.
+
+One file, since each kernel leaves all arrays of the classes true for the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import SUPPRESSED
+from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows, range_loss
+from anonymip.objectives.language.tables import LossTables
+from anonymip.orders.arrangement import in_type_order
+from anonymip.problem import Problem
+from anonymip.recodings import EquivalenceClasses
+from anonymip.recodings.rules.diversity_counts import (
+    DiversityRule,
+    ValueCounts,
+    count_in,
+    diversity_rule,
+    forget_row,
+    new_counts,
+    start_counts,
+)
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+#: Places of `CurrentClasses.cursor`: class numbers in use, the first free entry, the clock of
+#: changes, copies without a class, classes freed.
+CLASSES, FREE_ENTRY, CLOCK, SUPPRESSED_COPIES, FREED = 0, 1, 2, 3, 4
+
+
+class ClassRules(Packed):
+    """What classes must keep and what counts.
+
+    Parameters
+    ----------
+    k
+        Fewest rows of a class.
+    summed
+        Whether the losses of the records are summed; else the largest counts.
+    monotone
+        Whether a row can only raise the record loss of the class that it joins.
+    borrows
+        Whether classes borrow copies that their own class can spare: a monotone loss, no diversity.
+    suppression_price
+        Loss of a suppressed record; infinite where none may be.
+    diversity
+        What classes must hold of the sensitive columns; its rows are the types.
+    """
+
+    k: int
+    summed: bool
+    monotone: bool
+    borrows: bool
+    suppression_price: float
+    diversity: DiversityRule
+
+
+class CurrentClasses(Packed):
+    """The classes, each a list of entries: a type and how many copies of it.
+
+    Parameters
+    ----------
+    types, copies, following
+        (entries,) type, copies, and the next entry of the class; -1 ends a list.
+    head, sizes, losses
+        (classes,) first entry, number of rows, record loss. Size 0: a number to be used again.
+    changed
+        (classes,) clock of the last change.
+    surplus
+        (t,) class that holds copies of the type and nothing else; -1 if there is none.
+    suppressed
+        (t,) copies without a class.
+    freed
+        (classes,) numbers to be used again.
+    cursor
+        (5,) see the constants above.
+    """
+
+    types: NDArray[np.int64]
+    copies: NDArray[np.int64]
+    following: NDArray[np.int64]
+    head: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    losses: NDArray[np.float64]
+    changed: NDArray[np.int64]
+    surplus: NDArray[np.int64]
+    suppressed: NDArray[np.int64]
+    freed: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+
+
+class ClassView(Packed):
+    """One class laid open: what is published of it if one copy leaves, one joins, or both.
+
+    Parameters
+    ----------
+    types, copies
+        (entries,) what it holds.
+    totals
+        (2,) number of entries, of rows.
+    low, high, pair_low, pair_high
+        (r, 2) and (p, 2) the two lowest and the two highest values, each row counted.
+    held, set_start
+        Rows that hold each level of the set attributes, and where each attribute begins.
+    distinct
+        (s,) values in each set.
+    counts
+        Of the sensitive values.
+    """
+
+    types: NDArray[np.int64]
+    copies: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    pair_low: NDArray[np.int64]
+    pair_high: NDArray[np.int64]
+    held: NDArray[np.int64]
+    set_start: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+    counts: ValueCounts
+
+
+def new_view(tables: LossTables, rules: ClassRules, entries: int) -> ClassView:
+    """Return a view of no class yet, for classes of up to so many entries."""
+    starts = np.concatenate([[0], np.cumsum(tables.set_sizes)]).astype(np.int64)
+    ranges, pairs = len(tables.range_columns), len(tables.pair_columns)
+    return ClassView(
+        np.zeros(entries, np.int64),
+        np.zeros(entries, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros((ranges, 2)),
+        np.zeros((ranges, 2)),
+        np.zeros((pairs, 2), np.int64),
+        np.zeros((pairs, 2), np.int64),
+        np.zeros(int(starts[-1]), np.int64),
+        starts[:-1].copy(),
+        np.zeros(len(tables.set_columns), np.int64),
+        new_counts(rules.diversity),
+    )
+
+
+@kernel
+def clear_view(rows: KernelRows, rules: ClassRules, view: ClassView) -> None:
+    """Make it the view of an empty class."""
+    for at in range(view.totals[0]):
+        row_type = view.types[at]
+        for s in range(len(view.distinct)):
+            view.held[view.set_start[s] + rows.set_codes[row_type, s]] = 0
+        forget_row(rules.diversity, view.counts, row_type)
+    start_counts(view.counts)
+    view.totals[0] = 0
+    view.totals[1] = 0
+    view.low[:] = np.inf
+    view.high[:] = -np.inf
+    view.pair_low[:] = np.iinfo(np.int64).max
+    view.pair_high[:] = -1
+    view.distinct[:] = 0
+
+
+@kernel
+def put_in_view(
+    rows: KernelRows, rules: ClassRules, view: ClassView, row_type: int, copies: int
+) -> None:
+    """Add an entry to the class in view."""
+    at = view.totals[0]
+    view.types[at] = row_type
+    view.copies[at] = copies
+    view.totals[0] += 1
+    view.totals[1] += copies
+    # The two lowest and the two highest values are kept, each copy counted, so that it is known
+    # what the ends are when one copy has left. Further copies change neither.
+    twice = min(copies, 2)
+    for r in range(len(view.low)):
+        value = rows.range_values[row_type, r]
+        for _ in range(twice):
+            if value < view.low[r, 0]:
+                view.low[r, 1] = view.low[r, 0]
+                view.low[r, 0] = value
+            elif value < view.low[r, 1]:
+                view.low[r, 1] = value
+            if value > view.high[r, 0]:
+                view.high[r, 1] = view.high[r, 0]
+                view.high[r, 0] = value
+            elif value > view.high[r, 1]:
+                view.high[r, 1] = value
+    for p in range(len(view.pair_low)):
+        code = rows.pair_codes[row_type, p]
+        for _ in range(twice):
+            if code < view.pair_low[p, 0]:
+                view.pair_low[p, 1] = view.pair_low[p, 0]
+                view.pair_low[p, 0] = code
+            elif code < view.pair_low[p, 1]:
+                view.pair_low[p, 1] = code
+            if code > view.pair_high[p, 0]:
+                view.pair_high[p, 1] = view.pair_high[p, 0]
+                view.pair_high[p, 0] = code
+            elif code > view.pair_high[p, 1]:
+                view.pair_high[p, 1] = code
+    # `held` counts copies: a set loses a value only when the last copy with it leaves.
+    for s in range(len(view.distinct)):
+        place = view.set_start[s] + rows.set_codes[row_type, s]
+        if view.held[place] == 0:
+            view.distinct[s] += 1
+        view.held[place] += copies
+    count_in(rules.diversity, view.counts, row_type, copies, 0, 0)
+
+
+@kernel
+def show_class(
+    rows: KernelRows, rules: ClassRules, current: CurrentClasses, view: ClassView, label: int
+) -> None:
+    """Make it the view of a current class."""
+    clear_view(rows, rules, view)
+    entry = current.head[label]
+    while entry >= 0:
+        put_in_view(rows, rules, view, current.types[entry], current.copies[entry])
+        entry = current.following[entry]
+
+
+@kernel
+def changed_loss(
+    tables: LossTables, rows: KernelRows, view: ClassView, leaving: int, joining: int
+) -> float:
+    """Return the record loss of the class without a copy of one type and with one of another.
+
+    Either type may be -1: none. Where only a copy leaves, there must be a row left.
+    """
+    loss = tables.constant
+    for r in range(len(view.low)):
+        low, high = view.low[r, 0], view.high[r, 0]
+        # If the copy that leaves is at an end, the next value is the end; with a second copy there
+        # that is the same value.
+        if leaving >= 0:
+            gone = rows.range_values[leaving, r]
+            low = view.low[r, 1] if gone == low else low
+            high = view.high[r, 1] if gone == high else high
+        if joining >= 0:
+            come = rows.range_values[joining, r]
+            low, high = min(low, come), max(high, come)
+        loss += range_loss(tables, r, low, high)
+    for s in range(len(view.distinct)):
+        # The set shrinks if the only copy with a value leaves, and grows if a copy brings a value
+        # that nobody has once the other one has left.
+        count = view.distinct[s]
+        gone_code = rows.set_codes[leaving, s] if leaving >= 0 else np.int32(-1)
+        if leaving >= 0 and view.held[view.set_start[s] + gone_code] == 1:
+            count -= 1
+        if joining >= 0:
+            code = rows.set_codes[joining, s]
+            left = view.held[view.set_start[s] + code] - (1 if code == gone_code else 0)
+            count += 1 if left == 0 else 0
+        loss += tables.set_losses[tables.set_start[s] + count]
+    for p in range(len(view.pair_low)):
+        first, last = view.pair_low[p, 0], view.pair_high[p, 0]
+        if leaving >= 0:
+            gone_rank = rows.pair_codes[leaving, p]
+            first = view.pair_low[p, 1] if gone_rank == first else first
+            last = view.pair_high[p, 1] if gone_rank == last else last
+        if joining >= 0:
+            rank = np.int64(rows.pair_codes[joining, p])
+            first, last = min(first, rank), max(last, rank)
+        loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
+    return loss
+
+
+@kernel
+def part_of(rules: ClassRules, size: int, loss: float) -> float:
+    """Return what a class adds to the objective: its rows' losses, or the loss of one of them."""
+    return size * loss if rules.summed else loss
+
+
+@kernel
+def add_copies(current: CurrentClasses, label: int, row_type: int, copies: int) -> None:
+    """Put copies of a type into a class; :func:`update_class` is to follow."""
+    current.sizes[label] += copies
+    entry = current.head[label]
+    while entry >= 0:
+        if current.types[entry] == row_type:
+            current.copies[entry] += copies
+            return
+        entry = current.following[entry]
+    entry = current.cursor[FREE_ENTRY]
+    current.cursor[FREE_ENTRY] = current.following[entry]
+    current.types[entry] = row_type
+    current.copies[entry] = copies
+    current.following[entry] = current.head[label]
+    current.head[label] = entry
+
+
+@kernel
+def remove_copies(current: CurrentClasses, label: int, row_type: int, copies: int) -> None:
+    """Take copies of a type out of a class; :func:`update_class` is to follow."""
+    current.sizes[label] -= copies
+    before, entry = -1, current.head[label]
+    while current.types[entry] != row_type:
+        before, entry = entry, current.following[entry]
+    current.copies[entry] -= copies
+    if current.copies[entry] > 0:
+        return
+    if before < 0:
+        current.head[label] = current.following[entry]
+    else:
+        current.following[before] = current.following[entry]
+    current.following[entry] = current.cursor[FREE_ENTRY]
+    current.cursor[FREE_ENTRY] = entry
+
+
+@kernel
+def open_label(current: CurrentClasses) -> int:
+    """Return the number of a new, empty class."""
+    if current.cursor[FREED] > 0:
+        current.cursor[FREED] -= 1
+        label = current.freed[current.cursor[FREED]]
+    else:
+        label = current.cursor[CLASSES]
+        current.cursor[CLASSES] += 1
+    current.head[label] = -1
+    current.sizes[label] = 0
+    current.losses[label] = 0.0
+    return int(label)
+
+
+@kernel
+def update_class(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: ClassRules,
+    current: CurrentClasses,
+    view: ClassView,
+    label: int,
+) -> None:
+    """Bring loss, clock and surplus classes up to date after a class changed; `view` shows it then.
+
+    A class of one type joins the other one of that type: it is worth more together, since all
+    copies beyond k can be borrowed.
+    """
+    current.cursor[CLOCK] += 1
+    current.changed[label] = current.cursor[CLOCK]
+    entry = current.head[label]
+    if entry < 0:
+        current.freed[current.cursor[FREED]] = label
+        current.cursor[FREED] += 1
+        clear_view(rows, rules, view)
+        return
+    row_type = current.types[entry]
+    if rules.borrows and current.following[entry] < 0:
+        surplus = current.surplus[row_type]
+        if surplus >= 0 and surplus != label and is_surplus(current, surplus, row_type):
+            copies = current.copies[entry]
+            remove_copies(current, label, row_type, copies)
+            current.freed[current.cursor[FREED]] = label
+            current.cursor[FREED] += 1
+            add_copies(current, surplus, row_type, copies)
+            current.changed[surplus] = current.cursor[CLOCK]
+            label = surplus
+        else:
+            current.surplus[row_type] = label
+    show_class(rows, rules, current, view, label)
+    current.losses[label] = changed_loss(tables, rows, view, -1, -1)
+
+
+@kernel
+def is_surplus(current: CurrentClasses, label: int, row_type: int) -> bool:
+    """Return whether a class holds copies of a type and nothing else."""
+    entry = current.head[label]
+    return bool(
+        current.sizes[label] > 0
+        and entry >= 0
+        and current.types[entry] == row_type
+        and current.following[entry] < 0
+    )
+
+
+@kernel
+def find_surplus(current: CurrentClasses, row_type: int) -> int:
+    """Return the class that holds copies of a type and nothing else; -1 if there is none."""
+    surplus = current.surplus[row_type]
+    return surplus if surplus >= 0 and is_surplus(current, surplus, row_type) else -1
+
+
+#: Class numbers beyond the most classes that there can be.
+_SPARE_LABELS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class CurrentRelease:
+    """A release as the kernels improve it.
+
+    Parameters
+    ----------
+    tables, rows, rules
+        Loss, row types, and what classes must keep.
+    current
+        The classes.
+    records
+        (n,) records, type by type.
+    first
+        (t + 1,) where each type begins in them.
+    """
+
+    tables: LossTables
+    rows: KernelRows
+    rules: ClassRules
+    current: CurrentClasses
+    records: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @property
+    def types(self) -> int:
+        """Number of row types."""
+        return len(self.first) - 1
+
+    @classmethod
+    def of(cls, problem: Problem, labels: NDArray[np.integer]) -> CurrentRelease:
+        """Return the classes of the labels; classes of copies of one row are put together.
+
+        Complexity: O(n log n).
+        """
+        tables = problem.compiled.tables
+        records, row_types = in_type_order(problem, np.arange(problem.n))
+        types = int(row_types[-1]) + 1
+        first = np.searchsorted(row_types, np.arange(types + 1))
+        rules = _rules(problem, records[first[:-1]])
+        own = np.asarray(labels, np.int64)[records]
+        kept = own != SUPPRESSED
+        suppressed = np.bincount(row_types[~kept], minlength=types).astype(np.int64)
+        held, label, copies = _entries(own[kept], row_types[kept], types)
+        if rules.borrows:
+            label = _put_together(label, held)
+            held, label, copies = _entries(np.repeat(label, copies), np.repeat(held, copies), types)
+        current = _filled_lists(problem, held, label, copies, suppressed)
+        rows = kernel_rows(problem.microdata, tables, records[first[:-1]])
+        view = new_view(tables, rules, types)
+        _update_all(tables, rows, rules, current, view)
+        return cls(tables, rows, rules, current, records, first)
+
+    def labels(self) -> NDArray[np.int64]:
+        """Return (n,) labels of the records as the classes are now."""
+        labels = np.full(len(self.records), SUPPRESSED, np.int64)
+        _write_labels(self.current, self.records, self.first[:-1].copy(), labels)
+        return labels
+
+    def living(self) -> NDArray[np.int64]:
+        """Return the numbers of the classes that there are."""
+        return np.flatnonzero(self.current.sizes[: self.current.cursor[CLASSES]] > 0)
+
+
+def _rules(problem: Problem, rows: NDArray[np.int64]) -> ClassRules:
+    compiled, diversity = problem.compiled, problem.diversity
+    recoding = problem.recoding
+    may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
+    return ClassRules(
+        problem.k,
+        compiled.aggregate == "sum",
+        compiled.monotone,
+        compiled.monotone and diversity is None,
+        float(compiled.suppression_price) if may_suppress else np.inf,
+        diversity_rule(diversity, problem.microdata).of_rows(rows),
+    )
+
+
+def _entries(
+    labels: NDArray[np.int64], row_types: NDArray[np.int64], types: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return type, label and copies of each entry, class by class; labels 0, 1, ..."""
+    dense = np.unique(labels, return_inverse=True)[1].ravel()
+    key, copies = np.unique(dense * np.int64(types) + row_types, return_counts=True)
+    return key % types, key // types, copies.astype(np.int64)
+
+
+def _put_together(label: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return labels of the entries with one class for all classes of copies of one row."""
+    alone = np.bincount(label)[label] == 1
+    target = label.copy()
+    row_types, first, inverse = np.unique(held[alone], return_index=True, return_inverse=True)
+    if len(row_types):
+        target[alone] = label[alone][first][inverse.ravel()]
+    return target
+
+
+def _filled_lists(
+    problem: Problem,
+    held: NDArray[np.int64],
+    label: NDArray[np.int64],
+    copies: NDArray[np.int64],
+    suppressed: NDArray[np.int64],
+) -> CurrentClasses:
+    n, entries = problem.n, len(held)
+    room, numbers = n + 4, n // problem.k + _SPARE_LABELS
+    count = int(label[-1]) + 1 if entries else 0
+    types, held_copies = np.zeros(room, np.int64), np.zeros(room, np.int64)
+    types[:entries], held_copies[:entries] = held, copies
+    following = np.arange(1, room + 1)
+    following[-1] = -1
+    ends = np.flatnonzero(np.diff(label, append=-1) != 0)
+    following[ends] = -1
+    head, sizes = np.full(numbers, -1, np.int64), np.zeros(numbers, np.int64)
+    head[:count] = np.searchsorted(label, np.arange(count))
+    sizes[:count] = np.bincount(label, copies, count).astype(np.int64)
+    cursor = np.zeros(5, np.int64)
+    cursor[CLASSES], cursor[FREE_ENTRY], cursor[CLOCK] = count, entries, 1
+    cursor[SUPPRESSED_COPIES] = suppressed.sum()
+    return CurrentClasses(
+        types,
+        held_copies,
+        following,
+        head,
+        sizes,
+        np.zeros(numbers),
+        np.ones(numbers, np.int64),
+        np.full(len(suppressed), -1, np.int64),
+        suppressed,
+        np.zeros(numbers, np.int64),
+        cursor,
+    )
+
+
+@kernel
+def _update_all(
+    tables: LossTables,
+    rows: KernelRows,
+    rules: ClassRules,
+    current: CurrentClasses,
+    view: ClassView,
+) -> None:
+    """Compute all losses and find all surplus classes."""
+    for label in range(current.cursor[CLASSES]):
+        show_class(rows, rules, current, view, label)
+        current.losses[label] = changed_loss(tables, rows, view, -1, -1)
+        if current.following[current.head[label]] < 0:
+            current.surplus[current.types[current.head[label]]] = label
+
+
+@kernel
+def _write_labels(
+    current: CurrentClasses,
+    records: NDArray[np.int64],
+    next_record: NDArray[np.int64],
+    labels: NDArray[np.int64],
+) -> None:
+    """Hand out the records of each type to the classes; those left stay as they are."""
+    for label in range(current.cursor[CLASSES]):
+        entry = current.head[label]
+        while entry >= 0:
+            row_type = current.types[entry]
+            for _ in range(current.copies[entry]):
+                labels[records[next_record[row_type]]] = label
+                next_record[row_type] += 1
+            entry = current.following[entry]
