@@ -59,15 +59,15 @@ if TYPE_CHECKING:
     from anonymip.objectives import class_objective as class_objective
     from anonymip.objectives import load_objective as load_objective
     from anonymip.objectives import objective as objective
-    from anonymip.objectives.losses.bottleneck import Bottleneck as Bottleneck
     from anonymip.objectives.losses.penalties import GCP as GCP
+    from anonymip.objectives.losses.penalties import Bottleneck as Bottleneck
     from anonymip.objectives.losses.penalties import HierarchyLoss as HierarchyLoss
     from anonymip.objectives.losses.penalties import LeafLoss as LeafLoss
     from anonymip.objectives.losses.penalties import LiangGCP as LiangGCP
     from anonymip.objectives.losses.penalties import SetGCP as SetGCP
+    from anonymip.objectives.losses.penalties import Suppressions as Suppressions
     from anonymip.objectives.losses.penalties import WeightedLoss as WeightedLoss
     from anonymip.objectives.losses.squared_error import SSE as SSE
-    from anonymip.objectives.losses.suppressions import Suppressions as Suppressions
     from anonymip.privacy import Verification as Verification
     from anonymip.privacy import verify as verify
     from anonymip.problem import Problem as Problem

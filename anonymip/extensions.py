@@ -34,17 +34,10 @@ class Extensions(Generic[Kind]):
     wrong with it, the others and the built-in ones go on working: what cannot be used is left
     out with one warning.
 
-    Parameters
-    ----------
-    group
-        Of entry points, such as ``anonymip.methods``.
-    what
-        What they register, in the singular: ``"method"``.
-    read
-        Takes an entry point's name and the function that imports its target; returns what is
-        registered, and raises :class:`InputError` for anything else.
-    taken
-        Returns the names that no package may take.
+    `group`: of entry points, such as ``anonymip.methods``. `what`: what they register, in the
+    singular: ``"method"``. `read`: takes an entry point's name and the function that imports its
+    target; returns what is registered, and raises :class:`InputError` for anything else. `taken`:
+    returns the names that no package may take.
     """
 
     def __init__(
@@ -63,10 +56,7 @@ class Extensions(Generic[Kind]):
     def find(self, name: str) -> Kind | None:
         """Return what is registered under a name; None if no package registers it.
 
-        Raises
-        ------
-        InputError
-            If it is left out, with the reason.
+        Raises InputError if it is left out, with the reason.
         """
         if name not in self._entries:
             return None

@@ -57,22 +57,11 @@ class Outputs:
 
         Folders that are missing are made; of a block that fails they are removed again.
 
-        Parameters
-        ----------
-        target
-            The file meant. A link is written through: what it points to is replaced, and the link
-            stays.
-        public
-            Whether it is made to be given away, and so may be opened by whom the umask lets;
-            otherwise by its owner alone.
-        last
-            Whether it is put in place after the others, which otherwise keep their order.
-
-        Raises
-        ------
-        InputError
-            If the folder cannot be made or written to, the name is too long, or a folder, a device,
-            a pipe or a socket lies there.
+        `target`: the file meant. A link is written through: what it points to is replaced, and the
+        link stays. `public`: whether it is made to be given away, and so may be opened by whom the
+        umask lets; otherwise by its owner alone. `last`: whether it is put in place after the
+        others, which otherwise keep their order. Raises InputError if the folder cannot be made or
+        written to, the name is too long, or a folder, a device, a pipe or a socket lies there.
         """
         place = _place_of(target)
         temporary, handle = _temporary(target, place, self._stack)
@@ -96,10 +85,7 @@ class Outputs:
     def put_in_place(self) -> None:
         """Rename all files, each rename atomic and on disk before the next; do what is due then.
 
-        Raises
-        ------
-        InputError
-            If one cannot be replaced; the message names those that were.
+        Raises InputError if one cannot be replaced; the message names those that were.
         """
         done: list[str] = []
         for output in sorted(self._outputs, key=lambda output: output.last):
@@ -134,16 +120,9 @@ def writing(outputs: Outputs | None = None) -> Iterator[Outputs]:
     are what they were; its temporary files are removed by the next one that writes into their
     folders.
 
-    Parameters
-    ----------
-    outputs
-        Of a block around this one, which then puts these files in place with its own; None for a
-        block that stands alone.
-
-    Raises
-    ------
-    InputError
-        If the disk is full, or a file cannot be replaced.
+    `outputs`: of a block around this one, which then puts these files in place with its own; None
+    for a block that stands alone. Raises InputError if the disk is full, or a file cannot be
+    replaced.
     """
     if outputs is not None:
         yield outputs
@@ -178,10 +157,7 @@ def private(name: str, flags: int) -> int:
 def start_growing(target: Path) -> None:
     """Make an empty file for its owner alone that others write to as they go on: a log.
 
-    Raises
-    ------
-    InputError
-        If it cannot be made, or written to.
+    Raises InputError if it cannot be made, or written to.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -198,18 +174,9 @@ def refuse_outputs(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
 
     Nothing is left of the attempt, no folder either.
 
-    Parameters
-    ----------
-    targets
-        Files to be written later.
-    inputs
-        Files that are read; those that do not exist do not matter.
-
-    Raises
-    ------
-    InputError
-        If a file could not be written, see :meth:`Outputs.stage`, or if an output would overwrite
-        an input or another output.
+    `targets`: files to be written later. `inputs`: files that are read; those that do not exist do
+    not matter. Raises InputError if a file could not be written, see :meth:`Outputs.stage`, or if
+    an output would overwrite an input or another output.
     """
     with ExitStack() as stack:
         for number, target in enumerate(targets):
@@ -345,3 +312,12 @@ def _unwritable(target: Path, error: Exception) -> InputError:
         remedy = "Shorten it; a manifest and a checkpoint have the name of the release in theirs"
     reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
     return InputError(f"cannot write {target}: {reason}", remedy=remedy)
+
+
+def user_cache() -> Path | None:
+    """Return the package's folder in the user's cache; None where there is no home."""
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    return home / "anonymip"

@@ -8,7 +8,7 @@ import numpy as np
 
 from anonymip.assignments import Description
 from anonymip.errors import UnsupportedObjective
-from anonymip.objectives.kernels.effects import effects_of_cells, least_step
+from anonymip.objectives.language.tables import effects_of_cells, least_step
 from anonymip.problem import Problem
 from anonymip.tolerances import (
     OPTIMALITY_RELATIVE,

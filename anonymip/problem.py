@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError, UnsupportedObjective, argument
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives import CompiledObjective, MembersObjective, Objective, load_objective
-from anonymip.objectives.kernels.effects import size_of_exact
-from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.record import cells_of_sets
+from anonymip.objectives.language.tables import size_of_exact
 from anonymip.recodings import Apart, Cap, Diversity, Limit, Recoding
 from anonymip.recodings.freeform import WITHOUT_DIVERSITY
 from anonymip.recodings.registry import as_recoding, published_form

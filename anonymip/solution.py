@@ -20,8 +20,8 @@ from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Descrip
 from anonymip.certificates import DualProof
 from anonymip.errors import AnonymipError
 from anonymip.objectives import GCP
-from anonymip.objectives.kernels.effects import effects_of_cells
-from anonymip.objectives.steadiness import refuse_unsteady
+from anonymip.objectives.language.tables import effects_of_cells
+from anonymip.objectives.loss_checks import refuse_changing_loss
 from anonymip.optimality import hidden_by_rounding, loses_nothing, proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.rows import equal_rows, published_numbers
@@ -155,7 +155,7 @@ class Solution(Frozen):
         problem.recoding.check(problem, assignment)
         description = problem.recoding.describe(problem, assignment)
         losses = problem.compiled.losses_of(description, assignment)
-        refuse_unsteady(problem.compiled, description, assignment, losses)
+        refuse_changing_loss(problem.compiled, description, assignment, losses)
         bare = cls(
             problem,
             assignment,

@@ -35,13 +35,13 @@ from anonymip.methods.best_bound import (
 )
 from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.methods.selection import picked_method
-from anonymip.objectives.weights import unread_weights
+from anonymip.objectives.loss_checks import unread_weights
 from anonymip.problem import Problem
-from anonymip.runtime.announcing.needed_kernels import Left, kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
-from anonymip.runtime.kernels import announcing_compilation
+from anonymip.runtime.kernels import Left, announcing_compilation
 from anonymip.runtime.memory import memory_ended, ran_out
+from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Bound, Solution
 from anonymip.solvers import SolverOptions, refuse_unknown_solver
 from anonymip.status import Stopped

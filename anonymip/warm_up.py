@@ -20,10 +20,10 @@ from anonymip.methods.best_bound import ASCENT, BOUND
 from anonymip.problem import Problem
 from anonymip.publishing import publish
 from anonymip.recodings import EquivalenceClasses, Freeform, FullDomain, PatternGuided
-from anonymip.runtime.announcing.needed_kernels import kernel_seconds, kernels_left, needed_kernels
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernel_cache import folder, opened_folder
-from anonymip.runtime.kernels import compiled_kernels
+from anonymip.runtime.kernels import KEEPS_KERNELS, compiled_kernels
+from anonymip.runtime.needed_kernels import kernel_seconds, kernels_left, needed_kernels
 from anonymip.runtime.side_by_side import run_side_by_side
 from anonymip.solving import lower_bound, solve
 
@@ -213,6 +213,11 @@ def _parts(names: Sequence[str], jobs: int) -> list[tuple[str, ...]]:
 
 
 def _refuse_no_place() -> None:
+    if not KEEPS_KERNELS:
+        raise InputError(
+            "kernels are compiled anew in each process with this version of numba",
+            remedy="Install one that was tested, and unset ANONYMIP_PLAIN_NUMBA",
+        )
     place = folder()
     with opened_folder(make=True) as opened:
         if opened is not None and os.access(".", os.W_OK, dir_fd=opened, effective_ids=True):

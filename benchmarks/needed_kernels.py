@@ -1,7 +1,7 @@
 """The table of the kernels that each usual run needs, and of how long each takes to compile.
 
 ``python -m benchmarks.needed_kernels`` measures in processes of their own with an empty cache, and
-writes :data:`anonymip.runtime.announcing.needed_kernels.TABLE`; it takes some minutes. With names
+writes :data:`anonymip.runtime.needed_kernels.TABLE`; it takes some minutes. With names
 of runs it measures those again and keeps the others.
 """
 
@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonymip.errors import AnonymipError
-from anonymip.runtime.announcing.needed_kernels import TABLE, kernel_seconds, needed_kernels
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernel_cache import asked
+from anonymip.runtime.needed_kernels import TABLE, kernel_seconds, needed_kernels
+from anonymip.runtime.numba_internals import asked
 from anonymip.warm_up import run_for_kernels, usual_runs
 
 

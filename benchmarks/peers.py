@@ -30,12 +30,12 @@ from typing import Any
 import pandas as pd
 
 from anonymip import __version__
+from anonymip.files import user_cache
 from anonymip.instances.hierarchies.hierarchy import read_hierarchy
-from anonymip.instances.library.benchmark_data import data_file
+from anonymip.instances.library.fetching import data_file
 from anonymip.instances.readers import read_table
 from anonymip.instances.table_format import TableFormat
 from anonymip.privacy import verify
-from anonymip.runtime.user_cache import user_cache
 from anonymip.solution import bound_text
 
 #: Processor seconds that a tool may take for one release, and how often that may pass on the clock.

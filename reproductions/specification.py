@@ -13,7 +13,7 @@ from anonymip.errors import AnonymipError, InputError
 from anonymip.experiments.running.sources import TableSource
 from anonymip.experiments.running.specification import Experiment
 from anonymip.instances import INSTANCES
-from anonymip.instances.library.benchmark_data import data_file
+from anonymip.instances.library.fetching import data_file
 
 #: Schemas of tables that are no named instances.
 SCHEMAS = Path(__file__).parent / "schemas"

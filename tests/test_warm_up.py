@@ -14,7 +14,7 @@ import pytest
 from anonymip import Budget, InputError, warm_up
 from anonymip.errors import Interrupted
 from anonymip.methods import METHODS
-from anonymip.runtime.announcing.needed_kernels import Left
+from anonymip.runtime.kernels import Left
 from tests.test_project import SOURCES
 
 

@@ -14,7 +14,7 @@ from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_n
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
-from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import KConcealment, KOne, OneK, PatternGuided
 from anonymip.recodings.registry import published_form

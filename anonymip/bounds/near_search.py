@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.instances.microdata import RowTypes
-from anonymip.objectives.kernels.box_tree import BoxTree, box_bound, build_tree, new_tree
+from anonymip.objectives.kernels.box_tree import (
+    DEEPEST,
+    BoxTree,
+    box_bound,
+    build_tree,
+    nearest_types,
+    new_tree,
+)
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
     KernelRows,
@@ -31,7 +38,6 @@ from anonymip.objectives.kernels.growing_sets import (
     new_growing_sets,
     term_rows,
 )
-from anonymip.objectives.kernels.nearest_types import DEEPEST, nearest_types
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.runtime.kernels import kernel

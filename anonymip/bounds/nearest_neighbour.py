@@ -12,7 +12,7 @@ from anonymip.bounds.near_search import NearSearch, find_nearest, new_near_searc
 from anonymip.certificates import DualProof
 from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
-from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.registry import COVERING_K, published_form

@@ -292,7 +292,7 @@ def objective(
     Without INSTANCE it is traced on a small table made of the attributes that it reads.
     """
     from anonymip.methods.acceptance import examine
-    from anonymip.objectives.losses.discovery import attributes_read, small_table
+    from anonymip.objectives.losses.loading import attributes_read, small_table
 
     sources = table.sources(instance or "", name)
     refuse_targets(sources, json)

@@ -20,7 +20,7 @@ from anonymip.enumeration.merging import (
 from anonymip.enumeration.pricing import UNLIMITED, RootedRun, cuts_of_rows, dual_sums, members_of
 from anonymip.enumeration.rooted_state import RootedRules, Roots
 from anonymip.errors import InputError
-from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import met_by_sets
 from anonymip.runtime.budget import Budget

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Classes
 from anonymip.errors import NoSolution, SolverError
 from anonymip.models.patterns.pattern_columns import PatternColumns
-from anonymip.objectives.kernels.effects import effects_of_cells, least_step, size_of_exact
+from anonymip.objectives.language.tables import effects_of_cells, least_step, size_of_exact
 from anonymip.optimality import changeable
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import grid_of

@@ -29,10 +29,10 @@ from anonymip.experiments.running.results import frame_of, records_of
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.methods.best_bound import best_bound_in_time, runs_of_bound
 from anonymip.problem import Problem
-from anonymip.runtime.announcing.needed_kernels import Left, kernels_left
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.compilation import RunInForce, in_force
-from anonymip.runtime.kernels import announcing_compilation
+from anonymip.runtime.kernels import Left, announcing_compilation
+from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Bound, Solution, gap_text, says_nothing
 from anonymip.solving import solve
 

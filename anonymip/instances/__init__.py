@@ -1,9 +1,9 @@
-"""What is given: tables, attributes, hierarchies, domains; readers, generators, named instances."""
+"""Instances: tables, attributes, hierarchies, domains; readers, generators, named instances."""
 
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.domains import Domains
 from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
-from anonymip.instances.library.benchmark_data import data_directory
+from anonymip.instances.library.fetching import data_directory
 from anonymip.instances.library.generators import census
 from anonymip.instances.library.named import INSTANCES, NamedInstance, load_instance
 from anonymip.instances.microdata import Microdata, RowTypes

@@ -1,4 +1,4 @@
-"""What is known of each attribute without the records: names, kinds, domains, weights."""
+"""Domains of the attributes, known without the records: names, kinds, domains, weights."""
 
 from __future__ import annotations
 

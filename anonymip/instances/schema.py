@@ -1,7 +1,8 @@
-"""The schema of a table: which column is what; from TOML or from the command line."""
+"""The schema of a table, from TOML or from the command line; settings in TOML files."""
 
 from __future__ import annotations
 
+import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,20 +15,74 @@ from anonymip.errors import InputError, InputWarning, argument, did_you_mean
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
     all_whole,
+    looks_like_dates,
     looks_numeric,
     no_dates,
     no_numbers_among,
     refuse_foreign_cells,
     unknown_column,
 )
-from anonymip.instances.dates import looks_like_dates
-from anonymip.instances.frames import as_pandas
-from anonymip.instances.hierarchies.declared_hierarchy import declared_hierarchy
-from anonymip.instances.hierarchies.hierarchy import Hierarchy
+from anonymip.instances.hierarchies.hierarchy import Hierarchy, declared_hierarchy
 from anonymip.instances.microdata import Microdata
-from anonymip.instances.readers import read_table
+from anonymip.instances.readers import as_pandas, read_table
 from anonymip.instances.table_format import TableFormat
-from anonymip.instances.toml_files import check_keys, read_toml
+
+#: Types by what messages call them. A single text is a list of one, where texts are listed.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "a text": (str,),
+    "a list": (list, str),
+    "a number": (int, float),
+    "a whole number": (int,),
+    "true or false": (bool,),
+    "a table": (dict,),
+    "a list of tables": (list,),
+    "a text or a table": (str, dict),
+    "a whole number or a list": (int, list),
+}
+
+
+def read_toml(path: str | Path, what: str) -> dict[str, Any]:
+    """Return what a TOML file holds.
+
+    `path`: the file. `what`: what it is, for messages. Raises InputError if it is missing or is not
+    TOML.
+    """
+    file = Path(path)
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"cannot read the {what} {file}: {error.strerror}", remedy="Check the path"
+        ) from None
+    except RecursionError:
+        raise InputError(
+            f"the {what} {file} is nested too deep", remedy="Nest fewer lists and tables"
+        ) from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+        raise InputError(f"the {what} {file} is not TOML: {error}", remedy="Correct it") from None
+
+
+def check_keys(
+    file: Path | str, where: str, given: Mapping[str, Any], expected: Mapping[str, str]
+) -> None:
+    """Refuse keys that are unknown and values of a wrong type.
+
+    `file`: where they stand, for messages. `where`: what leads to these keys in the file, with the
+    dot behind it. `given`: the keys. `expected`: what each key is, in the words of messages. Raises
+    InputError naming file and key.
+    """
+    for key, value in given.items():
+        if key not in expected:
+            raise InputError(
+                f"{file}: unknown key {where}{key}",
+                remedy=did_you_mean(key, expected, f"Known are {', '.join(sorted(expected))}"),
+            )
+        wanted = expected[key]
+        # TOML's true is no number, although Python's is.
+        is_bool = isinstance(value, bool)
+        if not isinstance(value, _TYPES[wanted]) or is_bool != (wanted == "true or false"):
+            raise InputError(f"{file}: {where}{key} is not {wanted}", remedy=f"Give {wanted}")
+
 
 _ATTRIBUTE_KEYS = {
     "kind": "a text",

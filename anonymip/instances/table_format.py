@@ -1,11 +1,47 @@
-"""How the file of a table is written, and what its missing values are."""
+"""The format of a table's file: encoding, separator, missing values."""
 
 from __future__ import annotations
 
+import codecs
+import io
 from dataclasses import dataclass
 
 from anonymip.errors import InputError, unknown_name
-from anonymip.instances.encodings import refuse_encoding
+
+_SAMPLE = 'Age,"1"\n'
+
+
+def refuse_encoding(name: str) -> None:
+    """Refuse an encoding in which a text that is written piece by piece does not come back.
+
+    Such are made for single words, as punycode is, or for no text at all, as undefined. Unknown
+    names are left to the reader, which names the file.
+
+    Raises InputError naming the encoding.
+    """
+    try:
+        with io.TextIOWrapper(io.BytesIO(), encoding=name, newline="") as stream:
+            for sign in _SAMPLE:
+                stream.write(sign)
+            stream.seek(0)
+            comes_back = stream.read() == _SAMPLE
+    except LookupError:
+        return
+    except ValueError:
+        comes_back = False
+    if not comes_back:
+        raise InputError(
+            f"encoding {name!r} is not one of tables", remedy="Give another, such as utf-8"
+        )
+
+
+def reading_name(encoding: str) -> str:
+    """Return the codec that reads an encoding: UTF-8 files may start with a byte order mark.
+
+    Raises LookupError if there is no such encoding.
+    """
+    name = codecs.lookup(encoding).name
+    return "utf-8-sig" if name == "utf-8" else name
 
 
 @dataclass(frozen=True)

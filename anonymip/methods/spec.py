@@ -11,7 +11,7 @@ import numpy as np
 
 from anonymip.errors import InputError, UnsupportedObjective, did_you_mean
 from anonymip.objectives import pattern_costs
-from anonymip.objectives.level_costs import level_costs
+from anonymip.objectives.star_costs import level_costs
 from anonymip.problem import Problem
 from anonymip.recodings.rows import level_maps
 

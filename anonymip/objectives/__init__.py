@@ -1,9 +1,6 @@
-"""What is lost: the objective protocol and the losses of the literature."""
+"""Losses: the objective protocol and the losses of the literature."""
 
-from anonymip.objectives.kernels.star_costs import pattern_costs
-from anonymip.objectives.language.class_cells import cells_of, cells_of_sets
 from anonymip.objectives.language.compiled import CompiledObjective
-from anonymip.objectives.language.members import Members
 from anonymip.objectives.language.protocol import (
     FunctionObjective,
     FunctionOfMembers,
@@ -12,20 +9,21 @@ from anonymip.objectives.language.protocol import (
     class_objective,
     objective,
 )
-from anonymip.objectives.language.record import CellBatch, Record
+from anonymip.objectives.language.record import CellBatch, Members, Record, cells_of, cells_of_sets
 from anonymip.objectives.language.tables import LossTables
-from anonymip.objectives.losses.bottleneck import Bottleneck
 from anonymip.objectives.losses.loading import OBJECTIVES, load_objective
 from anonymip.objectives.losses.penalties import (
     GCP,
+    Bottleneck,
     HierarchyLoss,
     LeafLoss,
     LiangGCP,
     SetGCP,
+    Suppressions,
     WeightedLoss,
 )
 from anonymip.objectives.losses.squared_error import SSE
-from anonymip.objectives.losses.suppressions import Suppressions
+from anonymip.objectives.star_costs import pattern_costs
 
 __all__ = [
     "GCP",

@@ -1,4 +1,4 @@
-"""What a release guarantees: verification by code of its own, and attacks.
+"""Guarantees of a release: verification by code of its own, and attacks.
 
 This room imports nothing of the package but its exceptions. The names below load on first use.
 """
@@ -8,20 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonymip.privacy.attacks.attacks import consistency_graph
     from anonymip.privacy.attacks.corruption import (
         Corruption,
         Identities,
+        consistency_graph,
         identities_left,
         measure_corruption,
     )
     from anonymip.privacy.attacks.joined import JoinedCandidates, joined_candidates
     from anonymip.privacy.attacks.probabilities import MatchProbabilities, match_probabilities
     from anonymip.privacy.graph.consistency import MatchGraph
-    from anonymip.privacy.reading.manifests.digests import is_table_of
+    from anonymip.privacy.reading.manifest import is_table_of
     from anonymip.privacy.reading.published import PublishedTable, read_release
-    from anonymip.privacy.result import Verification
-    from anonymip.privacy.verification import verify
+    from anonymip.privacy.verification import Verification, verify
 
 __all__ = [
     "Corruption",
@@ -48,10 +47,10 @@ _HOMES = {
     "MatchGraph": "anonymip.privacy.graph.consistency",
     "MatchProbabilities": "anonymip.privacy.attacks.probabilities",
     "PublishedTable": "anonymip.privacy.reading.published",
-    "Verification": "anonymip.privacy.result",
-    "consistency_graph": "anonymip.privacy.attacks.attacks",
+    "Verification": "anonymip.privacy.verification",
+    "consistency_graph": "anonymip.privacy.attacks.corruption",
     "identities_left": "anonymip.privacy.attacks.corruption",
-    "is_table_of": "anonymip.privacy.reading.manifests.digests",
+    "is_table_of": "anonymip.privacy.reading.manifest",
     "joined_candidates": "anonymip.privacy.attacks.joined",
     "match_probabilities": "anonymip.privacy.attacks.probabilities",
     "measure_corruption": "anonymip.privacy.attacks.corruption",

@@ -7,7 +7,7 @@ of data); problems name columns and rows, never values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,17 @@ from anonymip.privacy.checks.claims import (
     relative_gap,
     star_cost_problems,
 )
-from anonymip.privacy.checks.class_sizes import ClassSizes
-from anonymip.privacy.checks.covers import check_cover, promise
-from anonymip.privacy.checks.diverse_matches import cover_diversity_problems
+from anonymip.privacy.checks.class_sizes import (
+    ClassSizes,
+    but_for,
+    count_problems,
+    homogeneous_counts,
+    homogeneous_problems,
+    homogeneous_sentence,
+    suppressed_problems,
+)
+from anonymip.privacy.checks.covers import check_cover, cover_diversity_problems, promise
 from anonymip.privacy.checks.promises import cap_problems, diversity_problems
-from anonymip.privacy.checks.row_counts import but_for, count_problems, suppressed_problems
 from anonymip.privacy.checks.stars import (
     inexact_problems,
     level_problems,
@@ -35,26 +41,115 @@ from anonymip.privacy.checks.stars import (
 )
 from anonymip.privacy.checks.truth import range_problems, truth_problems
 from anonymip.privacy.graph.consistency import PublishedMatches
-from anonymip.privacy.reading.formulas import formula_problems, without_marks
 from anonymip.privacy.reading.hierarchies import Nodes, Paths
-from anonymip.privacy.reading.inputs import Inputs, read_inputs
-from anonymip.privacy.reading.manifests.digests import digest_finding
-from anonymip.privacy.reading.manifests.homogeneous import (
-    homogeneous_counts,
-    homogeneous_problems,
-    homogeneous_sentence,
-)
-from anonymip.privacy.reading.manifests.manifest import UNSAID, Manifest
-from anonymip.privacy.reading.original import Original, domain_problems
+from anonymip.privacy.reading.manifest import COVERS, STARRED, UNSAID, Manifest, digest_finding
+from anonymip.privacy.reading.original import Inputs, Original, Schema, domain_problems, read_inputs
 from anonymip.privacy.reading.published import (
     PublishedTable,
     baggage_problems,
     header_problems,
     parse_release,
 )
-from anonymip.privacy.reading.schemas import Schema
-from anonymip.privacy.reading.tables import MalformedTable, TextTable, read_table
-from anonymip.privacy.result import Verification
+from anonymip.privacy.reading.tables import (
+    MalformedTable,
+    TextTable,
+    formula_problems,
+    read_table,
+    without_marks,
+)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found.
+
+    Parameters
+    ----------
+    ok
+        Whether there are no problems.
+    recoding
+        What the release claims to be: ``"classes"``, ``"freeform"``, or a weaker notion.
+    k
+        The claimed size of the smallest class; of a cover the claimed number of matches.
+    k_reached
+        The smallest number of rows that look alike, those of stars only included; None if the
+        release could not be read. Of a cover the number of matches that every record keeps, as
+        far as it was claimed: it may keep more.
+    promise
+        What k counts in a cover, with the k reached; None for classes.
+    classes
+        Number of classes, without wholly suppressed rows; None for a cover.
+    suppressed
+        Number of rows whose quasi-identifiers are all suppressed.
+    left_out
+        Number of suppressed records that have no row, as the manifest claims.
+    n, m
+        Published rows and quasi-identifiers.
+    ncp, gcp
+        Loss of the published table: sum of the normalised penalties, and its mean per cell. A
+        suppressed record without a row counts as a row of stars.
+    bound, gap
+        The manifest's bound, in units of ncp, and its relative distance to the recomputed ncp;
+        None if the manifest has no bound or its objective is not the ncp.
+    problems
+        One sentence each.
+    checks
+        What was checked and holds, one sentence each.
+    """
+
+    ok: bool
+    recoding: str
+    k: int
+    k_reached: int | None
+    promise: str | None
+    classes: int | None
+    suppressed: int | None
+    left_out: int
+    n: int | None
+    m: int
+    ncp: float | None
+    gcp: float | None
+    bound: float | None
+    gap: float | None
+    problems: tuple[str, ...]
+    checks: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Return the text for a person, several lines."""
+        lines = ["The release keeps its promises." if self.ok else "The release FAILS."]
+        if self.n is not None:
+            nothing = "not counted" if self.recoding in COVERS else "no class"
+            reached = nothing if self.k_reached is None else f"k = {self.k_reached} reached"
+            what = self.recoding if self.recoding in COVERS else f"{self.classes} classes"
+            if self.recoding in STARRED:
+                what = f"recoding {self.recoding}, {what}"
+            lines.append(
+                f"{self.n} rows, {self.m} quasi-identifiers, {what}, "
+                f"{self.suppressed} rows suppressed, {self.left_out} suppressed records left out; "
+                f"k = {self.k} claimed, {reached}"
+            )
+            if self.promise is not None:
+                lines.append(self.promise)
+        if self.gcp is not None:
+            lines.append(self._loss_line())
+        lines += [f"  PROBLEM: {problem}" for problem in self.problems]
+        lines += [f"  {check}" for check in self.checks]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as an object for JSON."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+        }
+
+    def _loss_line(self) -> str:
+        line = f"loss {self.gcp:.6g} (ncp {self.ncp:.10g})"
+        if self.bound is not None and self.ncp and self.gcp is not None:
+            line += f"; bound {self.bound * self.gcp / self.ncp:.6g}"
+        if self.gap is not None:
+            line += f"; gap {self.gap:.2%}"
+        return line
 
 
 @dataclass
@@ -152,13 +247,15 @@ def verify(
     claims, records = inputs.manifest, inputs.records
     findings = _Findings(claims, inputs.hierarchies)
     _check_declarations(findings, inputs.schema)
-    findings.note(*digest_finding(release, claims.sha256))
+    findings.note(*digest_finding(release, claims.table.sha256))
     try:
-        table = read_table(release, separator=claims.separator, encoding=claims.encoding)
+        table = read_table(
+            release, separator=claims.table.separator, encoding=claims.table.encoding
+        )
     except MalformedTable as error:
         findings.note("The release is a table.", [f"The release is not a table: {error}."])
         return _result(findings)
-    if claims.formulas_escaped:
+    if claims.table.formulas_escaped:
         findings.note("No cell and no name of a column is a formula.", formula_problems(table))
         table = without_marks(table)
     _check_release(findings, table, inputs)
@@ -184,19 +281,21 @@ def _check_declarations(findings: _Findings, schema: Schema | None) -> None:
     problems = []
     if manifest.k < 2:
         problems.append("The manifest claims a k below 2.")
-    if manifest.has_seed:
+    if manifest.caveats.has_seed:
         problems.append("The manifest contains a seed, which may undo the shuffle.")
-    if manifest.unknown_keys:
-        problems.append(f"The manifest has {manifest.unknown_keys} keys of no known meaning.")
+    if manifest.caveats.unknown_keys:
+        problems.append(
+            f"The manifest has {manifest.caveats.unknown_keys} keys of no known meaning."
+        )
     findings.note("The manifest claims a k of at least 2 and reveals no seed.", problems)
-    missing = " and no ".join(manifest.missing_caveats)
+    missing = " and no ".join(manifest.caveats.missing)
     findings.note(
         "The manifest says how the release was made, and what was checked and assumed.",
         [f"Caveats are missing: the manifest has no {missing}."] if missing else (),
     )
-    if manifest.unsaid:
-        lacking = " and no ".join(manifest.unsaid)
-        read_as = " and ".join(UNSAID[key] for key in manifest.unsaid)
+    if manifest.caveats.unsaid:
+        lacking = " and no ".join(manifest.caveats.unsaid)
+        read_as = " and ".join(UNSAID[key] for key in manifest.caveats.unsaid)
         findings.note(f"Not said: the manifest has no {lacking}: {read_as}.")
     if schema is None:
         findings.note("Not checked: the roles of the columns, since no schema was given.")
@@ -274,20 +373,22 @@ def _check_stars(findings: _Findings, published: PublishedTable, records: Origin
     """Mask or levels, if the manifest declares any."""
     manifest = findings.manifest
     exempt = np.zeros(published.n, np.bool_)
-    if not manifest.stars_are_class:
+    if not manifest.promised.stars_are_class:
         exempt |= published.suppressed.all(axis=1)
-    if manifest.mask is not None:
+    if manifest.promised.mask is not None:
         findings.note("Every cell is exact or a star.", inexact_problems(published))
-        once = ", and each serves one row only" if manifest.mask.single_use else ""
+        once = ", and each serves one row only" if manifest.promised.mask.single_use else ""
         findings.note(
             f"The stars of every row are a pattern of the mask{once}.",
-            mask_problems(published, manifest.mask, exempt),
+            mask_problems(published, manifest.promised.mask, exempt),
         )
-    if manifest.levels is not None:
+    if manifest.promised.levels is not None:
         findings.note(
             "Every cell is on the level of its column.",
-            level_problems(published, manifest.levels, findings.hierarchies, exempt)
-            or recoded_problems(published, records, manifest.levels, findings.hierarchies, exempt),
+            level_problems(published, manifest.promised.levels, findings.hierarchies, exempt)
+            or recoded_problems(
+                published, records, manifest.promised.levels, findings.hierarchies, exempt
+            ),
         )
 
 
@@ -306,26 +407,28 @@ def _check_matches(
 def _check_promises(findings: _Findings, published: PublishedTable, records: Original) -> None:
     """Diversity and limits, if the manifest promises any."""
     manifest = findings.manifest
-    if manifest.diversity is not None:
+    if manifest.promised.diversity is not None:
         sensitive = tuple(c.name for c in manifest.untouched if c.role == "sensitive")
         if not manifest.is_cover:
             findings.note(
                 "Every class has the promised diversity of sensitive values.",
-                diversity_problems(published, records, manifest.diversity, sensitive),
+                diversity_problems(published, records, manifest.promised.diversity, sensitive),
             )
         elif published.n == records.n:
             findings.note(
                 "The rows that can be a record show sensitive values of the promised diversity.",
                 cover_diversity_problems(
-                    published, records, manifest.diversity, sensitive, manifest.k
+                    published, records, manifest.promised.diversity, sensitive, manifest.k
                 ),
             )
-    if any(limit.most is not None for limit in manifest.limits):
+    if any(limit.most is not None for limit in manifest.promised.limits):
         findings.note(
             "No cell exceeds its cap.",
-            cap_problems(published, manifest.limits, findings.hierarchies),
+            cap_problems(published, manifest.promised.limits, findings.hierarchies),
         )
-    apart = sorted({repr(limit.attribute) for limit in manifest.limits if limit.most is None})
+    apart = sorted(
+        {repr(limit.attribute) for limit in manifest.promised.limits if limit.most is None}
+    )
     if apart:
         findings.note(
             f"Not checked: that values of {', '.join(apart)} stay apart, since the manifest does "
@@ -360,10 +463,10 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         f"The loss was computed again from the published table{as_stars}.",
         loss_problems(manifest, findings.ncp, (published.n + left_out) * published.m),
     )
-    if manifest.star_costs is not None:
+    if manifest.loss.star_costs is not None:
         findings.note(
             "The objective value was computed again from the cells that are not exact.",
-            star_cost_problems(manifest, manifest.star_costs, published, records),
+            star_cost_problems(manifest, manifest.loss.star_costs, published, records),
         )
     elif not has_ncp_objective(manifest):
         findings.note("Not checked: the objective value, which is not the ncp.")
@@ -373,7 +476,7 @@ def _result(findings: _Findings) -> Verification:
     manifest, published, ncp = findings.manifest, findings.published, findings.ncp
     m, left_out = len(manifest.quasi_identifiers), manifest.left_out.suppressed
     sizes = None if published is None else ClassSizes.of(published, manifest)
-    bound = manifest.bound if has_ncp_objective(manifest) else None
+    bound = manifest.loss.bound if has_ncp_objective(manifest) else None
     reached, classes = None, None
     if manifest.is_cover:
         reached = findings.cover_reached

@@ -20,7 +20,7 @@ from anonymip.assignments import Cover, Levels, Patterns
 from anonymip.errors import InputError, ReleaseWarning, unknown_name
 from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
-from anonymip.instances.frames import as_pandas
+from anonymip.instances.readers import as_pandas
 from anonymip.privacy import Verification, verify
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import (
@@ -50,8 +50,8 @@ from anonymip.publishing.suppressed import (
     starred_rows,
 )
 from anonymip.recodings.registry import RECODINGS, published_form
-from anonymip.runtime.announcing.needed_kernels import kernels_left
 from anonymip.runtime.kernels import announcing_compilation
+from anonymip.runtime.needed_kernels import kernels_left
 from anonymip.solution import Solution
 
 #: Endings of files, by what is written. A name without ending is text.

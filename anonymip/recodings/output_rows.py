@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.instances.microdata import RowTypes
-from anonymip.objectives.kernels.star_costs import pattern_costs
+from anonymip.objectives.star_costs import pattern_costs
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import ProblemView, Recoding
 from anonymip.runtime.kernels import kernel

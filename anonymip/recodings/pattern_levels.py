@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Assignment, CellSets, Classes, Description
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.level_costs import level_costs
+from anonymip.objectives.star_costs import level_costs
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description, Patterns
 from anonymip.errors import InputError, InvalidAssignment
-from anonymip.objectives.losses.suppressions import Suppressions
+from anonymip.objectives.losses.penalties import Suppressions
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import equal_rows

@@ -1,1 +1,1 @@
-"""What runs long things: budgets, kernels, processes."""
+"""Long computations: budgets, kernels, processes."""

@@ -32,10 +32,7 @@ class CompilationStopped(BaseException):
 
     No :class:`Exception`: numba makes errors of its own of those, and tries other ways.
 
-    Parameters
-    ----------
-    reason
-        ``TIME`` or ``INTERRUPT``.
+    `reason`: ``TIME`` or ``INTERRUPT``.
     """
 
     def __init__(self, reason: Stopped) -> None:
@@ -55,12 +52,8 @@ class CompilationStopped(BaseException):
 class RunInForce:
     """The run that compilation ends with.
 
-    Parameters
-    ----------
-    budget
-        When it ends, so does compilation.
-    problem
-        What the run solves; None if it is not known.
+    `budget`: when it ends, so does compilation. `problem`: what the run solves; None if it is not
+    known.
     """
 
     def __init__(self, budget: Budget, problem: object = None) -> None:
@@ -112,14 +105,8 @@ def in_force(run: RunInForce | None) -> Iterator[None]:
 def handing_on(part: object, problem: object, converted: Callable[[Any], Any]) -> Iterator[None]:
     """Keep at hand what the block finds of another problem, which stands for the run's own.
 
-    Parameters
-    ----------
-    part
-        What the block solves.
-    problem
-        What the run in force solves.
-    converted
-        Makes a release of it out of one of the part.
+    `part`: what the block solves. `problem`: what the run in force solves. `converted`: makes a
+    release of it out of one of the part.
     """
     outer = _in_force.get()
     if outer is None:
@@ -146,15 +133,7 @@ def kept_at_hand(problem: object, release: Release) -> Release:
 def stop_compilation_in_time(*, begins: bool = False) -> None:
     """Go on if the run in force does.
 
-    Parameters
-    ----------
-    begins
-        Whether no other kernel is being compiled.
-
-    Raises
-    ------
-    CompilationStopped
-        If it does not.
+    `begins`: whether no other kernel is being compiled. Raises CompilationStopped if it does not.
     """
     run = _in_force.get()
     if run is not None:

@@ -16,35 +16,24 @@ from __future__ import annotations
 import dis
 import hashlib
 import os
-import pickle
 import re
 import secrets
 import stat
-import sys
-import sysconfig
 import time
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import llvmlite
-import numba
 import numpy as np
-from numba.core import caching, compiler, serialize
+from numba.extending import is_jitted
 
 from anonymip.errors import InputWarning
-from anonymip.runtime.kernel_parts import PartLibrary, part_entry
-from anonymip.runtime.packed_type import PackedType
-from anonymip.runtime.user_cache import user_cache
+from anonymip.files import user_cache
 
-#: Raised when entries of before must not be read any more.
-_FORMAT = "5"
-#: The interpreter as far as compiled code depends on it: its byte code and its structures.
-_PYTHON = f"{sys.version_info[:2]} {sysconfig.get_config_var('SOABI')}"
 #: Days after which an entry that nobody has loaded is removed.
 _KEPT_DAYS = 60
 _DAY = 86400.0
@@ -53,10 +42,6 @@ _ENTRY = re.compile(r"\w+-[0-9a-f]{32}-[0-9a-f]{32}", re.ASCII)
 _ASIDE = re.compile(r"\.new-[0-9a-f]{16}|tmp[a-z0-9_]{8}", re.ASCII)
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
-
-
-#: The kernels that Python has called in this process, once for each signature, in that order.
-asked: list[str] = []
 
 
 def folder() -> Path | None:
@@ -72,15 +57,7 @@ def folder() -> Path | None:
 def opened_folder(*, make: bool = False) -> Iterator[int | None]:
     """Open the folder of kernels, if it is the user's alone; else give None, and say so once.
 
-    Parameters
-    ----------
-    make
-        Whether to make it where it is not there.
-
-    Yields
-    ------
-    int or None
-        A descriptor of the folder.
+    `make`: whether to make it where it is not there. Yields: a descriptor of the folder.
 
     Notes
     -----
@@ -130,107 +107,10 @@ def _say_unused(place: Path, reason: str) -> None:
     )
 
 
-class KernelCache(caching._Cache):
-    """The entries of one kernel, one file for each signature.
-
-    Parameters
-    ----------
-    function
-        The kernel as Python has it.
-    called_from
-        Who calls what is compiled: one kernel is compiled otherwise for Python and for kernels.
-
-    Notes
-    -----
-    A place that cannot be read or written is no error: the kernel is compiled instead. Files are
-    written aside and renamed, so that processes do not disturb each other.
-    """
-
-    def __init__(self, function: types.FunctionType, called_from: str) -> None:
-        self._function = function
-        self._called_from = called_from
-        self._enabled = True
-
-    @property
-    def cache_path(self) -> str | None:
-        """The folder of the entries."""
-        place = folder()
-        return None if place is None else str(place)
-
-    @property
-    def is_called_by_python(self) -> bool:
-        """Whether it is of what Python calls, which parts are linked into."""
-        return self._called_from == "python"
-
-    def enable(self) -> None:
-        """Use the cache."""
-        self._enabled = True
-
-    def disable(self) -> None:
-        """Leave the cache alone."""
-        self._enabled = False
-
-    def flush(self) -> None:
-        """Do nothing: an entry is never stale."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled kernel for a signature, or None."""
-        if self.is_called_by_python:
-            asked.append(f"{self._function.__module__}:{self._function.__qualname__}")
-        name = self._name(sig, target_context.codegen())
-        if name is None:
-            return None
-        with opened_folder() as place:
-            content = None if place is None else _content(place, name)
-        if content is None:
-            return None
-        # numba needs it refreshed before anything is rebuilt in it.
-        target_context.refresh()
-        try:
-            kept = pickle.loads(content)
-            if self._called_from == "kernels":
-                return _rebuilt_part(target_context, *kept)
-            return compiler.CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
-        except Exception:  # noqa: BLE001
-            # Of another version of the package, whose types had other names, or no entry at all.
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, where that is possible."""
-        name = self._name(sig, data.codegen)
-        if name is None or data.lifted or data.library.has_dynamic_globals:
-            return
-        content: bytes = serialize.dumps(data._reduce())  # type: ignore[no-untyped-call]
-        with opened_folder(make=True) as place:
-            if place is None or not _put(place, name, content):
-                return
-        _remove_forgotten(folder())
-
-    def _name(self, sig: Any, codegen: Any) -> str | None:
-        if folder() is None or not self._enabled:
-            return None
-        return f"{self.code_name(codegen)}{_hash(_type_parts(sig))}"
-
-    def code_name(self, codegen: Any) -> str:
-        """Return how the names of all entries of this code begin, whatever their signature."""
-        parts = (
-            *(_digest(self._function), self._called_from),
-            *map(str, codegen.magic_tuple()),
-            *(_FORMAT, _PYTHON, numba.__version__, llvmlite.__version__, np.__version__),
-            *(str(numba.config.OPT), str(numba.config.BOUNDSCHECK)),  # type: ignore[attr-defined]
-        )
-        return f"{self._function.__name__}-{_hash(parts)}-"
-
-
-def _content(place: int, name: str) -> bytes | None:
+def content_of(place: int, name: str) -> bytes | None:
     """Return what a whole entry holds that the user has written; None without one.
 
-    Parameters
-    ----------
-    place
-        Descriptor of the folder.
-    name
-        Of the entry.
+    `place`: descriptor of the folder. `name`: of the entry.
     """
     try:
         handle = os.open(
@@ -250,7 +130,7 @@ def _content(place: int, name: str) -> bytes | None:
     return content if seal == hashlib.sha256(content).digest() else None
 
 
-def _put(place: int, name: str, content: bytes) -> bool:
+def put(place: int, name: str, content: bytes) -> bool:
     """Write an entry aside and rename it; return whether that was possible."""
     aside = f".new-{secrets.token_hex(8)}"
     try:
@@ -265,30 +145,8 @@ def _put(place: int, name: str, content: bytes) -> bool:
     return True
 
 
-def _rebuilt_part(context: Any, code: Any, description: Any, environment: Any, *rest: Any) -> Any:
-    """Return a part as it was compiled; what it was made of is what numba keeps of any kernel."""
-    signature, objectmode, lifted, annotation, reload_init, environments = rest
-    for function in reload_init:
-        function()
-    library = PartLibrary.read(context.codegen(), code)
-    result: Any = compiler.compile_result
-    return result(
-        target_context=context,
-        typing_context=context.typing_context,
-        library=library,
-        environment=environment,
-        entry_point=part_entry(library, description, environment),
-        fndesc=description,
-        type_annotation=annotation,
-        signature=signature,
-        objectmode=objectmode,
-        lifted=lifted,
-        reload_init=reload_init,
-        referenced_envs=environments,
-    )
-
-
-def _hash(parts: Any) -> str:
+def hash_of(parts: Iterable[str]) -> str:
+    """Return a digest of some texts."""
     digest = hashlib.sha256()
     for part in parts:
         text = part.encode()
@@ -296,35 +154,16 @@ def _hash(parts: Any) -> str:
     return digest.hexdigest()[:32]
 
 
-def _type_parts(kind: Any) -> Iterator[str]:
-    """Yield what tells one signature from another: a named tuple's text lacks its fields' names."""
-    named: Any = numba.types.BaseNamedTuple
-    several: Any = numba.types.BaseTuple
-    if isinstance(kind, tuple | list):
-        for part in kind:
-            yield from _type_parts(part)
-    elif isinstance(kind, numba.types.Dispatcher):
-        yield _digest(kind.dispatcher.py_func)
-    else:
-        yield str(kind)
-        if isinstance(kind, named):
-            yield from _class_parts(kind.instance_class)
-        if isinstance(kind, PackedType):
-            yield from _class_parts(kind.packed)
-            yield from _type_parts(list(kind.kinds))
-        if isinstance(kind, several):
-            yield from _type_parts(list(kind.types))
-
-
-def _class_parts(named: type) -> Iterator[str]:
+def class_parts(named: type) -> Iterator[str]:
+    """Yield what tells one class of named fields from another."""
     yield f"{named.__module__}.{named.__qualname__}"
     yield from getattr(named, "_fields", ())
 
 
 @cache
-def _digest(function: types.FunctionType) -> str:
+def digest_of(function: types.FunctionType) -> str:
     """Return the digest of a kernel's code and of all that the code refers to."""
-    return _hash(_function_parts(function, []))
+    return hash_of(_function_parts(function, []))
 
 
 def _function_parts(function: types.FunctionType, within: list[Any]) -> Iterator[str]:
@@ -371,26 +210,23 @@ def _names(code: types.CodeType) -> Iterator[str]:
 def _value_parts(value: Any, within: list[Any]) -> Iterator[str]:
     """Yield what tells one value that a kernel refers to from another.
 
-    Raises
-    ------
-    TypeError
-        If the kind of the value is not known here: its changes would go unnoticed.
+    Raises TypeError if the kind of the value is not known here: its changes would go unnoticed.
     """
-    if isinstance(value, numba.core.dispatcher.Dispatcher):
-        yield from _function_parts(value.py_func, within)
+    if is_jitted(value):
+        yield from _function_parts(cast(Any, value).py_func, within)
     elif isinstance(value, _PLAIN):
         yield f"{type(value).__name__} {value!r}"
     elif isinstance(value, tuple | list):
         yield f"{type(value).__name__} {len(value)}"
         if hasattr(value, "_fields"):
-            yield from _class_parts(type(value))
+            yield from class_parts(type(value))
         for part in value:
             yield from _value_parts(part, within)
     elif isinstance(value, np.ndarray):
         yield f"{value.dtype.str} {value.shape}"
         yield value.tobytes().hex()
     elif isinstance(value, type):
-        yield from _class_parts(value)
+        yield from class_parts(value)
     elif isinstance(value, types.ModuleType) and not value.__name__.startswith("anonymip"):
         yield value.__name__
     elif callable(value) and getattr(value, "__module__", None) in _FOREIGN:
@@ -406,7 +242,7 @@ _FOREIGN = frozenset({"builtins", "math", "numba", "numba.misc.special", "numpy"
 
 
 @cache
-def _remove_forgotten(_: Path | None) -> None:
+def remove_forgotten(_: Path | None) -> None:
     """Remove, once a process, entries that nobody has loaded for long, and what a kill left.
 
     Other files may lie in a folder that the user has named: they stay.

@@ -1,28 +1,71 @@
-"""The one decorator of all compiled kernels, and what compiling them costs.
+"""The one decorator of all compiled kernels, what compilation costs, and what a user hears of it.
 
 Kernels are kept on disk where that is possible; elsewhere they are compiled in each process.
-Compilation is timed so that reported seconds can leave it out.
+Compilation is timed so that reported seconds can leave it out. A user who waits for it hears so:
+never two seconds of silence, never twice the same.
 """
 
 from __future__ import annotations
 
 import gc
+import html
+import importlib
+import logging
+import os
+import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 from numba.core import event
 
-from anonymip.runtime.announcing.announcement import Announcement
-from anonymip.runtime.announcing.needed_kernels import Left
+from anonymip.errors import InputWarning
 from anonymip.runtime.budget import compilation_clock, compilation_seconds
 from anonymip.runtime.compilation import stop_compilation_in_time
-from anonymip.runtime.kernel_cache import KernelCache
-from anonymip.runtime.kernel_parts import EntryCompiler, PartCompiler
+from anonymip.runtime.packed import make_named_tuples
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+_LOG = logging.getLogger("anonymip")
+#: Compilation that takes less than so many seconds passes without a word.
+_SILENT = 1.0
+#: The versions of numba whose private side is used: from the first, and before the second. In 0.61
+#: parts cannot be linked; pyproject.toml ends where this ends.
+TESTED = ((0, 68), (0, 69))
+
+
+def _load_internals() -> ModuleType | None:
+    """Return what uses the private side of numba; None where that may have changed, said once."""
+    if os.environ.get("ANONYMIP_PLAIN_NUMBA"):
+        return None
+    first, end = ((".".join(map(str, version))) for version in TESTED)
+    try:
+        if not TESTED[0] <= tuple(map(int, numba.__version__.split(".")[:2])) < TESTED[1]:
+            reason = f"is none of those tested (from {first}, before {end})"
+        else:
+            return importlib.import_module("anonymip.runtime.numba_internals")
+    except Exception as error:  # noqa: BLE001 - whatever a module raises that has changed
+        reason = f"has changed ({type(error).__name__})"
+    warnings.warn(
+        f"numba {numba.__version__} {reason}: kernels are compiled by its public functions alone, "
+        f"which takes longer, and anew in each process. Install numba>={first},<{end}",
+        InputWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+_internals: Any = _load_internals()
+if _internals is None:
+    make_named_tuples()
+#: Whether kernels are kept on disk where that is possible.
+KEEPS_KERNELS = _internals is not None
+_WHEN = "first run only" if KEEPS_KERNELS else "in each run"
 
 
 def kernel(function: Function) -> Function:
@@ -33,47 +76,119 @@ def kernel(function: Function) -> Function:
 
     Notes
     -----
-    What other kernels call is compiled for them alone, by :mod:`anonymip.runtime.kernel_parts`:
-    without the code that takes a call of Python's apart, and not to run by itself. Neither has an
-    entry for C. Workspaces of many arrays are handed over :class:`~anonymip.runtime.packed.Packed`.
-    A kernel cannot call itself, and cannot be kept in a variable that holds one of several kernels.
+    Workspaces of many arrays are handed over :class:`~anonymip.runtime.packed.Packed`. A kernel
+    cannot call itself, and cannot be kept in a variable that holds one of several kernels.
+
+    With a version of numba that was not tested, or with ``ANONYMIP_PLAIN_NUMBA`` set, kernels are
+    compiled by numba's public functions: the answers are the same.
     """
-    from_python = _dispatcher(function, called_from="python")
-    from_kernels = _dispatcher(function, called_from="kernels")
-    _never_for_one_value(from_kernels)
-    from_python.get_call_template = from_kernels.get_call_template
-    from_python.get_overload = from_kernels.get_overload
-    return cast(Function, from_python)
+    if _internals is None:
+        plain: Any = numba.njit(nogil=True)(function)
+        plain.called_from = "python"
+        return cast(Function, plain)
+    return cast(Function, _internals.compiled_in_parts(function))
 
 
-def _dispatcher(function: Callable[..., Any], called_from: str) -> Any:
-    # numba's annotations leave these options out.
-    entries: dict[str, Any] = {
-        "no_cfunc_wrapper": True,
-        "no_cpython_wrapper": called_from != "python",
-    }
-    entries["pipeline_class"] = PartCompiler if called_from == "kernels" else EntryCompiler
-    compiled: Any = numba.njit(nogil=True, **entries)(function)
-    compiled._cache = KernelCache(compiled.py_func, called_from)
-    return compiled
+class NotebookBar:
+    """Shows nothing where no notebook is."""
+
+    def __init__(self) -> None:
+        self._shown: Any = None
+
+    def show(self, text: str, done: int, total: int | None) -> None:
+        """Show how far it is; a bar without a total only says that something goes on."""
+        if not _is_notebook():
+            return
+        from IPython.display import HTML, display
+
+        extent = "" if total is None else f' value="{done}" max="{total}"'
+        content = HTML(f"<progress{extent}></progress> {html.escape(text)}")
+        if self._shown is None:
+            self._shown = display(content, display_id=True)
+        else:
+            self._shown.update(content)
+
+    def end(self) -> None:
+        """Leave one line of what was done."""
+        if self._shown is not None:
+            from IPython.display import HTML
+
+            self._shown.update(HTML("kernels compiled"))
+            self._shown = None
 
 
-def _never_for_one_value(compiled: Any) -> None:
-    """Compile a kernel for types only, never for one value of an argument.
+def _is_notebook() -> bool:
+    """Return whether the code runs in a cell: terminals of IPython have no kernel."""
+    shell = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    return getattr(running, "kernel", None) is not None
 
-    While numba infers the types of a caller, a variable that begins as 0 is for a moment of the
-    type "the number 0", and every kernel that it is handed to would be compiled for that as well,
-    in vain: it cost a third of all compilation.
+
+class Left(NamedTuple):
+    """What is to be compiled.
+
+    `kernels`: about so many. `seconds`: about so long, as on the machine of the table.
     """
-    template = compiled.get_call_template
 
-    def for_types(args: Any, kws: Any) -> Any:
-        plain: Any = numba.types.unliteral
-        return template(
-            tuple(map(plain, args)), {name: plain(kind) for name, kind in dict(kws).items()}
-        )
+    kernels: int
+    seconds: float
 
-    compiled.get_call_template = for_types
+
+class Announcement:
+    """What is said of the compilations of one run.
+
+    `left`: called when the first compilation begins: what is to be compiled; None if nobody knows.
+    `report`: as :meth:`anonymip.Budget.report`: hears of each kernel.
+    """
+
+    def __init__(
+        self, left: Callable[[], Left | None], report: Callable[..., None] | None = None
+    ) -> None:
+        self._find_left = left
+        self._report = report
+        self._left: Left | None = None
+        self._began = 0.0
+        self._count = 0
+        self._said = False
+        self._bar = NotebookBar()
+
+    def kernel_begins(self) -> None:
+        """Say so: the first kernel tells how many there are, if that is known."""
+        self._count += 1
+        if self._count == 1:
+            self._began = time.monotonic()
+            self._left = self._find_left()
+            if self._left is not None and self._left.seconds > _SILENT:
+                self._say()
+        self.goes_on()
+        total = None if self._left is None else self._left.kernels
+        if total is None or self._count > total:
+            phase, total = f"compiling kernel {self._count}, {_WHEN}", None
+        else:
+            phase = f"compiling {self._count} of {total}, {_WHEN}"
+        done = None if total is None else self._count - 1
+        self._bar.show(phase, self._count - 1, total)
+        if self._report is not None:
+            self._report(phase, done=done, total=total)
+
+    def ends(self) -> None:
+        """Say no more."""
+        self._bar.end()
+
+    def goes_on(self) -> None:
+        """Break the silence where compilation takes longer than expected."""
+        if self._count and not self._said and time.monotonic() - self._began > _SILENT:
+            self._say()
+
+    def _say(self) -> None:
+        self._said = True
+        # Python shows warnings where nobody has asked for a log: this is for who waits.
+        if self._left is None or self._count > self._left.kernels:
+            _LOG.warning("compiling kernels, %s", _WHEN)
+        else:
+            count, seconds = self._left
+            what = "kernel" if count == 1 else "kernels"
+            _LOG.warning("compiling about %d %s, once; about %.0f s", count, what, seconds)
 
 
 class _PausedCollector:
@@ -115,8 +230,8 @@ class _Compilations(event.Listener):
         # Begun first: numba says the end also of what is stopped here.
         outermost = compilation_clock.begin()
         stop_compilation_in_time(begins=outermost)
-        kept = event.data["dispatcher"]._cache
-        if outermost and isinstance(kept, KernelCache) and kept.is_called_by_python:
+        from_python = getattr(event.data["dispatcher"], "called_from", None) == "python"
+        if outermost and from_python:
             self.count += 1
             if self.announcement is not None:
                 self.announcement.kernel_begins()
@@ -154,12 +269,8 @@ def announcing_compilation(
 ) -> Iterator[None]:
     """Say within the block what is compiled; within such a block, the outer one says it all.
 
-    Parameters
-    ----------
-    left
-        Called when the first compilation begins: what is to be compiled; None if nobody knows.
-    report
-        As :meth:`anonymip.Budget.report`: hears of each kernel.
+    `left`: called when the first compilation begins: what is to be compiled; None if nobody knows.
+    `report`: as :meth:`anonymip.Budget.report`: hears of each kernel.
     """
     if _compilations.announcement is not None:
         yield

@@ -1,4 +1,4 @@
-"""What memory there is, and the errors that say that it has run out.
+"""The memory at hand, and the errors that say that it has run out.
 
 Memory ends at the least of what the machine has free, what the control group of the process may
 still take (a container, a job of a cluster), and the limits of the process itself (``ulimit``). A
@@ -38,12 +38,7 @@ _SHORTAGES = (
 class Memory:
     """Memory that can still be had.
 
-    Parameters
-    ----------
-    bytes
-        How much.
-    source
-        What ends it, for people.
+    `bytes`: how much. `source`: what ends it, for people.
     """
 
     bytes: int
@@ -63,10 +58,7 @@ def in_words(amount: float) -> str:
 def memory_at_hand(root: Path = Path("/")) -> Memory | None:
     """Return how much memory this process can still have; None where nobody says.
 
-    Parameters
-    ----------
-    root
-        Of the file system that the system describes itself in.
+    `root`: of the file system that the system describes itself in.
     """
     known = [*_of_machine(root), *_of_group(root), *_of_limits(root)]
     if not known:

@@ -115,10 +115,7 @@ def write_message(stream: BinaryIO, message: object) -> None:
 def read_message(stream: BinaryIO) -> object:
     """Return the next message.
 
-    Raises
-    ------
-    EOFError
-        If the other side has closed the stream, or closes it within a message.
+    Raises EOFError if the other side has closed the stream, or closes it within a message.
     """
     (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
     return pickle.loads(_exactly(stream, length))

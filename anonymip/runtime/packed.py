@@ -8,8 +8,9 @@ what it names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any, ClassVar, Self, dataclass_transform
 
 
@@ -22,10 +23,8 @@ class Packed:
     return one: a named tuple of a few numbers serves for results. An array that a kernel finds here
     it may return only as a copy: nobody counts who still looks at it.
 
-    Raises
-    ------
-    TypeError
-        If a field is missing or unknown; when a kernel is called, if a field is of another kind.
+    Raises TypeError if a field is missing or unknown; when a kernel is called, if a field is of
+    another kind.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()
@@ -34,10 +33,7 @@ class Packed:
         cls._fields = tuple(cls.__annotations__)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = dict(zip(self._fields, values, strict=False), **named)
-        if len(values) + len(named) != len(self._fields) or set(given) != set(self._fields):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(self._fields)}")
-        self.__dict__.update(given)
+        self.__dict__.update(_fields_of(type(self), values, named))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{name} of {type(self).__name__} cannot be set")
@@ -56,7 +52,7 @@ class Packed:
 
     @cached_property
     def _numba_type_(self) -> Any:
-        from anonymip.runtime.packed_type import packed_type
+        from anonymip.runtime.numba_internals import packed_type
 
         return packed_type(self)
 
@@ -67,3 +63,31 @@ class Packed:
     @cached_property
     def _address(self) -> int:
         return int(self._memory.ctypes.data)
+
+
+def _fields_of(
+    packed: type[Packed], values: tuple[Any, ...], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    names = packed._fields
+    given = dict(zip(names, values, strict=False), **named)
+    if len(values) + len(named) != len(names) or set(given) != set(names):
+        raise TypeError(f"{packed.__name__} takes {', '.join(names)}")
+    return given
+
+
+def make_named_tuples() -> None:
+    """Make named tuples of what is packed from now on: numba takes these by itself."""
+
+    def made(cls: Any, *values: Any, **named: Any) -> Any:
+        return _tuple_class(cls)(**_fields_of(cls, values, named))
+
+    Packed.__new__ = made  # type: ignore[method-assign]
+
+
+@cache
+def _tuple_class(packed: Any) -> Any:
+    """Return a class of named tuples with the fields, the name and the methods of another."""
+    own = {name: value for name, value in vars(packed).items() if not name.startswith("_")}
+    own |= {"__reduce__": lambda self: (packed, tuple(self)), "__module__": packed.__module__}
+    fields: Any = namedtuple(packed.__name__, packed._fields)  # type: ignore[misc]
+    return type(packed.__name__, (fields,), own)

@@ -34,10 +34,7 @@ _POLL = 0.05
 def workers_of(jobs: int) -> int:
     """Return how many computations run at a time; 0 asks for two, or one on one core.
 
-    Raises
-    ------
-    InputError
-        If the number is negative.
+    Raises InputError if the number is negative.
     """
     if jobs < 0:
         raise InputError(f"jobs is {jobs}", remedy="Give at least 1, or 0 for the number of cores")

@@ -20,25 +20,11 @@ def run_in_steps(
 ) -> Stopped | None:
     """Call `step` until its work is done or the budget is spent.
 
-    Parameters
-    ----------
-    step
-        Does up to the given amount of work and returns all the work done so far. If the budget
-        ends while its kernel is compiled, none is done.
-    total
-        The work in all.
-    budget
-        Asked between steps; hears of the progress.
-    phase
-        What is being done, for people.
-    first
-        Work of the first step; later ones are sized to take about 0.1 s, and half a second where
-        units become as costly again as they were before.
-
-    Returns
-    -------
-    Stopped or None
-        None if the work is done.
+    `step`: does up to the given amount of work and returns all the work done so far. If the budget
+    ends while its kernel is compiled, none is done. `total`: the work in all. `budget`: asked
+    between steps; hears of the progress. `phase`: what is being done, for people. `first`: work of
+    the first step; later ones are sized to take about 0.1 s, and half a second where units become
+    as costly again as they were before. Returns: None if the work is done.
     """
     amount, done, costliest = first, 0, 0.0
     while done < total:

@@ -1,6 +1,6 @@
 """The worker process: runs tasks that its parent sends, and can be killed.
 
-Started by :mod:`anonymip.runtime.worker_process` as ``python -m anonymip.runtime.worker``. Tasks
+Started by :mod:`anonymip.runtime.worker_pool` as ``python -m anonymip.runtime.worker``. Tasks
 come in by standard input, answers go out by what was standard output at the start; after that,
 nothing a task prints reaches the pipe. The process ends when its input closes. By itself it loads
 neither Pyomo nor numba.

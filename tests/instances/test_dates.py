@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip import Attribute, Hierarchy, InputError, InputWarning, Microdata, Schema, anonymize
-from anonymip.instances.dates import is_date_text, looks_like_dates
+from anonymip.instances.columns import is_date_text, looks_like_dates
 
 #: One moment as people and programs write it.
 WRITTEN = (

@@ -28,7 +28,7 @@ from anonymip import (
     solve,
     verify,
 )
-from anonymip.instances.frames import as_pandas
+from anonymip.instances.readers import as_pandas
 
 DAYS = [datetime.date(2024, 1, day) for day in (1, 2, 3, 4, 5, 6)]
 COLUMNS: dict[str, list[Any]] = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numba.core import compiler
 
-from anonymip.runtime.kernel_parts import Flags
 from anonymip.runtime.kernels import kernel
+from anonymip.runtime.numba_internals import Flags
 
 
 @kernel

@@ -37,7 +37,7 @@ from anonymip.methods.memory_needs import COSTS, bytes_needed
 from anonymip.runtime import memory
 from anonymip.runtime.memory import Memory, in_words, memory_at_hand, ran_out
 from anonymip.runtime.side_by_side import run_side_by_side
-from anonymip.runtime.worker_process import WorkerProcess
+from anonymip.runtime.worker_pool import WorkerProcess
 from tests.runtime import side_tasks
 
 GB = 2**30

@@ -19,7 +19,7 @@ from anonymip.bounds.patterns.pattern_duals import (
     pattern_program,
 )
 from anonymip.errors import InputError, UnsupportedObjective
-from anonymip.objectives.kernels.star_costs import pattern_costs
+from anonymip.objectives.star_costs import pattern_costs
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import (
     recoding_of,

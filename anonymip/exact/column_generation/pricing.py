@@ -38,7 +38,7 @@ from anonymip.exact.set_partitioning.restricted_master import (
     Multipliers,
     RestrictedMaster,
 )
-from anonymip.objectives.kernels.effects import effects_of_cells
+from anonymip.objectives.language.tables import effects_of_cells
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
 

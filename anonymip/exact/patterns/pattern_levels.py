@@ -17,8 +17,8 @@ from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.level_costs import level_costs
-from anonymip.objectives.losses.suppressions import Suppressions
+from anonymip.objectives.losses.penalties import Suppressions
+from anonymip.objectives.star_costs import level_costs
 from anonymip.problem import Problem
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.pattern_levels import PatternLevels

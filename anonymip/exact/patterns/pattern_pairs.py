@@ -28,7 +28,7 @@ from anonymip.exact.set_partitioning.restricted_master import (
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.objectives.kernels.star_costs import pattern_costs
+from anonymip.objectives.star_costs import pattern_costs
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of, suppression_cost

@@ -12,7 +12,7 @@ from anonymip.effort import check_effort
 from anonymip.errors import InputError, did_you_mean
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.instances import Microdata
-from anonymip.instances.toml_files import check_keys, read_toml
+from anonymip.instances.schema import check_keys, read_toml
 from anonymip.methods import find_method
 from anonymip.objectives import MembersObjective, Objective, Suppressions, load_objective
 from anonymip.problem import Problem

@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.approximation.guarantees import cell_costs
-from anonymip.objectives.kernels.box_tree import BoxTree, build_tree, new_tree
+from anonymip.objectives.kernels.box_tree import (
+    DEEPEST,
+    BoxTree,
+    build_tree,
+    list_type,
+    nearest_types,
+    new_tree,
+)
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
     KernelRows,
@@ -21,7 +28,6 @@ from anonymip.objectives.kernels.class_loss import (
     open_class,
     pair_loss,
 )
-from anonymip.objectives.kernels.nearest_types import DEEPEST, list_type, nearest_types
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE, LossTables
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import Apart, Cap, Limit, met_by_sets

@@ -12,7 +12,7 @@ from anonymip.errors import InputError, NoSolution, argument, unknown_name
 from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
 from anonymip.heuristics.patterns.row_moves import gather_under_stars, gathering, place_unassigned
 from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, share_rows
-from anonymip.objectives.kernels.star_costs import pattern_costs
+from anonymip.objectives.star_costs import pattern_costs
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of, suppression_cost
 from anonymip.recodings.patterns import PatternGuided

@@ -1,4 +1,4 @@
-"""Generalization hierarchies: reading and validation."""
+"""Generalization hierarchies, of files or declared in a schema: reading and validation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from itertools import pairwise
 from math import floor
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from anonymip.errors import InputError
-from anonymip.instances.encodings import reading_name
 from anonymip.instances.hierarchies.tree import Tree
+from anonymip.instances.table_format import reading_name
 
 _EXAMPLE = 'Write {"Europe": {"North": ["SE", "NO"], "South": ["IT"]}, "Asia": ["JP"]}'
 #: Groups within groups; deeper nesting is taken for a group that holds itself.
@@ -272,21 +273,10 @@ def paths_of_bands(
 ) -> list[tuple[str, ...]]:
     """Return the path of each number through the bands that hold it to the root.
 
-    Parameters
-    ----------
-    values
-        The numbers, or texts of them; a number that comes again is left out.
-    widths
-        Of the bands of each level; each is a multiple of the one before.
-    origin
-        A number at which a band of each level begins.
-    root
-        Name of the whole.
-
-    Raises
-    ------
-    InputError
-        If something is no number, or the bands do not nest.
+    `values`: the numbers, or texts of them; a number that comes again is left out. `widths`: of the
+    bands of each level; each is a multiple of the one before. `origin`: a number at which a band of
+    each level begins. `root`: name of the whole. Raises InputError if something is no number, or
+    the bands do not nest.
 
     Notes
     -----
@@ -361,17 +351,9 @@ def _text(number: Fraction) -> str:
 def paths_of_groups(groups: object, root: str) -> list[tuple[str, ...]]:
     """Return the path of each value, from it through its groups to the root.
 
-    Parameters
-    ----------
-    groups
-        A mapping from names of groups to their groups or values, or the values themselves.
-    root
-        Name of the whole.
-
-    Raises
-    ------
-    InputError
-        If a group is empty, is a single text, or holds itself, or a value stands in two.
+    `groups`: a mapping from names of groups to their groups or values, or the values themselves.
+    `root`: name of the whole. Raises InputError if a group is empty, is a single text, or holds
+    itself, or a value stands in two.
     """
     paths = [(value, *above) for value, above in _values(groups, (str(root),))]
     seen: dict[str, tuple[str, ...]] = {}
@@ -429,3 +411,58 @@ def _values(groups: object, above: tuple[str, ...]) -> Iterator[tuple[str, tuple
 def _name(above: Iterable[str]) -> str:
     """Return where a group stands: names of groups are the caller's, not the table's."""
     return " in ".join(repr(label) for label in above)
+
+
+_KEYS = {"groups": {"groups", "root"}, "bands": {"bands", "domain", "origin", "root"}}
+#: Values of a domain that is given by its ends.
+_MOST = 1_000_000
+
+
+def declared_hierarchy(given: object, folder: Path) -> Hierarchy:
+    """Return the hierarchy that an entry of a schema means.
+
+    `given`: the name of a file; or a table with ``groups`` (tables of tables and lists of values),
+    or with ``bands`` (a list of widths) and ``domain`` (lowest and highest whole number). Both may
+    name the ``root``, bands their ``origin``. `folder`: what names of files are relative to. Raises
+    InputError if the entry is none of these, or what it says is no hierarchy.
+    """
+    if isinstance(given, str):
+        return read_hierarchy(folder / given)
+    if not isinstance(given, Mapping) or ("groups" in given) == ("bands" in given):
+        raise InputError(
+            "the hierarchy is neither a file nor a table of groups or of bands",
+            remedy='Write hierarchy = "town.csv", {groups = {...}}, or {bands = [5, 10], '
+            "domain = [0, 99]}",
+        )
+    kind = "groups" if "groups" in given else "bands"
+    unknown = sorted(set(given) - _KEYS[kind])
+    if unknown:
+        raise InputError(
+            f"a hierarchy of {kind} has no {unknown[0]!r}",
+            remedy=f"Known are {', '.join(sorted(_KEYS[kind]))}",
+        )
+    root = given.get("root", "*")
+    if not isinstance(root, str) or not root:
+        raise InputError("the root of the hierarchy is no text", remedy='Write root = "*"')
+    if kind == "groups":
+        return Hierarchy.from_groups(given["groups"], root=root)
+    return Hierarchy.from_bands(
+        _whole_numbers(given), given["bands"], origin=given.get("origin", 0), root=root
+    )
+
+
+def _whole_numbers(given: Mapping[str, Any]) -> range:
+    """Return the numbers of a domain: the ends observed in a table would be values of persons."""
+    domain: Any = given.get("domain")
+    pair = isinstance(domain, list) and len(domain) == 2
+    if not pair or not all(type(end) is int for end in domain) or domain[0] > domain[1]:
+        raise InputError(
+            "a hierarchy of bands has no domain of a lowest and a highest whole number",
+            remedy="Write {bands = [5, 10], domain = [0, 99]}",
+        )
+    if domain[1] - domain[0] >= _MOST:
+        raise InputError(
+            f"the domain of the bands has more than {_MOST:,} values",
+            remedy="Make the attribute numeric, or round its values",
+        )
+    return range(domain[0], domain[1] + 1)

@@ -17,16 +17,9 @@ class Tree:
     The leaves below a node are consecutive, so the lowest common ancestor of a set of leaves is
     that of its first and its last one: a node behaves like a range of leaves.
 
-    Parameters
-    ----------
-    labels
-        (nodes,) label of each node.
-    parent
-        (nodes,) int32, -1 for the root.
-    level
-        (nodes,) int64, 0 for leaves: the lowest level at which all values below the node agree.
-    first, last
-        (nodes,) int32, the first and the last leaf below the node.
+    `labels`: (nodes,) label of each node. `parent`: (nodes,) int32, -1 for the root. `level`:
+    (nodes,) int64, 0 for leaves: the lowest level at which all values below the node agree. `first,
+    last`: (nodes,) int32, the first and the last leaf below the node.
     """
 
     labels: tuple[str, ...]
@@ -39,12 +32,7 @@ class Tree:
     def of_paths(cls, paths: Sequence[Sequence[str]], parents: Mapping[str, str]) -> Tree:
         """Return the arrays of a hierarchy.
 
-        Parameters
-        ----------
-        paths
-            From each value to the root.
-        parents
-            Parent of every node but the root.
+        `paths`: from each value to the root. `parents`: parent of every node but the root.
 
         Notes
         -----

@@ -106,10 +106,7 @@ class LibraryEntry:
     def rows_of(self, whole: Microdata) -> Microdata:
         """Return the rows of the table that the entry is about.
 
-        Raises
-        ------
-        InputError
-            If they are not those that the figures are of.
+        Raises InputError if they are not those that the figures are of.
         """
         part = whole
         if self.permutation is not None:
@@ -155,10 +152,7 @@ def families() -> list[Path]:
 def find_entry(name: str) -> LibraryEntry:
     """Return the entry of a name, with or without ``library:`` before it.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises InputError if there is none.
     """
     found = library().get(name.removeprefix(PREFIX))
     if found is None:

@@ -1,17 +1,20 @@
-"""Public benchmark data, fetched from where they are published."""
+"""The benchmark data: where their files lie, fetched from where they are published."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from anonymip.errors import InputError
-from anonymip.files import writing
-from anonymip.runtime.user_cache import user_cache
+from anonymip.files import user_cache, writing
+from anonymip.instances.microdata import Microdata
+from anonymip.instances.readers import read_table
+from anonymip.instances.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,7 @@ class PublicFile:
 class Fetched:
     """What :func:`fetch` has put where.
 
-    Parameters
-    ----------
-    source
-        Of the data.
-    files
-        That are there now.
+    `source`: of the data. `files`: that are there now.
     """
 
     source: PublicFile
@@ -103,17 +101,9 @@ def fetched_folder() -> Path | None:
 def fetch(name: str, *, address: str | None = None) -> Fetched:
     """Fetch public data into the user's cache; what is there already is not fetched again.
 
-    Parameters
-    ----------
-    name
-        One of :data:`PUBLIC`.
-    address
-        Of a mirror; None for the place of publication. The file must be the same, byte by byte.
-
-    Raises
-    ------
-    InputError
-        If there are no such data, they cannot be had, or they are not the file that is expected.
+    `name`: one of :data:`PUBLIC`. `address`: of a mirror; None for the place of publication. The
+    file must be the same, byte by byte. Raises InputError if there are no such data, they cannot be
+    had, or they are not the file that is expected.
     """
     source = PUBLIC.get(name)
     if source is None:
@@ -143,10 +133,7 @@ class _Limited:
     def write(self, content: bytes) -> None:
         """Write some more.
 
-        Raises
-        ------
-        ValueError
-            If that is too much.
+        Raises ValueError if that is too much.
         """
         self._left -= len(content)
         if self._left < 0:
@@ -202,3 +189,89 @@ def _reason(error: Exception) -> str:
 
 def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def data_directory() -> Path | None:
+    """Return the folder of the benchmark data, or None.
+
+    It is the one that ``ANONYMIP_DATA`` names, else ``../shared/data`` beside the working
+    directory if the data lie there.
+    """
+    named = os.environ.get("ANONYMIP_DATA")
+    if named:
+        return Path(named)
+    nearby = Path("..") / "shared" / "data"
+    return nearby if (nearby / "census_ipums" / "person20_4attr.csv").is_file() else None
+
+
+def data_file(name: str) -> Path:
+    """Return where a file of the benchmark data lies.
+
+    Raises InputError if it is not here.
+    """
+    folder = data_directory()
+    for place in (folder, fetched_folder()):
+        if place is not None and (place / name).is_file():
+            return place / name
+    fetchable = [source.name for source in PUBLIC.values() if name in (source.file, source.made[0])]
+    remedy = "Set ANONYMIP_DATA to the folder that holds "
+    if fetchable:
+        remedy = f"Run 'anonymip fetch {fetchable[0]}', or set ANONYMIP_DATA to the folder with "
+    if folder is None:
+        raise InputError(
+            f"the benchmark data are not here ({name} is needed)",
+            remedy=f"{remedy}them; they are not distributed with the package",
+        )
+    raise InputError(f"the benchmark file {name} is not in {folder}", remedy=f"{remedy}it")
+
+
+def read_domain_file(path: Path) -> dict[str, dict[str, object]]:
+    """Read the domain file of a CENSUS or FARS extract.
+
+    Four lines: names; types (Integer, Numerical, Categorical); lower and upper ends; weights.
+    The ends of a categorical attribute are those of its codes, not its values: its domain is
+    what is observed.
+    """
+    names, types, lows, highs, weights = (
+        line.split(",") for line in path.read_text(encoding="utf-8").split()
+    )
+    attributes: dict[str, dict[str, object]] = {}
+    for name, kind, low, high, weight in zip(names, types, lows, highs, weights, strict=True):
+        attributes[name] = {"weight": float(weight)}
+        if kind == "Categorical":
+            attributes[name] |= {"kind": "categorical"}
+        else:
+            attributes[name] |= {
+                "kind": "numeric",
+                "integer": kind == "Integer",
+                "domain": (float(low), float(high)),
+            }
+    return attributes
+
+
+def read_extract(table: str, domains: str) -> Microdata:
+    """Return a CENSUS or FARS extract of the benchmark data with its domains."""
+    return Schema(read_domain_file(data_file(domains))).read(data_file(table))
+
+
+def read_numbers(name: str) -> Microdata:
+    """Return a table of the benchmark data whose columns are all numeric."""
+    frame = read_table(data_file(name))
+    return Schema({str(column): {"kind": "numeric"} for column in frame.columns}).apply(frame)
+
+
+def with_categories(data: Microdata, counts: Mapping[str, int]) -> Microdata:
+    """Return a table some of whose categorical attributes have more categories than occur in it.
+
+    A loss counts categories and does not ask which: those that do not occur are made up.
+    """
+    attributes = []
+    for attribute, levels in zip(data.attributes, data.levels, strict=True):
+        if attribute.name in counts:
+            domain = list(map(str, levels.tolist()))
+            made_up = range(1, counts[attribute.name] - len(domain) + 1)
+            domain += [f"not observed {number}" for number in made_up]
+            attributes.append(replace(attribute, domain=tuple(domain)))
+        else:
+            attributes.append(attribute)
+    return Microdata(data.frame, tuple(attributes))

@@ -10,15 +10,15 @@ from types import MappingProxyType
 
 from anonymip.errors import InputError, argument, did_you_mean
 from anonymip.instances.hierarchies.hierarchy import read_hierarchy
-from anonymip.instances.library.benchmark_data import (
+from anonymip.instances.library.catalogue import PREFIX, find_entry
+from anonymip.instances.library.fetching import (
     data_file,
     read_extract,
     read_numbers,
     with_categories,
 )
-from anonymip.instances.library.catalogue import PREFIX, find_entry
 from anonymip.instances.library.generators import census
-from anonymip.instances.library.small_tables import (
+from anonymip.instances.library.reductions import (
     accident_records,
     aggarwal_table,
     clinic_table,

@@ -13,8 +13,7 @@ from pyomo.core.expr import LinearExpression
 
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.kernels.effects import effects_of_cells
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.language.tables import LossTables, effects_of_cells
 from anonymip.problem import Problem
 from anonymip.recodings import Cap, EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import Classes
 from anonymip.models.parts.equivalence_context import Context, linear
 from anonymip.objectives import cells_of
-from anonymip.objectives.language.class_cells import cells_of_sets
+from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.tolerances import LOSS_RELATIVE
 

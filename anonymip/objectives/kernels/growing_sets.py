@@ -136,12 +136,8 @@ def losses_with(
 ) -> None:
     """Write the record losses of the set of a line with one more row, term by term.
 
-    Parameters
-    ----------
-    more, begin, end
-        The rows that it may take in: more[begin:end], each by itself.
-    losses
-        Gets the loss with more[at] at the place `at`.
+    `more, begin, end`: the rows that it may take in: more[begin:end], each by itself. `losses`:
+    gets the loss with more[at] at the place `at`.
 
     Notes
     -----

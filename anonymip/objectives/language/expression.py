@@ -1,4 +1,4 @@
-"""Symbolic losses: what tracing an objective function yields.
+"""Symbolic losses, which tracing an objective function yields.
 
 An expression is a constant, a linear part over the basis ``(attribute, "lower" | "upper" |
 "count" | "level" | "leaves")``, and non-linear terms. Ends are counted from the domain's lower
@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
+from anonymip.instances.domains import Domains
 from anonymip.instances.hierarchies.tree import Tree
+from anonymip.objectives.language.record import CellBatch
 
 Basis: TypeAlias = tuple[int, str]
 Values: TypeAlias = Mapping[Basis, NDArray[np.float64]]
@@ -30,14 +32,8 @@ _ELEMENTWISE_FUNCTIONS = (np.where, np.clip)
 class Nonlinear:
     """A multiple of an element-wise function of expressions.
 
-    Parameters
-    ----------
-    factor
-        The multiple.
-    function
-        Element-wise NumPy function.
-    arguments
-        Expressions and numbers.
+    `factor`: the multiple. `function`: element-wise NumPy function. `arguments`: expressions and
+    numbers.
     """
 
     factor: float
@@ -66,14 +62,8 @@ def _is_number(value: object) -> bool:
 class Expression:
     """A loss as a function of one published record.
 
-    Parameters
-    ----------
-    constant
-        Its constant part.
-    linear
-        Coefficient of each basis element.
-    terms
-        Non-linear terms.
+    `constant`: its constant part. `linear`: coefficient of each basis element. `terms`: non-linear
+    terms.
     """
 
     constant: float
@@ -247,10 +237,7 @@ _ARITHMETIC: dict[Any, Callable[..., Any]] = {
 class SymbolicCells:
     """Cells of one published, unsuppressed record, as symbols.
 
-    Parameters
-    ----------
-    origin
-        (m,) float64, what ends are counted from.
+    `origin`: (m,) float64, what ends are counted from.
     """
 
     origin: NDArray[np.float64]
@@ -282,3 +269,34 @@ class SymbolicCells:
     def unless_suppressed(self, attribute: int, value: Expression, price: float) -> Expression:
         """Return `value`."""
         return value
+
+
+#: Element-wise functions may differ in their last digits with the place in a batch.
+_LAST_DIGITS = 1e-12
+
+
+def refuse_other_answer(name: str, losses: NDArray[np.float64], again: NDArray[np.float64]) -> None:
+    """Refuse losses that differ from those of the same records asked again.
+
+    Raises UnsupportedObjective if they differ by more than their last digits.
+    """
+    largest = float(np.abs(losses).max(initial=0.0))
+    if not np.allclose(losses, again, rtol=0.0, atol=_LAST_DIGITS * largest):
+        raise UnsupportedObjective(
+            f"objective {name!r} gives another loss when it is asked again",
+            remedy="Keep it free of state and of chance",
+        )
+
+
+def expression_losses(
+    expression: Expression, domains: Domains, cells: CellBatch
+) -> NDArray[np.float64]:
+    """Return the (B,) losses of unsuppressed records that a traced loss gives."""
+    values = {}
+    for a, tree in enumerate(domains.trees):
+        values[a, "lower"] = cells.lowers[:, a] - domains.origin[a]
+        values[a, "upper"] = cells.uppers[:, a] - domains.origin[a]
+        values[a, "count"] = cells.count(a)
+        if tree is not None:
+            values[a, "level"], values[a, "leaves"] = cells.level(a, tree), cells.leaves(a, tree)
+    return np.broadcast_to(expression.evaluate(values), len(cells.lowers)).astype(np.float64)

@@ -15,8 +15,7 @@ from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compilation import compile_members, compile_record_loss
 from anonymip.objectives.language.compiled import CompiledObjective
-from anonymip.objectives.language.members import Members
-from anonymip.objectives.language.record import Record
+from anonymip.objectives.language.record import Members, Record
 
 
 class _HasMicrodata(Protocol):
@@ -187,10 +186,7 @@ def _reduced(
     The decorated function stands under its own name no more, so that pickle itself would not find
     it; who unpickles imports the objective.
 
-    Raises
-    ------
-    InputError
-        If no import finds the function, and what pickles keeps functions by name.
+    Raises InputError if no import finds the function, and what pickles keeps functions by name.
     """
     function = objective.function
     whole = (type(objective), (function, declared))

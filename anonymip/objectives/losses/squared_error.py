@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.members import Members
 from anonymip.objectives.language.protocol import MembersObjective
+from anonymip.objectives.language.record import Members
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""What an adversary learns from a release: attacks and their probabilities."""
+"""Attacks on a release, and their probabilities."""

@@ -1,4 +1,4 @@
-"""How probable each match is to an adversary who takes all assignments for equally likely.
+"""Probabilities of matches to an adversary who takes all assignments for equally likely.
 
 The share of the assignments that hold a match is counted exactly in small graphs, by the number of
 perfect matchings with and without it; in larger ones it is estimated from assignments that a
@@ -125,10 +125,7 @@ def match_probabilities(
 def some_assignment(graph: MatchGraph) -> NDArray[np.int64]:
     """Return (n,) the record of each row in some assignment.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises InputError if there is none.
     """
     shape = (graph.n, graph.n)
     contains = csr_array((np.ones(len(graph.records), np.int8), graph.records, graph.start), shape)
@@ -149,14 +146,8 @@ def linked_parts(
     A match is effective exactly if its row and the row that holds its record are in one part: a
     strongly connected component of the graph of rows that can take each other's records [1]_.
 
-    Parameters
-    ----------
-    graph
-        Which records each row can be.
-    held
-        (n,) an assignment.
-    usable
-        (matches,) which matches there are; None means all.
+    `graph`: which records each row can be. `held`: (n,) an assignment. `usable`: (matches,) which
+    matches there are; None means all.
 
     Notes
     -----
@@ -177,14 +168,8 @@ def linked_parts(
 class RandomAssignments:
     """Assignments drawn by a reversible walk.
 
-    Parameters
-    ----------
-    graph, effective
-        The matches, and which of them can be used.
-    held
-        (n,) the assignment to start from.
-    seed
-        Of the walk.
+    `graph, effective`: the matches, and which of them can be used. `held`: (n,) the assignment to
+    start from. `seed`: of the walk.
     """
 
     def __init__(

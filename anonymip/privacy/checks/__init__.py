@@ -1,1 +1,1 @@
-"""What a release must keep, one check a file."""
+"""Promises and claims of a release, checked."""

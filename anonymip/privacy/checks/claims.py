@@ -1,12 +1,12 @@
-"""What a manifest claims about loss and optimality, computed again from the published table."""
+"""Claims of a manifest about loss and optimality, computed again from the published table."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from anonymip.privacy.reading.cells import Cell
-from anonymip.privacy.reading.manifests.manifest import Manifest
-from anonymip.privacy.reading.manifests.star_costs import StarCosts
+from anonymip.privacy.reading.manifest import Manifest
+from anonymip.privacy.reading.manifest_entries import StarCosts
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 
@@ -21,7 +21,7 @@ _NCP_OBJECTIVES = ("gcp", "ncp")
 
 def has_ncp_objective(manifest: Manifest) -> bool:
     """Return whether the objective value is the ncp, so that the bound bounds it too."""
-    return manifest.objective_name.lower() in _NCP_OBJECTIVES
+    return manifest.loss.name.lower() in _NCP_OBJECTIVES
 
 
 def normalised_penalty(published: PublishedTable, original: Original, left_out: int = 0) -> float:
@@ -50,18 +50,11 @@ def normalised_penalty(published: PublishedTable, original: Original, left_out: 
 def loss_problems(manifest: Manifest, ncp: float, cells: int) -> list[str]:
     """Return where the manifest's losses differ from the recomputed ones.
 
-    Parameters
-    ----------
-    manifest
-        The claims.
-    ncp
-        The recomputed sum of penalties.
-    cells
-        n times m.
+    `manifest`: the claims. `ncp`: the recomputed sum of penalties. `cells`: n times m.
     """
-    claims = [("ncp", manifest.ncp, ncp), ("gcp", manifest.gcp, ncp / cells)]
+    claims = [("ncp", manifest.loss.ncp, ncp), ("gcp", manifest.loss.gcp, ncp / cells)]
     if has_ncp_objective(manifest):
-        claims.append(("objective value", manifest.objective, ncp))
+        claims.append(("objective value", manifest.loss.objective, ncp))
     return [
         f"The manifest claims {name} {claimed:.10g}; the published table gives {found:.10g}."
         for name, claimed, found in claims
@@ -98,16 +91,16 @@ def star_cost_problems(
     for names, count in [*starred, ([*published.names], manifest.left_out.suppressed)]:
         single = sum(costs.columns.get(name, 1.0) for name in names)
         found += count * costs.patterns.get(frozenset(names), single)
-    if _same(manifest.objective, found):
+    if _same(manifest.loss.objective, found):
         return []
-    claimed = f"The manifest claims objective value {manifest.objective:.10g}"
+    claimed = f"The manifest claims objective value {manifest.loss.objective:.10g}"
     return [f"{claimed}; the published table gives {found:.10g}."]
 
 
 def optimality_problems(manifest: Manifest) -> list[str]:
     """Return where bound, gap and status contradict each other or the objective value."""
     problems: list[str] = []
-    value, bound, gap = manifest.objective, manifest.bound, manifest.gap
+    value, bound, gap = manifest.loss.objective, manifest.loss.bound, manifest.loss.gap
     if bound is not None and bound - value > _CLOSED_GAP * abs(value):
         problems.append(f"The bound {bound:.10g} lies above the objective value {value:.10g}.")
     expected = relative_gap(value, bound)
@@ -117,14 +110,14 @@ def optimality_problems(manifest: Manifest) -> list[str]:
         problems.append(
             f"The manifest claims a gap of {gap:.10g}; objective and bound give {expected:.10g}."
         )
-    if manifest.status == "optimal":
+    if manifest.loss.status == "optimal":
         if expected is None or expected > _CLOSED_GAP:
             problems.append("The status is optimal but the bound does not close the gap.")
-        elif manifest.proof is None:
+        elif manifest.loss.proof is None:
             problems.append("The status is optimal but nothing proves the bound.")
-    elif "optimal" in manifest.status:
+    elif "optimal" in manifest.loss.status:
         problems.append("The status contains the word optimal without being it.")
-    elif bound is not None and manifest.proof is not None and bound >= value:
+    elif bound is not None and manifest.loss.proof is not None and bound >= value:
         problems.append("The bound reaches the objective value but the status is not optimal.")
     return problems
 

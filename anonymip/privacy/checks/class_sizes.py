@@ -1,31 +1,26 @@
-"""How many rows of a release look alike."""
+"""Classes of a release: rows that look alike, numbers of rows, classes of one sensitive value."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.reading.manifests.manifest import Manifest
+from anonymip.privacy.reading.manifest import Manifest
+from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
+from anonymip.privacy.reading.tables import TextColumn, TextTable, distinct
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSizes:
     """The classes of a release, and its rows of stars only.
 
-    Parameters
-    ----------
-    sizes
-        (classes,) rows of each class.
-    first
-        (classes,) its first row.
-    starred
-        Number of rows of stars only.
-    hidden
-        The same if they were suppressed, so that they are counted as no class; else 0.
+    `sizes`: (classes,) rows of each class. `first`: (classes,) its first row. `starred`: number of
+    rows of stars only. `hidden`: the same if they were suppressed, so that they are counted as no
+    class; else 0.
     """
 
     sizes: NDArray[np.int64]
@@ -42,7 +37,7 @@ class ClassSizes:
         _, first, sizes = np.unique(published.classes(), return_index=True, return_counts=True)
         stars = np.asarray(published.suppressed.all(axis=1), np.bool_)
         starred = int(stars.sum())
-        if manifest.stars_are_class:
+        if manifest.promised.stars_are_class:
             return cls(sizes, first, starred, 0)
         visible = ~stars[first]
         return cls(sizes[visible], first[visible], starred, starred)
@@ -70,3 +65,90 @@ class ClassSizes:
                     "person in no class knows that one of them is hers."
                 )
         return problems
+
+
+def but_for(manifest: Manifest) -> str:
+    """Return the words for the records that have no row, as the manifest claims; else none."""
+    count = manifest.left_out.suppressed
+    return f", but for {count} suppressed records that are left out" if count else ""
+
+
+def count_problems(table: TextTable, manifest: Manifest, records: Original) -> list[str]:
+    """Return where the numbers of records, rows and columns contradict each other."""
+    left_out, problems = manifest.left_out, []
+    rows = manifest.n - left_out.suppressed
+    if table.rows != rows:
+        problems.append(f"The manifest claims {rows} rows; the release has {table.rows}.")
+    if not table.rows:
+        problems.append("The release has no rows.")
+    if table.rows + left_out.suppressed != records.n:
+        problems.append(
+            f"The release has {table.rows} rows for {records.n} original records to publish"
+            f"{but_for(manifest)}."
+        )
+    if manifest.is_cover and left_out.suppressed:
+        problems.append("The manifest claims that records are left out, which no cover does.")
+    if left_out.missing not in (None, records.dropped):
+        problems.append(
+            f"The manifest claims that {left_out.missing} records with missing values are left "
+            f"out; of the original it is {records.dropped}."
+        )
+    if manifest.m != len(manifest.quasi_identifiers):
+        problems.append("The manifest's m is not its number of quasi-identifiers.")
+    return problems
+
+
+def suppressed_problems(published: PublishedTable, manifest: Manifest) -> list[str]:
+    """Return whether rows of stars only are more or fewer than the manifest claims."""
+    found = int(published.suppressed.all(axis=1).sum())
+    if found == manifest.suppressed:
+        return []
+    return [f"The manifest claims {manifest.suppressed} suppressed rows; there are {found}."]
+
+
+def homogeneous_counts(
+    labels: NDArray[np.int64], sensitive: Mapping[str, TextColumn]
+) -> dict[str, tuple[int, int]]:
+    """Return by sensitive column how many classes share one value, and how many rows they have.
+
+    `labels`: (n,) class of each row: rows that look alike, also those of stars only. `sensitive`:
+    the columns by name, n values each.
+
+    Notes
+    -----
+    Complexity: O(n log n) for each column.
+    """
+    sizes = np.bincount(labels)
+    counts = {}
+    for name, column in sensitive.items():
+        values = distinct(column.texts)[1]
+        pairs = np.unique(np.stack([labels, values]), axis=1)
+        one_value = np.bincount(pairs[0], minlength=len(sizes)) == 1
+        counts[name] = (int(one_value.sum()), int(sizes[one_value].sum()))
+    return counts
+
+
+def homogeneous_sentence(counts: Mapping[str, tuple[int, int]], rows: int) -> str:
+    """Return what the counts of all sensitive columns say."""
+    counted = "; ".join(
+        f"{classes} share one value of {name!r}, {of_them} of {rows} rows"
+        for name, (classes, of_them) in counts.items()
+    )
+    return f"Classes that share one sensitive value are counted: {counted}."
+
+
+def homogeneous_problems(
+    claimed: Mapping[str, tuple[int, int]] | None, found: Mapping[str, tuple[int, int]]
+) -> list[str]:
+    """Return where the manifest counts other classes; it need not count any."""
+    if claimed is None:
+        return []
+    problems = [
+        f"The manifest counts {claimed[name][0]} classes with {claimed[name][1]} rows that share "
+        f"one value of {name!r}; there are {classes} with {rows}."
+        for name, (classes, rows) in found.items()
+        if name in claimed and claimed[name] != (classes, rows)
+    ]
+    if set(claimed) != set(found):
+        problems.append("The manifest counts classes of other columns than the sensitive ones.")
+    return problems

@@ -1,14 +1,31 @@
-"""What a release promises whose rows have sets of their own: freeform and the weaker notions."""
+"""Promises of releases whose rows have sets of their own: matches and their diversity.
+
+The page ``docs/diversity.md`` says what is asked of diversity and why. With K matches a record, a
+release is diverse if its consistency graph has a part in which every record has K rows and every
+row K records, no more than K/l rows of a record publish one value, and no more than K/l records of
+a row have one. Such a part is a flow: from each record through a gate for each published value,
+over the match, and through a gate for each record's value into the row.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments
-from anonymip.privacy.reading.manifests.manifest import Manifest
+from anonymip.privacy.reading.manifest import Manifest
+from anonymip.privacy.reading.manifest_entries import Diversity
 from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable
+from anonymip.privacy.reading.tables import paired_codes
 
 #: What k counts, by recoding.
 _PROMISES = {
@@ -24,12 +41,8 @@ _PROMISES = {
 class CoverFindings:
     """What was found of a claimed k.
 
-    Parameters
-    ----------
-    reached
-        The largest number, up to the largest claim, that holds.
-    problems
-        Why a claim fails, one sentence each.
+    `reached`: the largest number, up to the largest claim, that holds. `problems`: why a claim
+    fails, one sentence each.
     """
 
     reached: int
@@ -46,16 +59,8 @@ def check_cover(
 ) -> CoverFindings:
     """Check the size that a cover claims, on the consistency graph of the release.
 
-    Parameters
-    ----------
-    original
-        The records; problems name their rows.
-    graph
-        Which records each row can be.
-    manifest
-        Names the recoding.
-    claims
-        Values of k, at least 1 each.
+    `original`: the records; problems name their rows. `graph`: which records each row can be.
+    `manifest`: names the recoding. `claims`: values of k, at least 1 each.
 
     Notes
     -----
@@ -117,3 +122,251 @@ def _deficiency_sentence(found: Deficiency, k: int, original: Original) -> str:
         f"No {k} disjoint assignments of records to rows exist: {found.size} {members}, row {row} "
         f"among them, need {found.needed} matches and can have only {found.available}."
     )
+
+
+def cover_diversity_problems(
+    published: PublishedTable,
+    original: Original,
+    promised: Diversity,
+    sensitive: tuple[str, ...],
+    k: int,
+) -> list[str]:
+    """Return a sentence for each sensitive column whose values are not diverse among matches.
+
+    `published, original`: tables of the same number of rows. `promised`: the diversity; with
+    `matches`, the number K of rows that a record is equally likely to be. `sensitive`: names of the
+    sensitive columns. `k`: the claimed number of matches.
+
+    Notes
+    -----
+    Complexity: for each column that of a maximum flow over the matches, and of finding those that
+    are effective.
+    """
+    if not sensitive:
+        return ["The manifest promises a diversity, but names no sensitive column."]
+    problems = []
+    if promised.matches is not None and promised.matches < k:
+        problems.append("The manifest counts the diversity over fewer matches than k.")
+    for name in sensitive:
+        before, after = paired_codes(original.untouched[name], published.untouched[name])
+        if promised.matches is not None and promised.l > 1:
+            record = _without_diverse_matches(published, original, promised, before, after)
+            if record is not None:
+                problems.append(
+                    f"The rows that can be original row {int(original.rows[record]) + 1} lack the "
+                    f"promised diversity of {name!r}: it has no {promised.matches} of them that "
+                    "others leave to it."
+                )
+        record = _poor_record(published, original, promised, after, k)
+        if record is not None:
+            problems.append(
+                f"The rows that can be original row {int(original.rows[record]) + 1} in some "
+                f"assignment lack the promised diversity of {name!r}."
+            )
+    return problems
+
+
+def _without_diverse_matches(
+    published: PublishedTable,
+    original: Original,
+    promised: Diversity,
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+) -> int | None:
+    """Return a record that has no K diverse matches of its own, None if all have."""
+    matches = promised.matches or 0
+    if matches > original.n:
+        return 0
+    graph = PublishedMatches(original, published, before, after)
+    part = _DiversePart(
+        graph,
+        before[graph.first_records],
+        after[graph.first_rows],
+        matches,
+        # Rounded down in whole numbers: l is a fraction.
+        int(matches // promised.l),
+    )
+    record_type = part.find_short()
+    return None if record_type is None else int(graph.first_records[record_type])
+
+
+def _poor_record(
+    published: PublishedTable,
+    original: Original,
+    promised: Diversity,
+    after: NDArray[np.int64],
+    k: int,
+) -> int | None:
+    """Return a record whose effective matches show too little, None if there is none."""
+    if promised.distinct < 2 and (promised.l <= 1 or promised.matches is not None):
+        return None
+    graph = PublishedMatches(original, published)
+    part = GraphPart(graph)
+    if not part.assign():
+        return int(graph.first_records[0])
+    # How many rows of each type show each value.
+    width = int(after.max()) + 1
+    pairs, counts = np.unique(graph.row_type * width + after, return_counts=True)
+    starts = np.searchsorted(pairs, np.arange(part.b + 1) * width)
+    while True:
+        inside = part.effective_part()
+        source, target = part.source[inside], part.target[inside]
+        sizes = np.diff(starts)[target]
+        place = np.repeat(starts[target], sizes) + np.arange(sizes.sum())
+        place -= np.repeat(np.cumsum(sizes) - sizes, sizes)
+        pairs_seen = np.repeat(source, sizes) * width + pairs[place] % width
+        shows, value = np.unique(pairs_seen, return_inverse=True)
+        rows = np.bincount(value.ravel(), counts[place]).astype(np.int64)
+        cuts = np.searchsorted(shows, np.arange(part.a + 1) * width)
+        poor = np.flatnonzero(~_met(rows, cuts, promised, k))
+        if not len(poor):
+            return None
+        if not part.widen(poor, np.empty(0, np.int64)):
+            return int(graph.first_records[poor[0]])
+
+
+def _met(
+    rows: NDArray[np.int64], cuts: NDArray[np.int64], promised: Diversity, k: int
+) -> NDArray[np.bool_]:
+    """Return (a,) which records' rows show enough; `rows` show a value each, cut into records."""
+    met = np.diff(cuts) >= promised.distinct
+    if promised.l > 1 and promised.matches is None:
+        for record in np.flatnonzero(met):
+            met[record] = _has_share(rows[cuts[record] : cuts[record + 1]], promised.l, k)
+    return np.asarray(met, np.bool_)
+
+
+def _has_share(rows: NDArray[np.int64], l: Fraction, k: int) -> bool:  # noqa: E741
+    """Return whether some D >= k of the rows show no value more than D/l times."""
+    first = int(k // l)
+    # With D between two multiples of l no value has more room, so the least such D is tried.
+    for each in range(max(first, 1), max(first, int(rows.max())) + 1):
+        needed = k if each == first else math.ceil(each * l)
+        if int(np.minimum(rows, each).sum()) >= needed:
+            return True
+    return False
+
+
+class _DiversePart(GraphPart):
+    """A part of a consistency graph through which diverse matches flow.
+
+    `graph`: its types share their sensitive value. `record_values, row_values`: (a,) and (b,) the
+    value of each type. `matches`: matches that each record and each row needs. `most`: of them,
+    with the same value.
+    """
+
+    def __init__(
+        self,
+        graph: PublishedMatches,
+        record_values: NDArray[np.int64],
+        row_values: NDArray[np.int64],
+        matches: int,
+        most: int,
+    ) -> None:
+        super().__init__(graph, matches)
+        self.record_values, self.row_values = record_values, row_values
+        self.matches, self.most = matches, most
+
+    def find_short(self) -> int | None:
+        """Return a record type that cannot have its matches, None if all can."""
+        self.flow = np.zeros(len(self.source), np.int64)
+        while True:
+            self._set_gates()
+            self._send()
+            out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
+            short = np.flatnonzero(out < self.matches * self.graph.record_units)
+            if not len(short):
+                return None
+            if not self._grow(self._behind(short)):
+                return int(short[0])
+
+    def _set_gates(self) -> None:
+        """Count the gates: one of a record and a published value, one of a row and a value.
+
+        A gate that its matches cannot fill is left out. Nodes are records, rows, then gates.
+        """
+        units, row_units = self.graph.record_units, self.graph.row_units
+        width = int(max(self.record_values.max(), self.row_values.max())) + 1
+        left, right = units[self.source], row_units[self.target]
+        self.capacity = np.minimum(left * right, self.most * np.minimum(left, right))
+        self.tails, out_owners, out_room = self._gated(
+            self.source * width + self.row_values[self.target], width, units, 0, self.a + self.b
+        )
+        first = self.a + self.b + len(out_owners)
+        self.heads, in_owners, in_room = self._gated(
+            self.target * width + self.record_values[self.source], width, row_units, self.a, first
+        )
+        self.gates = (self.a + self.b + np.arange(len(out_owners)), out_owners, out_room)
+        self.doors = (first + np.arange(len(in_owners)), in_owners, in_room)
+        self.size = first + len(in_owners)
+
+    def _gated(
+        self,
+        keys: NDArray[np.int64],
+        width: int,
+        units: NDArray[np.int64],
+        owners: int,
+        gates: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the node at which each match ends on one side; owner and room of each gate."""
+        groups, group = np.unique(keys, return_inverse=True)
+        group = group.ravel()
+        owner, room = groups // width, self.most * units[groups // width]
+        tight = np.bincount(group, self.capacity, len(groups)) > room
+        node = np.where(tight, gates + np.cumsum(tight) - 1, owners + owner)
+        return node[group], owners + owner[tight], room[tight]
+
+    def _residue(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return tails and heads of the arcs, and what more can be sent over them."""
+        out = np.bincount(self.tails, self.flow, self.size).astype(np.int64)
+        into = np.bincount(self.heads, self.flow, self.size).astype(np.int64)
+        gates, owners, room = self.gates
+        doors, rows, space = self.doors
+        arcs = (
+            (owners, gates, room - out[gates]),
+            (gates, owners, out[gates]),
+            (self.tails, self.heads, self.capacity - self.flow),
+            (self.heads, self.tails, self.flow),
+            (doors, rows, space - into[doors]),
+            (rows, doors, into[doors]),
+        )
+        tail, head, left = (np.concatenate([arc[place] for arc in arcs]) for place in range(3))
+        some = left > 0
+        return tail[some], head[some], left[some]
+
+    def _send(self) -> None:
+        """Make the flow a maximum one within the part."""
+        tail, head, left = self._residue()
+        out = np.bincount(self.source, self.flow, self.a).astype(np.int64)
+        into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
+        start, sink = self.size, self.size + 1
+        tail = np.concatenate([tail, np.full(self.a, start), self.a + np.arange(self.b)])
+        head = np.concatenate([head, np.arange(self.a), np.full(self.b, sink)])
+        left = np.concatenate(
+            [
+                left,
+                self.matches * self.graph.record_units - out,
+                self.matches * self.graph.row_units - into,
+            ]
+        )
+        nodes = self.size + 2
+        network = csr_array((left.astype(np.int32), (tail, head)), shape=(nodes, nodes))
+        found = coo_array(maximum_flow(network, start, sink).flow)
+        tail, head = (part.astype(np.int64) for part in found.coords)
+        arcs = self.tails * nodes + self.heads
+        order = np.argsort(arcs)
+        sent = tail * nodes + head
+        place = np.minimum(np.searchsorted(arcs[order], sent), len(arcs) - 1)
+        ours = arcs[order][place] == sent
+        self.flow[order[place[ours]]] += found.data[ours]
+
+    def _behind(self, short: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the types of records that are reached from those that lack matches."""
+        tail, head, _ = self._residue()
+        size = self.size
+        tail = np.concatenate([tail, np.full(len(short), size)])
+        head = np.concatenate([head, short])
+        steps = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(size + 1, size + 1))
+        seen = np.zeros(size + 1, np.bool_)
+        seen[breadth_first_order(steps, size, return_predecessors=False)] = True
+        return seen[: self.a]

@@ -1,18 +1,18 @@
-"""What a manifest promises beside k: diversity of the classes, limits of generalization."""
+"""Promises beside k: diversity and t-closeness of the classes, limits of generalization."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.checks.closeness import far_classes
 from anonymip.privacy.reading.cells import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
-from anonymip.privacy.reading.manifests.columns import Column
-from anonymip.privacy.reading.manifests.promises import Diversity, Limit
+from anonymip.privacy.reading.manifest_entries import Column, Diversity, Limit
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
 from anonymip.privacy.reading.tables import aligned, distinct
@@ -31,16 +31,9 @@ def diversity_problems(
 
     Rows of stars only are one class: who finds a person in no other looks among them.
 
-    Parameters
-    ----------
-    published
-        The release; its sensitive columns are as in the original.
-    original
-        The records, with whose values those of a class are compared, where they have to be close.
-    promised
-        The diversity.
-    sensitive
-        Names of the sensitive columns.
+    `published`: the release; its sensitive columns are as in the original. `original`: the records,
+    with whose values those of a class are compared, where they have to be close. `promised`: the
+    diversity. `sensitive`: names of the sensitive columns.
 
     Notes
     -----
@@ -118,3 +111,60 @@ def _covered(column: Column, cell: Cell, nodes: Nodes | None) -> float:
     if column.publish == "range":
         return cell.upper - cell.lower
     return float(len(cell.members))
+
+
+def far_classes(
+    everybody: NDArray[np.object_],
+    published: NDArray[np.object_],
+    labels: NDArray[np.int64],
+    most: Fraction,
+    *,
+    ordered: bool,
+) -> NDArray[np.bool_]:
+    """Return (classes,) whether the values of a class lie farther than `most` from all values.
+
+    `everybody`: (n,) sensitive values of all records, those left out included. `published, labels`:
+    (rows,) values of the published rows, and their classes, from 0. `most`: the distance allowed,
+    compared without rounding. `ordered`: whether numbers lie on a line, if all values are numbers;
+    equal numbers are one value.
+
+    Notes
+    -----
+    The distance is half the sum of the differences between the shares of the values. On a line of v
+    values it is the sum of the differences between the shares of values up to each, divided by
+    v - 1. Complexity: O(n + classes x values), in whole numbers of any size.
+    """
+    values, codes = distinct(np.concatenate([everybody, published]))
+    scale = _numbers(values) if ordered else None
+    if scale is not None:
+        line = sorted(set(scale))
+        place = {number: at for at, number in enumerate(line)}
+        codes = np.array([place[number] for number in scale], np.int64)[codes]
+    n = len(everybody)
+    totals = Counter(codes[:n].tolist())
+    held: dict[int, Counter[int]] = {}
+    for code, label in zip(codes[n:].tolist(), labels.tolist(), strict=True):
+        held.setdefault(label, Counter())[code] += 1
+    far = np.zeros(len(held), np.bool_)
+    for label, own in held.items():
+        size = sum(own.values())
+        differences = [own[value] * n - totals[value] * size for value in sorted(totals)]
+        if scale is None:
+            distance = Fraction(sum(map(abs, differences)), 2 * size * n)
+        else:
+            moved, total = 0, 0
+            for difference in differences:
+                moved += difference
+                total += abs(moved)
+            distance = Fraction(total, max(1, len(totals) - 1) * size * n)
+        far[label] = distance > most
+    return far
+
+
+def _numbers(texts: list[str]) -> list[float] | None:
+    """Return texts as numbers; None if one is none."""
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None

@@ -1,4 +1,4 @@
-"""Whether the rows of a release keep to its mask, or to the levels of its columns."""
+"""Masks of stars, and levels of columns: whether the rows of a release keep to them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from anonymip.privacy.reading.cells import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
-from anonymip.privacy.reading.manifests.columns import Column
-from anonymip.privacy.reading.manifests.masks import Mask
+from anonymip.privacy.reading.manifest_entries import Column, Mask
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
 
@@ -32,14 +31,8 @@ def inexact_problems(published: PublishedTable) -> list[str]:
 def mask_problems(published: PublishedTable, mask: Mask, exempt: NDArray[np.bool_]) -> list[str]:
     """Return which stars are none of the mask, and which rows of a pattern of single use differ.
 
-    Parameters
-    ----------
-    published
-        The release.
-    mask
-        What the manifest declares.
-    exempt
-        (n,) rows that were suppressed as a whole.
+    `published`: the release. `mask`: what the manifest declares. `exempt`: (n,) rows that were
+    suppressed as a whole.
 
     Notes
     -----
@@ -88,16 +81,8 @@ def level_problems(
     Level 0 is the exact value. Level l of a hierarchical column is the l-th label behind the value
     on its path, or the root where the path is shorter; of other columns level 1 is a star.
 
-    Parameters
-    ----------
-    published
-        The release.
-    levels
-        By column, as the manifest declares.
-    hierarchies
-        By column.
-    exempt
-        (n,) rows that were suppressed as a whole.
+    `published`: the release. `levels`: by column, as the manifest declares. `hierarchies`: by
+    column. `exempt`: (n,) rows that were suppressed as a whole.
     """
     problems: list[str] = []
     for attribute, column in enumerate(published.columns):
@@ -133,14 +118,8 @@ def recoded_problems(
     A short path ends in the root, so that the root is on several levels: only the original
     says whether a cell is on the declared one for its record.
 
-    Parameters
-    ----------
-    published, records
-        Release and original.
-    levels, hierarchies
-        By column.
-    exempt
-        (n,) rows that were suppressed as a whole.
+    `published, records`: release and original. `levels, hierarchies`: by column. `exempt`: (n,)
+    rows that were suppressed as a whole.
 
     Notes
     -----

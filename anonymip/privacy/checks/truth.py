@@ -1,4 +1,4 @@
-"""Whether a published table says the truth about the original records."""
+"""The truth of a published table about the original records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.graph.containment import Containment, containments_of
+from anonymip.privacy.graph.consistency import Containment, containments_of
 from anonymip.privacy.graph.matching import Shortage, find_shortage
 from anonymip.privacy.reading.cells import Cell
 from anonymip.privacy.reading.original import Original
@@ -43,17 +43,11 @@ def truth_problems(
 ) -> list[str]:
     """Return why the original records cannot be handed out to the published rows.
 
-    Parameters
-    ----------
-    published, original
-        The two tables. If the release has fewer rows, every row still needs a record of its own;
-        the other records are left out.
-    in_order
-        Whether published row i belongs to original record i, or to the i-th one that is not left
-        out; else any one-to-one assignment of records to rows will do.
-    is_cover
-        Whether sensitive and kept values follow an assignment of their own: then only the cells
-        of row i are tied to record i.
+    `published, original`: the two tables. If the release has fewer rows, every row still needs a
+    record of its own; the other records are left out. `in_order`: whether published row i belongs
+    to original record i, or to the i-th one that is not left out; else any one-to-one assignment of
+    records to rows will do. `is_cover`: whether sensitive and kept values follow an assignment of
+    their own: then only the cells of row i are tied to record i.
     """
     containments = containments_of(published, original)
     untouched = {

@@ -1,4 +1,4 @@
-"""Whether the original records can be handed out to the published rows.
+"""Matchings that hand out the original records to the published rows, or a proof of none.
 
 A release is true if every original record can be given a published row of its own that contains
 it and shows its sensitive and kept values. This is a perfect matching between records and rows.
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from anonymip.privacy.graph.containment import BitTable, Containment
+from anonymip.privacy.graph.consistency import BitTable, Containment
 from anonymip.privacy.reading.published import dense_rows
 
 #: Classes per record in the first flow, the tightest ones.
@@ -39,14 +39,8 @@ _PAIRS_AT_ONCE = 1 << 20
 class Shortage:
     """A proof that no matching exists.
 
-    Parameters
-    ----------
-    records
-        Number of original records ...
-    rows
-        ... that fit only into these fewer published rows.
-    example
-        One of the records, by its index among the records.
+    `records`: number of original records ... `rows`: ... that fit only into these fewer published
+    rows. `example`: one of the records, by its index among the records.
     """
 
     records: int
@@ -58,16 +52,8 @@ class Shortage:
 class _Side:
     """Distinct (group, code row) pairs of one side, sorted by group.
 
-    Parameters
-    ----------
-    codes
-        (d, m) code rows.
-    units
-        (d,) how many records or rows are of the type.
-    starts
-        (groups + 1,) where each group starts.
-    first
-        (d,) the first record or row of the type.
+    `codes`: (d, m) code rows. `units`: (d,) how many records or rows are of the type. `starts`:
+    (groups + 1,) where each group starts. `first`: (d,) the first record or row of the type.
     """
 
     codes: NDArray[np.int32]
@@ -85,24 +71,11 @@ def find_shortage(
 ) -> Shortage | None:
     """Look for a perfect matching of records and rows within groups.
 
-    Parameters
-    ----------
-    record_codes
-        (n, m) int32, value of each record in each column.
-    record_groups
-        (n,) numbers 0, 1, ... of the groups: records and rows match within a group only. Every
-        group has as many records as rows.
-    row_codes
-        (n, m) int32, cell of each published row in each column.
-    row_groups
-        (n,) likewise.
-    containments
-        For each column, which cells contain which values.
-
-    Returns
-    -------
-    Shortage or None
-        None if a perfect matching exists, else why none does.
+    `record_codes`: (n, m) int32, value of each record in each column. `record_groups`: (n,) numbers
+    0, 1, ... of the groups: records and rows match within a group only. Every group has as many
+    records as rows. `row_codes`: (n, m) int32, cell of each published row in each column.
+    `row_groups`: (n,) likewise. `containments`: for each column, which cells contain which values.
+    Returns: None if a perfect matching exists, else why none does.
 
     Notes
     -----

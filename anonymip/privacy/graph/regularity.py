@@ -1,4 +1,4 @@
-"""Whether k disjoint assignments of records to rows exist, and which matches are effective.
+"""k disjoint assignments of records to rows, and effective matches.
 
 An assignment hands every original record a row of its own that contains it. There are k disjoint
 ones exactly if the consistency graph has a spanning subgraph in which every record and every row
@@ -42,16 +42,9 @@ _STARTS = 16
 class Deficiency:
     """A proof that no k disjoint assignments exist.
 
-    Parameters
-    ----------
-    side
-        ``"records"`` or ``"rows"``: what the set consists of.
-    size
-        Number of its members.
-    needed, available
-        Matches that they need, k each, and how many they can have: at most k of any partner.
-    example
-        One of them, by its index.
+    `side`: ``"records"`` or ``"rows"``: what the set consists of. `size`: number of its members.
+    `needed, available`: matches that they need, k each, and how many they can have: at most k of
+    any partner. `example`: one of them, by its index.
     """
 
     side: str
@@ -65,11 +58,8 @@ class Deficiency:
 class EffectiveMatches:
     """How many effective matches there are.
 
-    Parameters
-    ----------
-    of_records, of_rows
-        (types,) effective matches of one record, and of one row, of each type. Exact where they
-        are below what was asked for, else a lower bound.
+    `of_records, of_rows`: (types,) effective matches of one record, and of one row, of each type.
+    Exact where they are below what was asked for, else a lower bound.
     """
 
     of_records: NDArray[np.int64]
@@ -79,12 +69,8 @@ class EffectiveMatches:
 class GraphPart:
     """A part of a consistency graph that grows where it has to.
 
-    Parameters
-    ----------
-    graph
-        The whole graph; it has as many records as rows.
-    k
-        Disjoint assignments that will be asked for; it sizes the first part.
+    `graph`: the whole graph; it has as many records as rows. `k`: disjoint assignments that will be
+    asked for; it sizes the first part.
 
     Notes
     -----
@@ -148,10 +134,7 @@ class GraphPart:
     def effective(self, least: int | None = None) -> EffectiveMatches | None:
         """Return the numbers of effective matches; None if there is no assignment at all.
 
-        Parameters
-        ----------
-        least
-            Numbers from here on need not be exact; None means that all are.
+        `least`: numbers from here on need not be exact; None means that all are.
         """
         if not self.assign():
             return None
@@ -338,18 +321,8 @@ def _capacity(
 def disjoint_assignments(graph: Consistency, claimed: int) -> tuple[int, Deficiency | None]:
     """Return how many disjoint assignments exist, up to a claim; and why not so many.
 
-    Parameters
-    ----------
-    graph
-        The consistency graph.
-    claimed
-        At least 1.
-
-    Returns
-    -------
-    tuple
-        The claim and None if so many exist; else the largest number below, perhaps 0, and what
-        the claim fails at.
+    `graph`: the consistency graph. `claimed`: at least 1. Returns: the claim and None if so many
+    exist; else the largest number below, perhaps 0, and what the claim fails at.
 
     Notes
     -----

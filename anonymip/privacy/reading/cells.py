@@ -23,19 +23,11 @@ class CellError(ValueError):
 class Cell:
     """What one published cell says.
 
-    Parameters
-    ----------
-    lower, upper
-        Ends of the published range, equal for an exact number; NaN in text columns and in
-        suppressed cells.
-    members
-        The published values one by one, sorted: one of an exact cell, several of a set; empty for
-        a proper range and for a suppressed cell. Of a node the values below it, as far as its
-        hierarchy is known.
-    suppressed
-        Whether the cell is a star.
-    node
-        Label of the published node of a hierarchy, None of any other cell.
+    `lower, upper`: ends of the published range, equal for an exact number; NaN in text columns and
+    in suppressed cells. `members`: the published values one by one, sorted: one of an exact cell,
+    several of a set; empty for a proper range and for a suppressed cell. Of a node the values below
+    it, as far as its hierarchy is known. `suppressed`: whether the cell is a star. `node`: label of
+    the published node of a hierarchy, None of any other cell.
     """
 
     lower: float = math.nan
@@ -56,10 +48,8 @@ SUPPRESSED = Cell(suppressed=True)
 def read_number(text: str) -> float:
     """Return the finite decimal number that `text` spells; blanks around it do not matter.
 
-    Raises
-    ------
-    CellError
-        If it is anything else: text, ``nan``, ``inf``, an overflow, digits with underscores.
+    Raises CellError if it is anything else: text, ``nan``, ``inf``, an overflow, digits with
+    underscores.
     """
     stripped = text.strip()
     if _LITERAL.fullmatch(stripped) is None or not math.isfinite(float(stripped)):
@@ -75,19 +65,9 @@ def number_text(number: float) -> str:
 def read_numeric_cell(text: str, *, publish: str, integer: bool = False) -> Cell:
     """Read a cell of a numeric column of layout "cells".
 
-    Parameters
-    ----------
-    text
-        The cell.
-    publish
-        ``"range"`` or ``"set"``: the generalized form that the column may use.
-    integer
-        Whether only whole numbers are permitted.
-
-    Raises
-    ------
-    CellError
-        If the cell does not follow the grammar.
+    `text`: the cell. `publish`: ``"range"`` or ``"set"``: the generalized form that the column may
+    use. `integer`: whether only whole numbers are permitted. Raises CellError if the cell does not
+    follow the grammar.
     """
     if text == STAR:
         return SUPPRESSED
@@ -111,10 +91,7 @@ def read_numeric_cell(text: str, *, publish: str, integer: bool = False) -> Cell
 def read_numeric_pair(lower_text: str, upper_text: str, *, integer: bool = False) -> Cell:
     """Read the two cells of a numeric range column of layout "columns".
 
-    Raises
-    ------
-    CellError
-        If the pair does not follow the grammar.
+    Raises CellError if the pair does not follow the grammar.
     """
     if lower_text == upper_text == STAR:
         return SUPPRESSED
@@ -130,10 +107,7 @@ def read_numeric_pair(lower_text: str, upper_text: str, *, integer: bool = False
 def read_text_cell(text: str) -> Cell:
     """Read a cell of a categorical column.
 
-    Raises
-    ------
-    CellError
-        If the cell does not follow the grammar.
+    Raises CellError if the cell does not follow the grammar.
     """
     if text == STAR:
         return SUPPRESSED
@@ -148,17 +122,9 @@ def read_text_cell(text: str) -> Cell:
 def read_node_cell(text: str, below: Mapping[str, tuple[str, ...]] | None) -> Cell:
     """Read a cell of a hierarchical column: the label of a node, or a star.
 
-    Parameters
-    ----------
-    text
-        The cell. A root whose label is a star has a backslash in front.
-    below
-        The values that each node covers, by label; None if the hierarchy is not known.
-
-    Raises
-    ------
-    CellError
-        If the cell does not follow the grammar, or names no node.
+    `text`: the cell. A root whose label is a star has a backslash in front. `below`: the values
+    that each node covers, by label; None if the hierarchy is not known. Raises CellError if the
+    cell does not follow the grammar, or names no node.
     """
     if text == STAR:
         return SUPPRESSED

@@ -1,14 +1,16 @@
-"""Generalization hierarchies as the verifier reads them: which values every node covers."""
+"""Hierarchies as the verifier reads them, of files and schemas: the values that nodes cover."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from anonymip.errors import InputError, argument
-from anonymip.privacy.reading.manifests.columns import Column
+from anonymip.privacy.reading.manifest_entries import Column
 
 #: A hierarchy as it is handed over: for each value its path to the root, or the file of the paths.
 Paths = Sequence[Sequence[str]] | str | Path
@@ -18,16 +20,9 @@ Paths = Sequence[Sequence[str]] | str | Path
 class Nodes:
     """The nodes of one hierarchy, by label.
 
-    Parameters
-    ----------
-    below
-        The values that each node covers, sorted; a value covers itself.
-    level
-        The longest way from a value up to the node.
-    root
-        The node that covers all.
-    paths
-        The path of each value to the root, by level: labels may be repeated.
+    `below`: the values that each node covers, sorted; a value covers itself. `level`: the longest
+    way from a value up to the node. `root`: the node that covers all. `paths`: the path of each
+    value to the root, by level: labels may be repeated.
     """
 
     below: Mapping[str, tuple[str, ...]]
@@ -44,17 +39,9 @@ class Nodes:
 def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
     """Return the nodes of a hierarchy.
 
-    Parameters
-    ----------
-    name
-        Of the column, for messages.
-    paths
-        For each value the path from it to the root; a label may be repeated at consecutive levels.
-
-    Raises
-    ------
-    InputError
-        If the paths are not those of one tree.
+    `name`: of the column, for messages. `paths`: for each value the path from it to the root; a
+    label may be repeated at consecutive levels. Raises InputError if the paths are not those of one
+    tree.
 
     Notes
     -----
@@ -96,19 +83,9 @@ def read_nodes(
 ) -> dict[str, Nodes]:
     """Return the hierarchies of the columns that need one.
 
-    Parameters
-    ----------
-    columns
-        The quasi-identifiers.
-    files
-        Files of hierarchies that a schema names, or the paths that it writes out, by column.
-    given
-        Hierarchies handed over, which go before those of the schema.
-
-    Raises
-    ------
-    InputError
-        If one is missing, cannot be read or is no tree.
+    `columns`: the quasi-identifiers. `files`: files of hierarchies that a schema names, or the
+    paths that it writes out, by column. `given`: hierarchies handed over, which go before those of
+    the schema. Raises InputError if one is missing, cannot be read or is no tree.
     """
     found: dict[str, Nodes] = {}
     for column in columns:
@@ -152,3 +129,74 @@ def _refuse(name: str, reason: str) -> None:
         f"the hierarchy of column {name!r} {reason}",
         remedy="Give for every value one line: the value, its generalizations, the root",
     )
+
+
+#: Most numbers of a domain in bands.
+_MOST = 1_000_000
+
+
+def declared_paths(given: object, name: str, file: Path) -> Path | list[list[str]]:
+    """Return the file of a hierarchy, or its paths from each value to the root.
+
+    `given`: what the schema says. `name`: of the column. `file`: the schema, to whose folder names
+    of files are relative. Raises InputError if it is no file, no table of groups and no table of
+    bands.
+    """
+    if isinstance(given, str):
+        return file.parent / given
+    where = f"attributes.{name}.hierarchy of the schema {file}"
+    if not isinstance(given, dict) or ("groups" in given) == ("bands" in given):
+        raise InputError(
+            f"{where} is neither a file nor a table of groups or of bands",
+            remedy="Give the path of its file, or a table with groups or bands",
+        )
+    root = str(given.get("root", "*"))
+    if "groups" in given:
+        try:
+            return [[*path, root] for path in _members(given["groups"], where)]
+        except RecursionError:
+            raise InputError(f"{where} is nested too deep", remedy="Nest fewer groups") from None
+    return list(_banded(given, root, where))
+
+
+def _members(groups: object, where: str) -> Iterator[list[str]]:
+    """Yield each value with the groups that hold it, from the innermost."""
+    if isinstance(groups, dict):
+        for name, inner in groups.items():
+            for path in _members(inner, where):
+                yield [*path, name]
+    elif isinstance(groups, list) and not any(isinstance(one, (dict, list)) for one in groups):
+        for value in groups:
+            yield [str(value)]
+    else:
+        raise InputError(
+            f"{where} has a group that is no list of values", remedy='Write North = ["SE", "NO"]'
+        )
+
+
+def _banded(given: Mapping[str, Any], root: str, where: str) -> Iterator[list[str]]:
+    """Yield each whole number of the domain with the bands that hold it."""
+    try:
+        lowest, highest = given["domain"]
+        widths = [Fraction(str(width)) for width in given["bands"]]
+        origin = Fraction(str(given.get("origin", 0)))
+        numbers = range(lowest, highest + 1)
+        if len(numbers) > _MOST or not widths or min(widths) <= 0:
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"{where} is no list of bands with a domain of whole numbers",
+            remedy="Write {bands = [5, 10], domain = [0, 99]}",
+        ) from None
+    whole = all(part.denominator == 1 for part in (*widths, origin))
+    for number in numbers:
+        path = [str(number)]
+        for width in widths:
+            low = number - (number - origin) % width
+            end = low + width - 1 if whole else low + width
+            path.append(f"{_written(low)}{'..' if whole else '..<'}{_written(end)}")
+        yield [*path, root]
+
+
+def _written(number: Fraction) -> str:
+    return str(number) if number.denominator == 1 else format(float(number), ".15g")

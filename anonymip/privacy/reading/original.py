@@ -1,20 +1,22 @@
-"""The original table as the verifier sees it: coded values, domains, and what stays untouched."""
+"""The original as the verifier sees it: schema, coded values, domains, what stays untouched."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.privacy.reading.cells import CellError, read_number
-from anonymip.privacy.reading.hierarchies import Nodes
-from anonymip.privacy.reading.manifests.columns import Column, read_domain
-from anonymip.privacy.reading.manifests.manifest import Manifest
-from anonymip.privacy.reading.schemas import Schema
-from anonymip.privacy.reading.tables import TextColumn, TextTable, distinct
+from anonymip.privacy.reading.hierarchies import Nodes, Paths, declared_paths, read_nodes
+from anonymip.privacy.reading.manifest import Manifest, read_manifest
+from anonymip.privacy.reading.manifest_entries import Column, read_domain
+from anonymip.privacy.reading.tables import TextColumn, TextTable, distinct, read_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +75,9 @@ def encode_original(
 ) -> Original:
     """Apply missing policy, kinds and domains to the original table.
 
-    Parameters
-    ----------
-    table
-        The original.
-    manifest, schema
-        What is declared about it.
-    hierarchies
-        Of the hierarchical columns, by name.
-
-    Raises
-    ------
-    InputError
-        If a published column is absent, a numeric one holds something else, a value is missing
-        although the policy forbids it, or no record is left.
+    `table`: the original. `manifest, schema`: what is declared about it. `hierarchies`: of the
+    hierarchical columns, by name. Raises InputError if a published column is absent, a numeric one
+    holds something else, a value is missing although the policy forbids it, or no record is left.
     """
     for column in manifest.columns:
         if column.name not in table.columns:
@@ -94,7 +85,7 @@ def encode_original(
                 f"the original has no column {column.name!r}, which the manifest names",
                 remedy="Check that release and original belong together, and the separator",
             )
-    tokens = manifest.tokens
+    tokens = manifest.table.tokens
     if schema is not None and schema.tokens is not None:
         tokens = schema.tokens
     columns = tuple(
@@ -103,7 +94,7 @@ def encode_original(
     )
     missing = [_missing(table.columns[column.name], tokens) for column in columns]
     rows = np.arange(table.rows)
-    if manifest.policy == "drop":
+    if manifest.table.policy == "drop":
         rows = rows[~np.logical_or.reduce(missing)]
     if len(rows) == 0:
         raise InputError("the original has no records", remedy="Check the file")
@@ -160,16 +151,16 @@ def _missing(column: TextColumn, tokens: Sequence[str]) -> NDArray[np.bool_]:
 def _filled(
     column: Column, texts: NDArray[np.object_], absent: NDArray[np.bool_], manifest: Manifest
 ) -> NDArray[np.object_]:
-    if manifest.policy == "drop" or not absent.any():
+    if manifest.table.policy == "drop" or not absent.any():
         return texts
-    if manifest.policy == "error" or column.is_numeric:
+    if manifest.table.policy == "error" or column.is_numeric:
         raise InputError(
             f"column {column.name!r} of the original misses a value in row "
             f"{int(np.argmax(absent)) + 1}, which the manifest does not provide for",
             remedy="Check the missing tokens of the schema and the policy of the manifest",
         )
     filled = texts.copy()
-    filled[absent] = manifest.label
+    filled[absent] = manifest.table.label
     return filled
 
 
@@ -199,3 +190,152 @@ def _encode(
 
 def _selected(column: TextColumn, rows: NDArray[np.int64]) -> TextColumn:
     return TextColumn(column.texts[rows], column.null[rows], column.nature)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The parts of a schema file that the verifier reads."""
+
+    kinds: Mapping[str, str | None] = field(default_factory=dict)
+    domains: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    sensitive: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    separator: str | None = None
+    encoding: str | None = None
+    columns: tuple[str, ...] | None = None
+    tokens: tuple[str, ...] | None = None
+    hierarchies: Mapping[str, Path | Sequence[Sequence[str]]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that have a role."""
+        return (*self.kinds, *self.sensitive, *self.keep, *self.drop)
+
+    def role_of(self, name: str) -> str | None:
+        """Return the declared role of a column, None if it has none."""
+        if name in self.kinds:
+            return "quasi-identifier"
+        roles = {"sensitive": self.sensitive, "keep": self.keep, "drop": self.drop}
+        return next((role for role, names in roles.items() if name in names), None)
+
+
+def read_schema(path: str | Path | None) -> Schema | None:
+    """Read what the verifier needs of a schema file; None for None.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not TOML, or declares something of the wrong type.
+    """
+    if path is None:
+        return None
+    file = Path(path)
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the schema {file} cannot be read", remedy="Check the path") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the schema {file} is not TOML", remedy="Correct it") from error
+    attributes, table = document.get("attributes", {}), document.get("table", {})
+    if not (_is_table_of_tables(attributes) and isinstance(table, dict)):
+        raise InputError(
+            f"the schema {file} does not consist of tables",
+            remedy="Write [attributes.NAME] and [table]",
+        )
+    columns = _texts(table, "columns", file)
+    return Schema(
+        {name: _kind(given) for name, given in attributes.items()},
+        {name: given["domain"] for name, given in attributes.items() if "domain" in given},
+        _texts(table, "sensitive", file) or (),
+        _texts(table, "keep", file) or (),
+        _texts(table, "drop", file) or (),
+        table.get("separator"),
+        table.get("encoding"),
+        None if table.get("header", not columns) else columns,
+        _texts(table, "missing", file),
+        {
+            name: declared_paths(given["hierarchy"], name, file)
+            for name, given in attributes.items()
+            if "hierarchy" in given
+        },
+    )
+
+
+def _kind(given: Mapping[str, Any]) -> str | None:
+    """Return the declared kind; who names a hierarchy need not say hierarchical."""
+    declared: str | None = given.get("kind")
+    return "hierarchical" if declared is None and "hierarchy" in given else declared
+
+
+def _is_table_of_tables(given: object) -> bool:
+    return isinstance(given, dict) and all(isinstance(entry, dict) for entry in given.values())
+
+
+def _texts(table: Mapping[str, Any], key: str, file: Path) -> tuple[str, ...] | None:
+    given = table.get(key)
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        raise InputError(
+            f"table.{key} of the schema {file} is not a list of texts",
+            remedy='Write ["one", "two"]',
+        )
+    return tuple(given)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """All that is known of a release before its table is read.
+
+    Parameters
+    ----------
+    manifest
+        What is declared of the release.
+    schema
+        The schema of the original; None if none was given.
+    source
+        The original as texts.
+    hierarchies
+        Of the hierarchical columns, by name.
+    records
+        The original as the manifest declares it.
+    """
+
+    manifest: Manifest
+    schema: Schema | None
+    source: TextTable
+    hierarchies: dict[str, Nodes]
+    records: Original
+
+
+def read_inputs(
+    original: str | Path | Any,
+    release: str | Path | Any,
+    manifest: Mapping[str, Any] | str | Path | None = None,
+    *,
+    schema: str | Path | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    columns: Sequence[str] | None = None,
+    hierarchies: Mapping[str, Paths] | None = None,
+) -> Inputs:
+    """Read the manifest and the original of a release.
+
+    `original, release, manifest, schema, separator, encoding, columns, hierarchies`: as in
+    :func:`~anonymip.privacy.verify`; of the release only its path, for the manifest. Raises
+    InputError as `verify` does.
+    """
+    claims = read_manifest(manifest, release)
+    given = read_schema(schema)
+    known = Schema() if given is None else given
+    source = read_table(
+        original,
+        separator=separator or known.separator or claims.table.separator,
+        encoding=encoding or known.encoding or "utf-8",
+        names=columns or known.columns,
+    )
+    nodes = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {})
+    return Inputs(claims, given, source, nodes, encode_original(source, claims, given, nodes))

@@ -21,16 +21,17 @@ from anonymip.privacy.reading.cells import (
     read_numeric_pair,
     read_text_cell,
 )
-from anonymip.privacy.reading.formulas import formula_problems, without_marks
 from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
-from anonymip.privacy.reading.manifests.columns import Column
-from anonymip.privacy.reading.manifests.manifest import Manifest, read_manifest
+from anonymip.privacy.reading.manifest import Manifest, read_manifest
+from anonymip.privacy.reading.manifest_entries import Column
 from anonymip.privacy.reading.tables import (
     MalformedTable,
     TextColumn,
     TextTable,
     distinct,
+    formula_problems,
     read_table,
+    without_marks,
 )
 
 #: So many problems of one check are named; the rest is counted.
@@ -175,14 +176,14 @@ def read_published(
 ) -> PublishedTable:
     """Read the table of a release whose manifest and hierarchies are read.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read or breaks the format; the message names the first offence.
+    Raises InputError if it cannot be read or breaks the format; the message names the first
+    offence.
     """
-    table = read_table(release, separator=manifest.separator, encoding=manifest.encoding)
+    table = read_table(
+        release, separator=manifest.table.separator, encoding=manifest.table.encoding
+    )
     problems = []
-    if manifest.formulas_escaped:
+    if manifest.table.formulas_escaped:
         problems, table = formula_problems(table), without_marks(table)
     problems += header_problems(table, manifest)
     if not problems:
@@ -213,13 +214,9 @@ def header_problems(table: TextTable, manifest: Manifest, known: Collection[str]
 def baggage_problems(table: TextTable, order_kept: pd.Index | None = None) -> list[str]:
     """Return what a release carries beside its table.
 
-    Parameters
-    ----------
-    table
-        The release.
-    order_kept
-        Labels of the original records, if both are data frames and the release keeps their order:
-        the same labels, or those of the records that are not left out, reveal no more.
+    `table`: the release. `order_kept`: labels of the original records, if both are data frames and
+    the release keeps their order: the same labels, or those of the records that are not left out,
+    reveal no more.
     """
     problems = []
     same = False

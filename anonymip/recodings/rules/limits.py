@@ -19,8 +19,7 @@ from anonymip.assignments import CellSets, Description
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.instances.columns import unknown_column
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.class_cells import cells_of, cells_of_sets
-from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.language.record import CellBatch, cells_of, cells_of_sets
 from anonymip.tolerances import LOSS_RELATIVE
 
 

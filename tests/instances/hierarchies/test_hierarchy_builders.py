@@ -23,8 +23,8 @@ from anonymip import (
     Problem,
     read_schema,
 )
-from anonymip.instances.hierarchies.declared_hierarchy import declared_hierarchy
-from anonymip.privacy.reading.declared_hierarchies import declared_paths
+from anonymip.instances.hierarchies.hierarchy import declared_hierarchy
+from anonymip.privacy.reading.hierarchies import declared_paths
 
 LAND = {"Europe": {"North": ["SE", "NO"], "South": ["IT"]}, "Asia": ["JP"]}
 

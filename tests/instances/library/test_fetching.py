@@ -15,7 +15,7 @@ import pytest
 
 from anonymip import InputError, load_instance
 from anonymip.cli.app import run
-from anonymip.instances.library import benchmark_data, fetching
+from anonymip.instances.library import fetching
 from anonymip.instances.library.fetching import PUBLIC, fetch
 from tests.conftest import shared_data_directory
 
@@ -61,8 +61,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
         digest=hashlib.sha256(TEXT.encode()).hexdigest(),
         made=(source.made[0], hashlib.sha256(made.encode()).hexdigest(), source.made[2]),
     )
-    for module in (fetching, benchmark_data):
-        monkeypatch.setattr(module, "PUBLIC", {"adult": small})
+    monkeypatch.setattr(fetching, "PUBLIC", {"adult": small})
     serving = Mirror(TEXT.encode())
     thread = Thread(target=serving.server.serve_forever, args=(0.01,))
     thread.start()

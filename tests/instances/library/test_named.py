@@ -20,7 +20,7 @@ from anonymip import (
     load_instance,
 )
 from anonymip.instances import data_directory
-from anonymip.instances.library.benchmark_data import read_domain_file, read_extract
+from anonymip.instances.library.fetching import read_domain_file, read_extract
 
 #: Records, quasi-identifiers, distinct records. Records and attributes as the sources state them
 #: (Adult: 32,561 records, 2,399 of them incomplete), distinct ones of the two CENSUS extracts too.

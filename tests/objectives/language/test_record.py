@@ -13,7 +13,7 @@ import pytest
 from anonymip import Attribute, InputError, Microdata
 from anonymip.instances import Domains
 from anonymip.objectives import GCP, CellBatch, Record
-from anonymip.objectives.language.calls import call_record_loss
+from anonymip.objectives.language.compiled import call_record_loss
 
 FRAME = pd.DataFrame({"age": [10, 20, 50], "pay": [0.5, 1.5, 2.5], "job": ["a", "b", "c"]})
 DOMAINS = Domains.of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anonymip import GCP, SSE, UnsupportedObjective, class_objective, objective
-from anonymip.objectives.losses.discovery import attributes_read, small_table
+from anonymip.objectives.losses.loading import attributes_read, small_table
 
 
 @objective

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonymip import publish, verify
 from anonymip.errors import InputError
-from anonymip.privacy.reading.manifests.masks import Mask, read_mask
+from anonymip.privacy.reading.manifest_entries import Mask, read_mask
 from tests.pattern_releases import pattern_solutions
 from tests.privacy.conftest import TOWNS, Written, write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.privacy.graph.containment import BitTable, Containment
+from anonymip.privacy.graph.consistency import BitTable, Containment
 from anonymip.privacy.reading.cells import SUPPRESSED, Cell
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonymip.privacy.graph import containment as containment_module
+from anonymip.privacy.graph import consistency as containment_module
 from anonymip.privacy.graph import matching
-from anonymip.privacy.graph.containment import Containment
+from anonymip.privacy.graph.consistency import Containment
 from anonymip.privacy.graph.matching import Shortage, find_shortage
 from anonymip.privacy.reading.cells import SUPPRESSED, Cell
 from tests.profiles import as_the_profile_asks

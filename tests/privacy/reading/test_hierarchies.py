@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from anonymip import Hierarchy
 from anonymip.errors import InputError
 from anonymip.privacy.reading.hierarchies import nodes_of_paths, read_nodes
-from anonymip.privacy.reading.manifests.columns import Column
-from anonymip.privacy.reading.schemas import read_schema
+from anonymip.privacy.reading.manifest_entries import Column
+from anonymip.privacy.reading.original import read_schema
 
 TOWN = Column("town", "quasi-identifier", "hierarchical", "node")
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.formulas import formula_problems
 from anonymip.privacy.reading.tables import (
     MalformedTable,
     TextColumn,
     TextTable,
     aligned,
+    formula_problems,
     read_table,
 )
 

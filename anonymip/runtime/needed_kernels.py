@@ -1,4 +1,4 @@
-"""Which kernels a run needs, and how many of them it will have to compile.
+"""Kernels that a run needs, and those of them that it will have to compile.
 
 The table beside this file names, by run, the kernels that Python calls in it; what these call is
 compiled with them. ``python -m benchmarks.needed_kernels`` measures it.
@@ -13,28 +13,12 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from numba.core.registry import cpu_target
+from typing import Any
 
 from anonymip.runtime.kernel_cache import opened_folder
+from anonymip.runtime.kernels import KEEPS_KERNELS, Left
 
 TABLE = Path(__file__).with_name("needed_kernels.json")
-
-
-class Left(NamedTuple):
-    """What is to be compiled.
-
-    Parameters
-    ----------
-    kernels
-        About so many.
-    seconds
-        About so long, as on the machine of the table.
-    """
-
-    kernels: int
-    seconds: float
 
 
 @cache
@@ -52,10 +36,12 @@ def kernel_seconds() -> dict[str, float]:
 
 
 def kernels_left(runs: Iterable[str]) -> Left | None:
-    """Return what of the kernels of some runs is not on disk; None if a run is not known.
+    """Return what of the kernels of some runs is not on disk; None if that is not known.
 
     Kernels are looked for by their code: what a new version has changed is left.
     """
+    if not KEEPS_KERNELS:
+        return None
     table = needed_kernels()
     needed: dict[str, int] = {}
     for run in runs:
@@ -63,7 +49,6 @@ def kernels_left(runs: Iterable[str]) -> Left | None:
             return None
         for kernel, signatures in table[run].items():
             needed[kernel] = max(signatures, needed.get(kernel, 0))
-    generator = cpu_target.target_context.codegen()
     with opened_folder() as place:
         names = [] if place is None else os.listdir(place)
     kept = Counter(name.rpartition("-")[0] for name in names)
@@ -71,7 +56,7 @@ def kernels_left(runs: Iterable[str]) -> Left | None:
     for kernel, signatures in needed.items():
         cached = _cache_of(kernel)
         if cached is not None:
-            missing = max(0, signatures - kept[cached.code_name(generator).rstrip("-")])
+            missing = max(0, signatures - kept[cached.code_name().rstrip("-")])
             count += missing
             seconds += missing * kernel_seconds().get(kernel, 1.0)
     return Left(count, seconds)

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from anonymip.runtime.announcing import announcement
-from anonymip.runtime.announcing.announcement import Announcement
-from anonymip.runtime.announcing.needed_kernels import Left
+from anonymip.runtime import kernels
+from anonymip.runtime.kernels import Announcement, Left
 
 
 class Heard:
@@ -29,7 +28,7 @@ class Heard:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a clock that is set by hand."""
     now = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(announcement, "time", SimpleNamespace(monotonic=lambda: now.now))
+    monkeypatch.setattr(kernels, "time", SimpleNamespace(monotonic=lambda: now.now))
     return now
 
 

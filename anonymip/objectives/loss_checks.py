@@ -1,23 +1,30 @@
-"""Whether an objective says the same when it is asked again, in another order."""
+"""Checks of a loss on a table: the same answer when it is asked again, weights that it reads."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Description
 from anonymip.errors import UnsupportedObjective
-from anonymip.objectives.kernels.effects import effects_of_cells, size_of_exact
-from anonymip.objectives.language.class_cells import cells_of
+from anonymip.instances.domains import Domains
+from anonymip.instances.microdata import Microdata
+from anonymip.objectives.language.compilation import sampled_cells
 from anonymip.objectives.language.compiled import CompiledObjective
-from anonymip.objectives.language.repeated import expression_losses, refuse_other_answer
+from anonymip.objectives.language.expression import expression_losses, refuse_other_answer
+from anonymip.objectives.language.protocol import MembersObjective, Objective
+from anonymip.objectives.language.record import Record, cells_of
+from anonymip.objectives.language.tables import effects_of_cells, size_of_exact
+from anonymip.objectives.losses.squared_error import SSE
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: Roundings of an end of a domain that a traced loss may suffer.
 _ROUNDINGS = 64
 
 
-def refuse_unsteady(
+def refuse_changing_loss(
     compiled: CompiledObjective,
     description: Description,
     assignment: Assignment,
@@ -30,19 +37,8 @@ def refuse_unsteady(
     each other, and a proof about the one says nothing of the other. Losses of this package are not
     asked.
 
-    Parameters
-    ----------
-    compiled
-        The objective on the table.
-    description, assignment
-        A release.
-    losses
-        (n,) what the objective said of its records.
-
-    Raises
-    ------
-    UnsupportedObjective
-        If the answers differ.
+    `compiled`: the objective on the table. `description, assignment`: a release. `losses`: (n,)
+    what the objective said of its records. Raises UnsupportedObjective if the answers differ.
     """
     objective = getattr(compiled.objective, "inner", compiled.objective)
     if type(objective).__module__.startswith("anonymip.") and not hasattr(objective, "function"):
@@ -75,3 +71,46 @@ def _tolerance(compiled: CompiledObjective, losses: NDArray[np.float64]) -> floa
         ends += slope * max(abs(float(domains.low[column])), abs(float(domains.high[column])))
     largest = size + float(np.abs(losses).max(initial=0.0))
     return LOSS_RELATIVE * largest + _ROUNDINGS * float(np.finfo(float).eps) * ends
+
+
+class _Noting(Mapping[str, float]):
+    """The weights by attribute, which note that they were read."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = weights
+        self.were_read = False
+
+    def __getitem__(self, name: str) -> float:
+        self.were_read = True
+        return self._weights[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._weights)
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+
+def unread_weights(objective: Objective | MembersObjective, microdata: Microdata) -> str | None:
+    """Return the caution that declared weights have no effect; None if they have, or are equal.
+
+    What a user's function of the members of classes reads is not known.
+    """
+    weights = {attribute.name: attribute.weight for attribute in microdata.attributes}
+    if len(set(weights.values())) < 2:
+        return None
+    if isinstance(objective, MembersObjective):
+        if not isinstance(objective, SSE):
+            return None
+    else:
+        domains = Domains.of(microdata)
+        record = Record(domains, sampled_cells(domains, microdata))
+        noting = _Noting(weights)
+        record.weight = noting  # type: ignore[assignment]
+        objective.loss(record)
+        if noting.were_read:
+            return None
+    return (
+        f"the attributes have different weights, which objective {objective.name!r} does not read: "
+        "use weighted-loss, or hierarchy-loss for levels of hierarchies"
+    )

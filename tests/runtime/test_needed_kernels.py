@@ -18,15 +18,15 @@ import pytest
 from anonymip import Problem, compare, lower_bound, solve
 from anonymip.instances import census
 from anonymip.methods.best_bound import ASCENT
-from anonymip.runtime.announcing import needed_kernels as needed
-from anonymip.runtime.announcing.needed_kernels import Left, kernels_left, needed_kernels
-from anonymip.runtime.kernels import kernel
+from anonymip.runtime import needed_kernels as needed
+from anonymip.runtime.kernels import Left, kernel
+from anonymip.runtime.needed_kernels import kernels_left, needed_kernels
 from anonymip.warm_up import usual_runs
 
 ASKED = """
 import json, sys
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernel_cache import asked
+from anonymip.runtime.numba_internals import asked
 from anonymip.warm_up import run_for_kernels
 run_for_kernels(sys.argv[1], Budget())
 print(json.dumps(asked))

@@ -1,0 +1,442 @@
+"""The manifest of a release, read; its digest, held against the table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from anonymip.errors import InputError, argument
+from anonymip.privacy.reading.manifest_entries import (
+    LEFT_OUT_KEYS,
+    MASK_KEYS,
+    REMEDY,
+    Column,
+    Diversity,
+    LeftOut,
+    Limit,
+    Mask,
+    StarCosts,
+    number_of,
+    one_of,
+    read_column,
+    read_diversity,
+    read_homogeneous,
+    read_left_out,
+    read_levels,
+    read_limits,
+    read_mask,
+    read_star_costs,
+    refuse,
+    value_of,
+    value_or_none,
+)
+
+FORMAT = "anonymip-release/1"
+#: Recodings in which every record has a published set of its own, not that of its class.
+COVERS = ("freeform", "one-k", "k-one", "k-k", "k-concealment")
+#: Recodings that say of stars what they mean.
+STARRED = ("pattern", "full-domain")
+SUFFIX = ".manifest.json"
+#: Keys that say how a release was made, and what of it was not proven.
+CAVEATS = ("assumed", "checked", "method", "options", "solver", "versions")
+#: Keys that a manifest may lack, by what their absence is read as.
+UNSAID = {
+    "left_out": "no record is taken as left out",
+    "limits": "no limit as promised",
+    "diversity": "no diversity as promised",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the table is written: its cells, its file, its missing values; SHA-256 of the file."""
+
+    layout: str
+    separator: str
+    encoding: str
+    policy: str
+    tokens: tuple[str, ...]
+    label: str
+    formulas_escaped: bool
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class ClaimedLoss:
+    """What is claimed of the loss and of what is proven of it."""
+
+    name: str
+    objective: float
+    ncp: float
+    gcp: float
+    bound: float | None
+    proof: str | None
+    gap: float | None
+    status: str
+    star_costs: StarCosts | None = None
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What is promised beside k: of sensitive values, of cells, of stars."""
+
+    diversity: Diversity | None
+    limits: tuple[Limit, ...]
+    mask: Mask | None = None
+    levels: Mapping[str, int] | None = None
+    stars_are_class: bool = False
+
+
+@dataclass(frozen=True)
+class Caveats:
+    """What a manifest says too much, and what it lacks."""
+
+    has_seed: bool
+    unknown_keys: int
+    missing: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts of a manifest that the verifier reads, checked for form, not for truth."""
+
+    recoding: str
+    k: int
+    n: int
+    m: int
+    columns: tuple[Column, ...]
+    loss: ClaimedLoss
+    suppressed: int
+    order: str
+    table: Layout
+    promised: Promises
+    caveats: Caveats
+    left_out: LeftOut = field(default_factory=LeftOut)
+    homogeneous: Mapping[str, tuple[int, int]] | None = None
+
+    @property
+    def is_cover(self) -> bool:
+        """Whether rows are published with sets of their own, not with classes."""
+        return self.recoding in COVERS
+
+    @property
+    def quasi_identifiers(self) -> tuple[Column, ...]:
+        """The quasi-identifiers in order."""
+        return tuple(column for column in self.columns if column.role == "quasi-identifier")
+
+    @property
+    def untouched(self) -> tuple[Column, ...]:
+        """Sensitive and kept columns in order."""
+        return tuple(column for column in self.columns if column.role != "quasi-identifier")
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The column names that the release must have, in order."""
+        names: list[str] = []
+        for column in self.columns:
+            names += self.names_of(column)
+        return tuple(names)
+
+    def names_of(self, column: Column) -> tuple[str, ...]:
+        """Return the names under which the release shows a column: one, or lower and upper."""
+        if (
+            self.table.layout == "columns"
+            and column.role == "quasi-identifier"
+            and column.is_numeric
+            and column.publish == "range"
+        ):
+            return (f"{column.name}_lower", f"{column.name}_upper")
+        return (column.name,)
+
+
+def read_manifest(
+    manifest: Mapping[str, Any] | str | Path | None, release: str | Path | Any
+) -> Manifest:
+    """Read and check the form of a manifest.
+
+    `manifest`: the object, the path of its file, or None: the file beside the release. `release`:
+    the release, whose path names the manifest's. Raises InputError if there is no manifest, it is
+    no JSON object, or lacks, repeats or misuses a key.
+    """
+    if manifest is None:
+        if not isinstance(release, str | os.PathLike):
+            raise InputError(
+                "a release given as a data frame has no manifest beside it",
+                remedy=f"Pass {argument('manifest', ...)}",
+            )
+        manifest = Path(f"{release}{SUFFIX}")
+    if isinstance(manifest, Mapping):
+        return _manifest(manifest)
+    path = Path(manifest)
+    if not os.path.isfile(path):
+        raise InputError(
+            f"there is no manifest {path}",
+            remedy="It lies beside the release; name it if it lies elsewhere",
+        )
+    try:
+        document = json.loads(
+            path.read_text(encoding="utf-8"),
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_object,
+        )
+    except _RepeatedKey as repeated:
+        refuse(repeated.args[0], "stands there twice")
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"the manifest {path} is not JSON", remedy=REMEDY) from error
+    if not isinstance(document, dict):
+        raise InputError(f"the manifest {path} is not a JSON object", remedy=REMEDY)
+    return _manifest(document)
+
+
+def _manifest(document: Mapping[str, Any]) -> Manifest:
+    if value_of(document, "format", str) != FORMAT:
+        raise InputError(
+            "the manifest is of an unknown format", remedy=f"This version reads {FORMAT}"
+        )
+    known = ("classes", *COVERS, *STARRED)
+    recoding = value_of(document, "recoding", str)
+    if recoding not in known:
+        raise InputError(
+            "the release is of a recoding that cannot be verified",
+            remedy=f"Known: {', '.join(known)}",
+        )
+    table = value_of(document, "table", dict)
+    objective = value_of(document, "objective", dict)
+    bound = value_or_none(document, "bound", dict)
+    columns = tuple(read_column(entry) for entry in value_of(document, "columns", list))
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        refuse("columns", "names a column twice")
+    identifying = [column.name for column in columns if column.role == "quasi-identifier"]
+    if not identifying:
+        refuse("columns", "names no quasi-identifier")
+    return Manifest(
+        recoding=recoding,
+        k=value_of(document, "k", int),
+        n=value_of(document, "n", int),
+        m=value_of(document, "m", int),
+        columns=columns,
+        loss=ClaimedLoss(
+            value_of(objective, "name", str, "objective."),
+            number_of(objective, "value", "objective."),
+            number_of(document, "ncp"),
+            number_of(document, "gcp"),
+            None if bound is None else number_of(bound, "value", "bound."),
+            None if bound is None else value_or_none(bound, "proof", str, "bound."),
+            None if value_of(document, "gap") is None else number_of(document, "gap"),
+            value_of(document, "status", str),
+            read_star_costs(objective, identifying),
+        ),
+        suppressed=value_of(document, "suppressed", int),
+        order=one_of(document, "order", ("shuffled", "kept")),
+        table=_layout(table),
+        promised=_promises(document, recoding, identifying),
+        caveats=Caveats(
+            _names_seed(document) or _names_seed(document.get("options")),
+            foreign_keys(document),
+            tuple(key for key in CAVEATS if key not in document),
+            tuple(key for key in UNSAID if not _says(document, key)),
+        ),
+        left_out=read_left_out(document.get("left_out")),
+        homogeneous=read_homogeneous(document.get("homogeneous"), is_cover=recoding in COVERS),
+    )
+
+
+def _layout(table: Mapping[str, Any]) -> Layout:
+    missing = value_of(table, "missing", dict, "table.")
+    return Layout(
+        one_of(table, "layout", ("cells", "columns"), "table."),
+        _one_character(table),
+        value_of(table, "encoding", str, "table."),
+        one_of(missing, "policy", ("error", "category", "drop"), "table.missing."),
+        _token_list(missing),
+        value_of(missing, "label", str, "table.missing."),
+        "formulas" in table and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
+        _digest(table),
+    )
+
+
+def _promises(document: Mapping[str, Any], recoding: str, names: Sequence[str]) -> Promises:
+    return Promises(
+        read_diversity(document.get("diversity")),
+        read_limits(document.get("limits"), names),
+        read_mask(value_of(document, "mask"), names) if recoding == "pattern" else None,
+        read_levels(value_of(document, "levels"), names) if recoding == "full-domain" else None,
+        recoding in STARRED and one_of(document, "stars", ("class", "suppressed")) == "class",
+    )
+
+
+def _says(document: Mapping[str, Any], key: str) -> bool:
+    """Return whether a key is there; null says that there is no diversity, and else nothing."""
+    return key in document and (key == "diversity" or document[key] is not None)
+
+
+def _names_seed(given: object) -> bool:
+    return isinstance(given, Mapping) and any("seed" in str(key).lower() for key in given)
+
+
+def _one_character(table: Mapping[str, Any]) -> str:
+    separator = cast(str, value_of(table, "separator", str, "table."))
+    if len(separator) != 1:
+        refuse("table.separator", "is not one character")
+    return separator
+
+
+def _token_list(missing: Mapping[str, Any]) -> tuple[str, ...]:
+    tokens = value_of(missing, "tokens", list, "table.missing.")
+    if not all(isinstance(token, str) for token in tokens):
+        refuse("table.missing.tokens", "is not a list of texts")
+    return tuple(tokens)
+
+
+def _digest(table: Mapping[str, Any]) -> str | None:
+    digest = table.get("sha256")
+    if digest is None:
+        return None
+    if not isinstance(digest, str) or re.fullmatch("[0-9a-f]{64}", digest) is None:
+        refuse("table.sha256", "is not 64 hexadecimal digits")
+    return digest
+
+
+class _RepeatedKey(Exception):
+    """An object of a JSON text has a key twice, and readers differ in which of the two counts."""
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    read: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in read:
+            raise _RepeatedKey(key)
+        read[key] = value
+    return read
+
+
+def _refuse_constant(name: str) -> Literal[0]:
+    raise ValueError(f"{name} is not JSON")
+
+
+#: All keys that a manifest may have.
+_KEYS = frozenset(
+    {
+        *("format", "recoding", "k", "n", "m", "objective", "ncp", "gcp", "bound", "gap"),
+        *("status", "method", "options", "solver", "versions", "columns", "table", "order"),
+        *("suppressed", "left_out", "homogeneous", "stars", "mask", "levels", "diversity"),
+        *("limits", "checked", "assumed", "seed"),
+    }
+)
+#: Keys of the objects in a manifest, by the key of the object.
+_INNER = {
+    "objective": {"name", "value", "costs", "pattern_costs"},
+    "bound": {"value", "method", "proof"},
+    "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas"},
+    "diversity": {"l", "distinct", "matches", "t", "ordered"},
+    "left_out": LEFT_OUT_KEYS,
+}
+_COLUMN_KEYS = {"name", "role"}
+_IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain"}
+_LIMIT_KEYS = {"cap": {"attribute", "rule", "most"}, "apart": {"attribute", "rule"}}
+#: Keys that only some recodings have.
+_OF_RECODINGS = {
+    "mask": ("pattern",),
+    "levels": ("full-domain",),
+    "stars": ("pattern", "full-domain"),
+}
+
+
+def foreign_keys(document: Mapping[str, Any]) -> int:
+    """Return how many keys, at any level, have no meaning: they may carry anything.
+
+    Raises InputError if what was checked or assumed is no list of texts, versions are no texts, or
+    there is something else where keys of its own are declared.
+    """
+    for key in ("checked", "assumed"):
+        said = document.get(key, [])
+        if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
+            refuse(key, "is not a list of texts")
+    versions = document.get("versions", {})
+    if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
+        refuse("versions", "is not an object of texts")
+    recoding = document["recoding"]
+    # What a recoding does not declare nobody reads.
+    of_others = {key for key, known in _OF_RECODINGS.items() if recoding not in known}
+    count = len(set(document) - (_KEYS - of_others))
+    if recoding == "pattern" and isinstance(document.get("mask"), Mapping):
+        count += len(set(document["mask"]) - MASK_KEYS)
+    for key, known in _INNER.items():
+        inner = document.get(key) or {}
+        if not isinstance(inner, Mapping):
+            refuse(key, "is not an object")
+        count += len(set(inner) - known)
+    if document["objective"]["name"] != "suppressions":
+        count += len(set(document["objective"]) & {"costs", "pattern_costs"})
+    count += len(set(document["table"]["missing"]) - {"policy", "tokens", "label"})
+    for column in document["columns"]:
+        identifies = column["role"] == "quasi-identifier"
+        count += len(set(column) - (_IDENTIFIER_KEYS if identifies else _COLUMN_KEYS))
+    for limit in document.get("limits") or ():
+        count += len(set(limit) - _LIMIT_KEYS[limit["rule"]])
+    return count
+
+
+def is_table_of(
+    release: str | Path | Any, manifest: Mapping[str, Any] | str | Path | None = None
+) -> bool | None:
+    """Return whether a manifest was written for this very file.
+
+    Parameters
+    ----------
+    release
+        Path of the table.
+    manifest
+        The manifest, its path, or None: the file ``<release>.manifest.json``.
+
+    Returns
+    -------
+    bool or None
+        None if that cannot be said: the manifest holds no digest, as those of version 0.6 and
+        before, or the table is a data frame, which has no bytes of its own.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or unreadable, or the manifest is malformed.
+    """
+    return _has_digest(release, read_manifest(manifest, release).table.sha256)
+
+
+def digest_finding(release: str | Path | Any, digest: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return what is checked of a digest, and what is wrong with it.
+
+    `release`: path of the table, or a data frame. `digest`: SHA-256 of the table's file, in
+    hexadecimal digits; None if the manifest holds none.
+    """
+    this = "the table is the one that the manifest was written for"
+    is_table = _has_digest(release, digest)
+    if is_table is None:
+        why = "the manifest has no table.sha256" if digest is None else "a data frame has no digest"
+        return f"Not checked: that {this}, since {why}.", ()
+    problem = (
+        "The table is not the one that the manifest was written for: a run that wrote both was cut "
+        "off, or one of them was changed since."
+    )
+    return f"T{this[1:]}.", () if is_table else (problem,)
+
+
+def _has_digest(release: str | Path | Any, digest: str | None) -> bool | None:
+    """Return whether a file has this digest; None if there is no digest, or no file."""
+    if digest is None or not isinstance(release, str | os.PathLike):
+        return None
+    try:
+        with Path(release).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() == digest
+    except OSError as error:
+        raise InputError(
+            f"{release} cannot be read: {error.strerror}", remedy="Check the file"
+        ) from None

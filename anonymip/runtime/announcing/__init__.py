@@ -1,1 +1,0 @@
-"""What a user hears of the compilation of kernels."""
