@@ -34,8 +34,6 @@ class Tree:
 
         `paths`: from each value to the root. `parents`: parent of every node but the root.
 
-        Notes
-        -----
         Complexity: linear in the paths.
         """
         children: dict[str, list[str]] = {}

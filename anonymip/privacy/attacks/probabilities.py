@@ -149,8 +149,6 @@ def linked_parts(
     `graph`: which records each row can be. `held`: (n,) an assignment. `usable`: (matches,) which
     matches there are; None means all.
 
-    Notes
-    -----
     Complexity: O(n + matches).
 
     References

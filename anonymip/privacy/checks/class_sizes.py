@@ -114,8 +114,6 @@ def homogeneous_counts(
     `labels`: (n,) class of each row: rows that look alike, also those of stars only. `sensitive`:
     the columns by name, n values each.
 
-    Notes
-    -----
     Complexity: O(n log n) for each column.
     """
     sizes = np.bincount(labels)

@@ -62,8 +62,6 @@ def check_cover(
     `original`: the records; problems name their rows. `graph`: which records each row can be.
     `manifest`: names the recoding. `claims`: values of k, at least 1 each.
 
-    Notes
-    -----
     Complexity: that of :func:`~anonymip.privacy.graph.regularity.disjoint_assignments` for freeform
     releases; of strongly connected components for effective matches; of looking up matches for
     degrees.
@@ -137,8 +135,6 @@ def cover_diversity_problems(
     `matches`, the number K of rows that a record is equally likely to be. `sensitive`: names of the
     sensitive columns. `k`: the claimed number of matches.
 
-    Notes
-    -----
     Complexity: for each column that of a maximum flow over the matches, and of finding those that
     are effective.
     """

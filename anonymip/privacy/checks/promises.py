@@ -35,8 +35,6 @@ def diversity_problems(
     with whose values those of a class are compared, where they have to be close. `promised`: the
     diversity. `sensitive`: names of the sensitive columns.
 
-    Notes
-    -----
     Complexity: O(n log n) for each column.
     """
     if not sensitive:

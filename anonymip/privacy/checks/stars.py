@@ -34,8 +34,6 @@ def mask_problems(published: PublishedTable, mask: Mask, exempt: NDArray[np.bool
     `published`: the release. `mask`: what the manifest declares. `exempt`: (n,) rows that were
     suppressed as a whole.
 
-    Notes
-    -----
     Complexity: O(m n log n), and for each set of starred columns the length of the mask.
     """
     stars = published.suppressed
@@ -121,8 +119,6 @@ def recoded_problems(
     `published, records`: release and original. `levels, hierarchies`: by column. `exempt`: (n,)
     rows that were suppressed as a whole.
 
-    Notes
-    -----
     Complexity: O(m n log n).
     """
     published_label = np.empty(published.codes.shape, np.int64)

@@ -21,11 +21,35 @@ from anonymip.privacy.reading.cells import Cell
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
 
-#: Columns with more values than this are looked up by buckets and checked exactly afterwards.
-_BUCKETS = 1024
-#: Classes and record types treated at once; bounds the memory of temporary tables.
-_CLASSES_AT_ONCE = 4096
-_TYPES_AT_ONCE = 256
+
+@dataclass(frozen=True)
+class GraphWork:
+    """How much of the graph is looked at in a step: time and memory follow it, no answer does."""
+
+    #: Columns with more values than this are looked up by buckets and checked exactly afterwards.
+    buckets: int = 1024
+    #: Classes, record types, comparisons of a column, and pairs of a group treated at once; bounds
+    #: the memory of temporary tables.
+    classes_at_once: int = 4096
+    types_at_once: int = 256
+    values_at_once: int = 1 << 22
+    pairs_at_once: int = 1 << 20
+    #: Classes per record in the first flow of a matching, the tightest ones.
+    first_edges: int = 12
+    #: Groups with at most this many pairs of a record type and a class are compared pair by pair.
+    small_group: int = 4096
+    #: Matches of each record type in the first part of the graph, times k ...
+    first_matches: int = 4
+    #: ... but so many at least; and how much wider the next part is, where a part falls short.
+    fewest_matches: int = 64
+    wider: int = 8
+    #: A deficient set of rows is looked for among so many rows at most, one of records from so
+    #: many.
+    rows_visited: int = 256
+    starts: int = 16
+
+
+WORK = GraphWork()
 
 
 class Containment:
@@ -80,9 +104,9 @@ class Containment:
     def buckets(self) -> NDArray[np.int64]:
         """Return the bucket of each level; a bucket holds neighbours, one if there are few."""
         ranks = np.arange(self.level_count)
-        if self.level_count <= _BUCKETS:
+        if self.level_count <= WORK.buckets:
             return ranks
-        return ranks * _BUCKETS // self.level_count
+        return ranks * WORK.buckets // self.level_count
 
     def bits(self, cell_codes: NDArray[np.integer]) -> NDArray[np.uint8]:
         """Return (buckets, bytes): bit c of row b says whether cell c touches bucket b."""
@@ -90,7 +114,7 @@ class Containment:
         count = int(bucket[-1]) + 1
         parts = [
             np.packbits(self._touches(chunk, bucket, count), axis=1, bitorder="little")
-            for chunk in _chunks(cell_codes, _CLASSES_AT_ONCE)
+            for chunk in _chunks(cell_codes, WORK.classes_at_once)
         ]
         table = np.concatenate(parts, axis=1)
         padding = -table.shape[1] % 8
@@ -142,7 +166,7 @@ class BitTable:
         self._coarse = [
             attribute
             for attribute, containment in enumerate(containments)
-            if containment.level_count > _BUCKETS
+            if containment.level_count > WORK.buckets
         ]
 
     def all_classes(self) -> NDArray[np.uint64]:
@@ -173,8 +197,8 @@ class BitTable:
         with a hit are examined, and at most `limit` of them returned.
         """
         found = [
-            self._first_of_block(records[begin : begin + _TYPES_AT_ONCE], begin, limit)
-            for begin in range(0, len(records), _TYPES_AT_ONCE)
+            self._first_of_block(records[begin : begin + WORK.types_at_once], begin, limit)
+            for begin in range(0, len(records), WORK.types_at_once)
         ]
         return np.concatenate([part[0] for part in found]), np.concatenate(
             [part[1] for part in found]
@@ -225,8 +249,6 @@ def _place_in_run(sorted_values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
-#: Comparisons of a column made at once.
-_COMPARED_AT_ONCE = 1 << 22
 
 
 class Consistency(Protocol):
@@ -419,7 +441,7 @@ class PublishedMatches:
         """Return all matches of some types of rows."""
         found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         everyone = len(self._record_codes)
-        at_once = max(1, _COMPARED_AT_ONCE // everyone)
+        at_once = max(1, WORK.values_at_once // everyone)
         for begin in range(0, len(rows), at_once):
             some = rows[begin : begin + at_once]
             source = np.tile(np.arange(everyone), len(some))

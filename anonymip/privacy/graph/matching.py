@@ -24,15 +24,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from anonymip.privacy.graph.consistency import BitTable, Containment
+from anonymip.privacy.graph.consistency import WORK, BitTable, Containment
 from anonymip.privacy.reading.published import dense_rows
-
-#: Classes per record in the first flow, the tightest ones.
-_FIRST_EDGES = 12
-#: Groups with at most this many pairs of a record type and a class are compared pair by pair.
-_SMALL_GROUP = 4096
-#: Pairs compared at once.
-_PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -77,10 +70,8 @@ def find_shortage(
     `row_groups`: (n,) likewise. `containments`: for each column, which cells contain which values.
     Returns: None if a perfect matching exists, else why none does.
 
-    Notes
-    -----
-    Complexity: O(T C m / 64) word operations for T types of records and C of rows in a group,
-    and the flow; memory O(n + C times the number of values).
+    Complexity: O(T C m / 64) word operations for T types of records and C of rows in a group, and
+    the flow; memory O(n + C times the number of values).
     """
     groups = int(record_groups.max()) + 1
     records = _side(record_codes, record_groups, groups)
@@ -123,12 +114,12 @@ def _first_edges(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return pairs (record type, row type) that contain each other: few per record."""
     left, right = np.diff(records.starts), np.diff(rows.starts)
-    small = left * right <= _SMALL_GROUP
+    small = left * right <= WORK.small_group
     edges = list(_pairwise_edges(records, rows, np.flatnonzero(small), containments))
     for group in np.flatnonzero(~small):
         table = _table(rows, int(group), containments)
         begin, end = int(records.starts[group]), int(records.starts[group + 1])
-        source, target = table.first_containing(records.codes[begin:end], _FIRST_EDGES)
+        source, target = table.first_containing(records.codes[begin:end], WORK.first_edges)
         edges.append((source + begin, target + rows.starts[group]))
     return (
         np.concatenate([edge[0] for edge in edges]),
@@ -144,7 +135,7 @@ def _pairwise_edges(
     begin = 0
     while begin < len(groups):
         before = int(ends[begin - 1]) if begin else 0
-        stop = max(begin + 1, int(np.searchsorted(ends, before + _PAIRS_AT_ONCE, "right")))
+        stop = max(begin + 1, int(np.searchsorted(ends, before + WORK.pairs_at_once, "right")))
         some = slice(begin, stop)
         pairs = left[some] * right[some]
         offset = np.arange(pairs.sum()) - np.repeat(np.cumsum(pairs) - pairs, pairs)

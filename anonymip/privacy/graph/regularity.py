@@ -26,16 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 
-from anonymip.privacy.graph.consistency import Consistency, Pairs
-
-#: Matches of each record type in the first part of the graph, times k ...
-_FIRST_MATCHES = 4
-#: ... but so many at least; and how much wider the next part is, where a part falls short.
-_FEWEST_MATCHES = 64
-_WIDER = 8
-#: A deficient set of rows is looked for among so many rows at most, one of records from so many.
-_ROWS_VISITED = 256
-_STARTS = 16
+from anonymip.privacy.graph.consistency import WORK, Consistency, Pairs
 
 
 @dataclass(frozen=True)
@@ -82,7 +73,9 @@ class GraphPart:
         self.graph = graph
         self.a, self.b = len(graph.record_units), len(graph.row_units)
         self._limit = np.zeros(self.a, np.int64)
-        source, target = self._ask(np.arange(self.a), max(_FEWEST_MATCHES, _FIRST_MATCHES * k))
+        source, target = self._ask(
+            np.arange(self.a), max(WORK.fewest_matches, WORK.first_matches * k)
+        )
         self._take(source * self.b + target)
 
     def degrees(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -107,8 +100,6 @@ class GraphPart:
     def find_deficiency(self, k: int) -> Deficiency | None:
         """Look for k disjoint assignments; None if they exist, else why they do not.
 
-        Notes
-        -----
         Complexity: that of a maximum flow from a + b nodes over the matches of the part.
         """
         units, row_units = self.graph.record_units, self.graph.row_units
@@ -122,11 +113,11 @@ class GraphPart:
             reached, _ = self._reached(short, k)
             if not self._grow(reached):
                 break
-        found = [self._deficient_records(start, k) for start in short[:_STARTS]]
+        found = [self._deficient_records(start, k) for start in short[: WORK.starts]]
         into = np.bincount(self.target, self.flow, self.b).astype(np.int64)
         rows = [
             self._deficient_rows(int(row), k)
-            for row in np.flatnonzero(into < k * row_units)[:_STARTS]
+            for row in np.flatnonzero(into < k * row_units)[: WORK.starts]
         ]
         found += [deficiency for deficiency in rows if deficiency is not None]
         return min(found, key=lambda deficiency: deficiency.size)
@@ -193,7 +184,7 @@ class GraphPart:
         wanting = np.flatnonzero(records & (self._limit < self.b))
         if not len(wanting):
             return False
-        source, target = self._ask(wanting, _WIDER * int(self._limit[wanting].max()))
+        source, target = self._ask(wanting, WORK.wider * int(self._limit[wanting].max()))
         keys, flow = self._keys, self.flow
         fresh = np.sort(np.concatenate([keys, source * self.b + target]))
         self._take(fresh[np.diff(fresh, prepend=-1) > 0])
@@ -291,7 +282,7 @@ class GraphPart:
             taken = np.unique(self.target[new[self.source] & (self.flow > 0)])
             fresh = np.array([row for row in taken.tolist() if row not in rows], np.int64)
             rows.update(fresh.tolist())
-            if len(rows) > _ROWS_VISITED:
+            if len(rows) > WORK.rows_visited:
                 return None
         for source, target in matches:
             outside = ~records[source]
@@ -324,8 +315,6 @@ def disjoint_assignments(graph: Consistency, claimed: int) -> tuple[int, Deficie
     `graph`: the consistency graph. `claimed`: at least 1. Returns: the claim and None if so many
     exist; else the largest number below, perhaps 0, and what the claim fails at.
 
-    Notes
-    -----
     Complexity: a flow if the claim holds, else O(log claimed) further ones.
     """
     part = GraphPart(graph, claimed)

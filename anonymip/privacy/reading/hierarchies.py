@@ -43,8 +43,6 @@ def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
     label may be repeated at consecutive levels. Raises InputError if the paths are not those of one
     tree.
 
-    Notes
-    -----
     Complexity: O(total length of the paths), times the height for the check that they are a tree.
     """
     below: dict[str, list[str]] = {}

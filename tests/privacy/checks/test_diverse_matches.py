@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from anonymip.errors import InputError
 from anonymip.privacy.graph import regularity
+from anonymip.privacy.graph.consistency import GraphWork
 from anonymip.privacy.reading.manifest import read_manifest
 from tests.privacy.checks.test_covers import KINDS, ring, rows_of, tables
 from tests.privacy.graph.test_regularity import assignments_of
@@ -95,9 +96,7 @@ def test_diversity_is_judged_as_by_brute_force(cover_release: Any, data: st.Data
     }
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):
-            patch.setattr(regularity, "_FEWEST_MATCHES", 1)
-            patch.setattr(regularity, "_FIRST_MATCHES", 0)
-            patch.setattr(regularity, "_WIDER", 2)
+            patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0, wider=2))
         found = written.verify()
     told = [problem for problem in found.problems if "diversity" in problem]
     rows, shown = rows_of(written), written.release["s"].tolist()
@@ -165,8 +164,7 @@ def test_matches_outside_the_first_part_count(
     cover_release: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each record has two rows with different values, of which the first part holds one."""
-    monkeypatch.setattr(regularity, "_FEWEST_MATCHES", 1)
-    monkeypatch.setattr(regularity, "_FIRST_MATCHES", 0)
+    monkeypatch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0))
     frame = pd.DataFrame({"x": list("012"), "s": list("uvu")}, dtype=object)
     sets = [[0, 1], [0, 1, 2], [1, 2]]
     written = cover_release(

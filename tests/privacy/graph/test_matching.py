@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonymip.privacy.graph import consistency as containment_module
-from anonymip.privacy.graph import matching
-from anonymip.privacy.graph.consistency import Containment
+from anonymip.privacy.graph import consistency, matching
+from anonymip.privacy.graph.consistency import Containment, GraphWork
 from anonymip.privacy.graph.matching import Shortage, find_shortage
 from anonymip.privacy.reading.cells import SUPPRESSED, Cell
 from tests.profiles import as_the_profile_asks
@@ -98,9 +97,9 @@ def test_matching_agrees_with_brute_force(
     monkeypatch: pytest.MonkeyPatch, edges: int, buckets: int, small: int
 ) -> None:
     """A matching is found exactly where one exists, along every path of the algorithm."""
-    monkeypatch.setattr(matching, "_FIRST_EDGES", edges)
-    monkeypatch.setattr(matching, "_SMALL_GROUP", small)
-    monkeypatch.setattr(containment_module, "_BUCKETS", buckets)
+    work = GraphWork(first_edges=edges, small_group=small, buckets=buckets)
+    for module in (matching, consistency):
+        monkeypatch.setattr(module, "WORK", work)
 
     @as_the_profile_asks
     @settings(max_examples=150)
@@ -140,8 +139,7 @@ def test_shortage_counts_records_and_rows() -> None:
 @pytest.mark.parametrize("edges", [1, 12])
 def test_long_chains_of_moves_are_found(monkeypatch: pytest.MonkeyPatch, edges: int) -> None:
     """Record i fits rows i and i + 1, the last only row 0: nearly every record has to move."""
-    monkeypatch.setattr(matching, "_FIRST_EDGES", edges)
-    monkeypatch.setattr(matching, "_SMALL_GROUP", 0)
+    monkeypatch.setattr(matching, "WORK", GraphWork(first_edges=edges, small_group=0))
     n = 300
     levels = np.arange(n, dtype=float)
     pairs = [(0.0, n - 1.0), *((i - 1.0, float(i)) for i in range(1, n - 1))]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonymip.errors import InputError
 from anonymip.privacy.graph import regularity
-from anonymip.privacy.graph.consistency import MatchGraph
+from anonymip.privacy.graph.consistency import GraphWork, MatchGraph
 from anonymip.privacy.graph.regularity import GraphPart, disjoint_assignments
 
 Edges = frozenset[tuple[int, int]]
@@ -60,9 +60,7 @@ def test_disjoint_assignments_are_those_of_brute_force(
     graph = MatchGraph.of(rows)
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
-            patch.setattr(regularity, "_FEWEST_MATCHES", 1)
-            patch.setattr(regularity, "_FIRST_MATCHES", 0)
-            patch.setattr(regularity, "_WIDER", 2)
+            patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0, wider=2))
         reached, deficiency = disjoint_assignments(graph, claimed)
     assert reached == min(claimed, most_disjoint(rows))
     assert (deficiency is None) == (reached == claimed)
@@ -94,8 +92,7 @@ def test_effective_matches_are_those_of_brute_force(
     graph = MatchGraph.of(rows)
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
-            patch.setattr(regularity, "_FEWEST_MATCHES", 1)
-            patch.setattr(regularity, "_FIRST_MATCHES", 0)
+            patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0))
         found = GraphPart(graph).effective(least)
     assignments = assignments_of(rows)
     if not assignments:
@@ -116,8 +113,7 @@ def test_degrees_are_exact_below_k(rows: list[list[int]], k: int, narrow: bool) 
     """Numbers of matches below k are the true ones, those above are never too large."""
     with pytest.MonkeyPatch.context() as patch:
         if narrow:
-            patch.setattr(regularity, "_FEWEST_MATCHES", 1)
-            patch.setattr(regularity, "_FIRST_MATCHES", 0)
+            patch.setattr(regularity, "WORK", GraphWork(fewest_matches=1, first_matches=0))
         found = GraphPart(MatchGraph.of(rows)).degrees(k)
     edges = edges_of(rows)
     for place, side in enumerate(found):
