@@ -11,12 +11,12 @@ from anonymip.assignments import Assignment, Description
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.compilation import sampled_cells
 from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.expression import expression_losses, refuse_other_answer
 from anonymip.objectives.language.protocol import MembersObjective, Objective
 from anonymip.objectives.language.record import Record, cells_of
 from anonymip.objectives.language.tables import effects_of_cells, size_of_exact
+from anonymip.objectives.language.tracing import sampled_cells
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.tolerances import LOSS_RELATIVE
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from anonymip.privacy.attacks.joined import JoinedCandidates, joined_candidates
     from anonymip.privacy.attacks.probabilities import MatchProbabilities, match_probabilities
     from anonymip.privacy.graph.consistency import MatchGraph
-    from anonymip.privacy.reading.manifest import is_table_of
     from anonymip.privacy.reading.published import PublishedTable, read_release
+    from anonymip.privacy.reading.release_manifest import is_table_of
     from anonymip.privacy.verification import Verification, verify
 
 __all__ = [
@@ -50,7 +50,7 @@ _HOMES = {
     "Verification": "anonymip.privacy.verification",
     "consistency_graph": "anonymip.privacy.attacks.corruption",
     "identities_left": "anonymip.privacy.attacks.corruption",
-    "is_table_of": "anonymip.privacy.reading.manifest",
+    "is_table_of": "anonymip.privacy.reading.release_manifest",
     "joined_candidates": "anonymip.privacy.attacks.joined",
     "match_probabilities": "anonymip.privacy.attacks.probabilities",
     "measure_corruption": "anonymip.privacy.attacks.corruption",

@@ -14,14 +14,6 @@ from typing import Any
 import numpy as np
 
 from anonymip.errors import InputError
-from anonymip.privacy.checks.claims import (
-    has_ncp_objective,
-    loss_problems,
-    normalised_penalty,
-    optimality_problems,
-    relative_gap,
-    star_cost_problems,
-)
 from anonymip.privacy.checks.class_sizes import (
     ClassSizes,
     but_for,
@@ -32,17 +24,24 @@ from anonymip.privacy.checks.class_sizes import (
     suppressed_problems,
 )
 from anonymip.privacy.checks.covers import check_cover, cover_diversity_problems, promise
-from anonymip.privacy.checks.promises import cap_problems, diversity_problems
-from anonymip.privacy.checks.stars import (
+from anonymip.privacy.checks.loss_claims import (
+    has_ncp_objective,
+    loss_problems,
+    normalised_penalty,
+    optimality_problems,
+    relative_gap,
+    star_cost_problems,
+)
+from anonymip.privacy.checks.mask_checks import (
     inexact_problems,
     level_problems,
     mask_problems,
     recoded_problems,
 )
+from anonymip.privacy.checks.promises import cap_problems, diversity_problems
 from anonymip.privacy.checks.truth import range_problems, truth_problems
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.reading.hierarchies import Nodes, Paths
-from anonymip.privacy.reading.manifest import COVERS, STARRED, UNSAID, Manifest, digest_finding
 from anonymip.privacy.reading.original import Inputs, Original, Schema, domain_problems, read_inputs
 from anonymip.privacy.reading.published import (
     PublishedTable,
@@ -50,7 +49,14 @@ from anonymip.privacy.reading.published import (
     header_problems,
     parse_release,
 )
-from anonymip.privacy.reading.tables import (
+from anonymip.privacy.reading.release_manifest import (
+    COVERS,
+    STARRED,
+    UNSAID,
+    Manifest,
+    digest_finding,
+)
+from anonymip.privacy.reading.text_tables import (
     MalformedTable,
     TextTable,
     formula_problems,

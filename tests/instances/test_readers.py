@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymip import InputError, TableFormat, read_table
-from anonymip.privacy.reading.tables import read_table as read_to_verify
+from anonymip.privacy.reading.text_tables import read_table as read_to_verify
 
 Columns = dict[str, list[Any]]
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol, overload
 
 from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.compilation import compile_members, compile_record_loss
 from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.record import Members, Record
+from anonymip.objectives.language.tracing import compile_members, compile_record_loss
 
 
 class _HasMicrodata(Protocol):

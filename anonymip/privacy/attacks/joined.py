@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from anonymip.errors import InputError
 from anonymip.privacy.graph.consistency import Pairs, PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart
-from anonymip.privacy.reading.cells import SUPPRESSED
+from anonymip.privacy.reading.cell_grammar import SUPPRESSED
 from anonymip.privacy.reading.hierarchies import Paths
-from anonymip.privacy.reading.manifest import Manifest, digest_finding
 from anonymip.privacy.reading.original import Original, read_inputs
 from anonymip.privacy.reading.published import PublishedTable, dense_rows, read_published
-from anonymip.privacy.reading.tables import TextColumn, aligned, distinct, paired_codes
+from anonymip.privacy.reading.release_manifest import Manifest, digest_finding
+from anonymip.privacy.reading.text_tables import TextColumn, aligned, distinct, paired_codes
 
 
 @dataclass(frozen=True, eq=False)

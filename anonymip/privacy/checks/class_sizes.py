@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.reading.manifest import Manifest
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
-from anonymip.privacy.reading.tables import TextColumn, TextTable, distinct
+from anonymip.privacy.reading.release_manifest import Manifest
+from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments
-from anonymip.privacy.reading.manifest import Manifest
 from anonymip.privacy.reading.manifest_entries import Diversity
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
-from anonymip.privacy.reading.tables import paired_codes
+from anonymip.privacy.reading.release_manifest import Manifest
+from anonymip.privacy.reading.text_tables import paired_codes
 
 #: What k counts, by recoding.
 _PROMISES = {

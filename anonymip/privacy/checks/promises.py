@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
 from anonymip.privacy.reading.manifest_entries import Column, Diversity, Limit
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
-from anonymip.privacy.reading.tables import aligned, distinct
+from anonymip.privacy.reading.text_tables import aligned, distinct
 
 #: A range may exceed its cap by this share, which is rounding.
 _ROUNDING = 1e-9

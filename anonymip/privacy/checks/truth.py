@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from anonymip.privacy.graph.consistency import Containment, containments_of
 from anonymip.privacy.graph.matching import Shortage, find_shortage
-from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import NAMED_PROBLEMS, PublishedTable, dense_rows
-from anonymip.privacy.reading.tables import paired_codes
+from anonymip.privacy.reading.text_tables import paired_codes
 
 #: Rows that are compared with records at once, where some records are left out.
 _BLOCK = 256

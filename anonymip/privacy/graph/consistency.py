@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable, dense_rows
 

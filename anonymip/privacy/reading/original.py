@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.cells import CellError, read_number
+from anonymip.privacy.reading.cell_grammar import CellError, read_number
 from anonymip.privacy.reading.hierarchies import Nodes, Paths, declared_paths, read_nodes
-from anonymip.privacy.reading.manifest import Manifest, read_manifest
 from anonymip.privacy.reading.manifest_entries import Column, read_domain
-from anonymip.privacy.reading.tables import TextColumn, TextTable, distinct, read_table
+from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
+from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct, read_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anonymip.privacy.reading.cells import (
+from anonymip.privacy.reading.cell_grammar import (
     SUPPRESSED,
     Cell,
     CellError,
@@ -22,9 +22,9 @@ from anonymip.privacy.reading.cells import (
     read_text_cell,
 )
 from anonymip.privacy.reading.hierarchies import Nodes, Paths, read_nodes
-from anonymip.privacy.reading.manifest import Manifest, read_manifest
 from anonymip.privacy.reading.manifest_entries import Column
-from anonymip.privacy.reading.tables import (
+from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
+from anonymip.privacy.reading.text_tables import (
     MalformedTable,
     TextColumn,
     TextTable,

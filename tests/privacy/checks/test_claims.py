@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from anonymip.privacy.checks.claims import loss_problems, optimality_problems, relative_gap
-from anonymip.privacy.reading.manifest import read_manifest
+from anonymip.privacy.checks.loss_claims import loss_problems, optimality_problems, relative_gap
+from anonymip.privacy.reading.release_manifest import read_manifest
 
 
 @pytest.mark.parametrize(

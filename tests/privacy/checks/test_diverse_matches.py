@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from anonymip.errors import InputError
 from anonymip.privacy.graph import regularity
 from anonymip.privacy.graph.consistency import GraphWork
-from anonymip.privacy.reading.manifest import read_manifest
+from anonymip.privacy.reading.release_manifest import read_manifest
 from tests.privacy.checks.test_covers import KINDS, ring, rows_of, tables
 from tests.privacy.graph.test_regularity import assignments_of
 

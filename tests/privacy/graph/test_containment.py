@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonymip.privacy.graph.consistency import BitTable, Containment
-from anonymip.privacy.reading.cells import SUPPRESSED, Cell
+from anonymip.privacy.reading.cell_grammar import SUPPRESSED, Cell
 
 
 def test_sets_ranges_and_stars_contain_their_values() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anonymip.privacy.graph import consistency, matching
 from anonymip.privacy.graph.consistency import Containment, GraphWork
 from anonymip.privacy.graph.matching import Shortage, find_shortage
-from anonymip.privacy.reading.cells import SUPPRESSED, Cell
+from anonymip.privacy.reading.cell_grammar import SUPPRESSED, Cell
 from tests.profiles import as_the_profile_asks
 
 

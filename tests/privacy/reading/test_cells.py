@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from anonymip.privacy.reading.cells import (
+from anonymip.privacy.reading.cell_grammar import (
     CellError,
     number_text,
     read_node_cell,

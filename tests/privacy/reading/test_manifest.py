@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.manifest import read_manifest
 from anonymip.privacy.reading.original import read_schema
+from anonymip.privacy.reading.release_manifest import read_manifest
 
 
 def test_manifest_is_found_beside_the_release(patients: Any, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.tables import (
+from anonymip.privacy.reading.text_tables import (
     MalformedTable,
     TextColumn,
     TextTable,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.privacy.reading.cells import Cell
+from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.hierarchies import Nodes
 from anonymip.privacy.reading.manifest_entries import Column, Mask
 from anonymip.privacy.reading.original import Original

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonymip.privacy.reading.cells import Cell
-from anonymip.privacy.reading.manifest import Manifest
+from anonymip.privacy.reading.cell_grammar import Cell
 from anonymip.privacy.reading.manifest_entries import StarCosts
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
+from anonymip.privacy.reading.release_manifest import Manifest
 
 #: Two computations of one loss agree up to this, relatively: all terms of it are positive, so what
 #: is small is as exact as what is large.

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.cells import CellError, number_text, read_number
+from anonymip.privacy.reading.cell_grammar import CellError, number_text, read_number
 
 _PARQUET = (".parquet", ".pq")
 
