@@ -3,17 +3,362 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anonymip.errors import NoSolution
-from anonymip.exact.full_domain.lattice import LevelLattice, Place
+from anonymip.errors import InputError, NoSolution, argument
+from anonymip.instances.microdata import Microdata, RowTypes
+from anonymip.objectives import (
+    GCP,
+    HierarchyLoss,
+    LeafLoss,
+    LiangGCP,
+    SetGCP,
+    Suppressions,
+    WeightedLoss,
+)
+from anonymip.objectives.language.compiled import CompiledObjective
+from anonymip.objectives.language.record import CellBatch
 from anonymip.problem import Problem
-from anonymip.recodings.full_domain import FullDomain
+from anonymip.recodings.full_domain import FullDomain, outliers
+from anonymip.recodings.output_rows import rows_alike
+from anonymip.recodings.rows import STAR, level_maps
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
+
+# Losses whose terms look at one attribute each, stars included. What is traced of other losses
+# says nothing about records with some stars.
+_ADDITIVE = (GCP, HierarchyLoss, LeafLoss, LiangGCP, SetGCP, WeightedLoss)
+#: Places whose bounds are held at once.
+MAX_PLACES = 5_000_000
+
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCells:
+    """The levels of all attributes that differ on the observed values.
+
+    Parameters
+    ----------
+    microdata
+        The table.
+    levels
+        For each attribute the levels that publish something else than the one below, ascending.
+    cells
+        For each attribute (levels, L) int32, the cell of each observed value at those levels.
+    nested
+        For each attribute whether values with one cell have one at all higher levels.
+    """
+
+    microdata: Microdata
+    levels: tuple[NDArray[np.int64], ...]
+    cells: tuple[NDArray[np.int32], ...]
+    nested: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, microdata: Microdata) -> LevelCells:
+        """Return the levels of a table."""
+        levels, cells, maps = [], [], level_maps(microdata)
+        for each in maps:
+            new = np.ones(len(each.cells), np.bool_)
+            new[1:] = (each.cells[1:] != each.cells[:-1]).any(axis=1)
+            levels.append(np.flatnonzero(new))
+            cells.append(np.ascontiguousarray(each.cells[new]))
+        return cls(microdata, tuple(levels), tuple(cells), tuple(each.nested for each in maps))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each attribute: the shape of the lattice."""
+        return tuple(len(levels) for levels in self.levels)
+
+    def at(self, place: tuple[int, ...], columns: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return (B, m) int32 cells of rows, given as (m, B) values, at a place of the lattice."""
+        found = np.empty_like(columns)
+        for a, level in enumerate(place):
+            found[a] = self.cells[a][level][columns[a]]
+        return np.ascontiguousarray(found.T)
+
+    def published(self, codes: NDArray[np.int32], places: NDArray[np.int64]) -> CellBatch:
+        """Return the cells of rows, as an objective sees them.
+
+        Parameters
+        ----------
+        codes
+            (B, m) values of each row.
+        places
+            (B, m) or (1, m) place of each row in the lattice.
+        """
+        microdata = self.microdata
+        places = np.broadcast_to(places, codes.shape)
+        lower = np.full(codes.shape, np.nan)
+        counts = np.zeros(codes.shape, np.int64)
+        nodes = np.full(codes.shape, -1, np.int32)
+        stars = np.zeros(codes.shape, np.bool_)
+        for a, attribute in enumerate(microdata.attributes):
+            cell = self.cells[a][places[:, a], codes[:, a]]
+            stars[:, a] = cell == STAR
+            if attribute.hierarchy is not None:
+                nodes[:, a] = cell
+            elif attribute.is_numeric:
+                exact = microdata.levels[a].astype(np.float64)[codes[:, a]]
+                lower[:, a] = np.where(stars[:, a], np.nan, exact)
+            counts[:, a] = self._members(a)[places[:, a], codes[:, a]]
+        return CellBatch(lower, lower.copy(), counts, stars, nodes)
+
+    def _members(self, attribute: int) -> NDArray[np.int64]:
+        """Return (levels, L) number of observed values with each value's cell; 0 for a star."""
+        members = np.zeros(self.cells[attribute].shape, np.int64)
+        for row, cells in zip(members, self.cells[attribute], strict=True):
+            _, number, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+            row[:] = np.where(cells == STAR, 0, sizes[number.ravel()])
+        return members
+
+    def loss_terms(self, compiled: CompiledObjective) -> tuple[float, list[NDArray[np.float64]]]:
+        """Return the loss of a record as a constant and (levels, L) terms of each attribute.
+
+        The objective's own function is asked for one attribute at a time, the others exact.
+        """
+        lowest = np.zeros((1, self.microdata.m), np.int32)
+        start = compiled.record_losses(self.published(lowest, lowest.astype(np.int64)))[0]
+        terms = []
+        for a, cells in enumerate(self.cells):
+            levels, values = cells.shape
+            codes = np.zeros((cells.size, self.microdata.m), np.int32)
+            places = np.zeros(codes.shape, np.int64)
+            codes[:, a] = np.tile(np.arange(values), levels)
+            places[:, a] = np.repeat(np.arange(levels), values)
+            losses = compiled.record_losses(self.published(codes, places))
+            terms.append((losses - start).reshape(levels, values))
+        return float(start), terms
+
+
+def is_additive(compiled: CompiledObjective) -> bool:
+    """Return whether the loss of records at any levels is a sum of terms of one attribute each."""
+    if compiled.aggregate != "sum" or not compiled.has_tables:
+        return False
+    if all(attribute.hierarchy is not None for attribute in compiled.microdata.attributes):
+        return True
+    given = compiled.objective
+    if type(given) is Suppressions:
+        return not given.patterns
+    return type(given) in _ADDITIVE
+
+
+class Judgement(NamedTuple):
+    """What is found out about one place.
+
+    Parameters
+    ----------
+    loss
+        Of the release; infinite if it is not allowed.
+    surplus
+        What the places below lose at least beyond their own generalization; infinite if none of
+        them is allowed.
+    """
+
+    loss: float
+    surplus: float
+
+
+@dataclass(eq=False)
+class LevelLattice:
+    """Lower bounds of all combinations of levels, sharpened by each place that is judged.
+
+    Parameters
+    ----------
+    problem
+        With full-domain generalization as its recoding.
+
+    Attributes
+    ----------
+    bounds
+        What each place loses at least, one axis an attribute; infinite where no release is allowed.
+
+    Raises
+    ------
+    InputError
+        If there are more places than are held at once.
+
+    Notes
+    -----
+    Let c_i(x) be the loss of record i at place x, C(x) their sum, p the loss of a suppressed record
+    and S(x) the records in classes of fewer than k. The loss at x is C(x) + sum over i in S(x) of
+    (p - c_i(x)). Classes below a place are parts of its classes, so S(x) contains S(y) for every x
+    below y, and if more records of y are suppressed than may be, so are those of x. If no c_i falls
+    when levels rise, then
+
+        loss(x) - C(x) >= sum over i in S(y) of (p - c_i(y)) - L max(0, max c_i(x) - p)
+
+    with L the most records that may be suppressed: only a record that is dearer than p brings the
+    sum down. C is a sum of terms of one attribute each, so it is known for all places at once.
+
+    A diversity is kept by the union of classes that keep it. If no record may be suppressed, a
+    place that breaks it excludes those below; else a part of a class that breaks it may keep it,
+    and only classes of fewer than k records tell something about the places below.
+    """
+
+    problem: Problem
+    bounds: NDArray[np.float64] = field(init=False)
+    _cells: LevelCells = field(init=False)
+    _types: RowTypes = field(init=False)
+    _codes: NDArray[np.int32] = field(init=False)
+    _columns: NDArray[np.int32] = field(init=False)
+    _terms: list[NDArray[np.float64]] | None = field(init=False, default=None)
+    _constant: float = field(init=False, default=0.0)
+    _least: NDArray[np.float64] = field(init=False)
+    _sums: NDArray[np.float64] = field(init=False)
+    _rises: bool = field(init=False, default=False)
+    _limit: int = field(init=False)
+    _price: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        if not isinstance(problem.recoding, FullDomain):
+            raise InputError(
+                f"the problem asks for {problem.recoding.name}, not for levels of the whole table",
+                remedy=f"Use {argument('recoding', 'full-domain')}",
+            )
+        self._limit = problem.recoding.limit(problem.n)
+        self._price = problem.compiled.suppression_price if self._limit else 0.0
+        self._cells = LevelCells.of(problem.microdata)
+        size = float(np.prod(np.array(self.shape, np.float64)))
+        if size > MAX_PLACES:
+            raise InputError(
+                f"the attributes have {size:,.0f} combinations of levels, more than {MAX_PLACES:,}",
+                remedy="Use hierarchies with fewer levels, or fewer quasi-identifiers",
+            )
+        self._types = problem.microdata.row_types()
+        self._codes = np.ascontiguousarray(problem.microdata.codes[self._types.first])
+        # A column of its own is gathered faster than one of a table of rows.
+        self._columns = np.ascontiguousarray(self._codes.T)
+        self._least = np.full(self.shape, -np.inf)
+        if is_additive(problem.compiled):
+            self._add_terms()
+        self.bounds = self._least.copy()
+
+    def _add_terms(self) -> None:
+        """Fill in what every place loses by its generalization alone."""
+        n, m = self.problem.n, len(self.shape)
+        self._constant, self._terms = self._cells.loss_terms(self.problem.compiled)
+        self._rises = all((np.diff(terms, axis=0) >= 0).all() for terms in self._terms)
+        sums, dearest = np.full(self.shape, n * self._constant), np.full(self.shape, self._constant)
+        for a, terms in enumerate(self._terms):
+            along = [1] * m
+            along[a] = -1
+            held = np.bincount(self.problem.microdata.codes[:, a], minlength=terms.shape[1])
+            sums += (terms @ held).reshape(along)
+            dearest += terms.max(axis=1).reshape(along)
+        saved = np.maximum(0.0, dearest - self._price) if self._limit else 0.0
+        self._sums, self._least = sums, sums - self._limit * saved
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each attribute."""
+        return self._cells.shape
+
+    @property
+    def top(self) -> Place:
+        """The place of all highest levels."""
+        return tuple(size - 1 for size in self.shape)
+
+    def levels(self, place: Place) -> NDArray[np.int64]:
+        """Return (m,) the levels of the attributes at a place."""
+        return np.array([self._cells.levels[a][at] for a, at in enumerate(place)])
+
+    def lowest(self) -> Place:
+        """Return the first place of least bound."""
+        at = np.unravel_index(int(self.bounds.argmin()), self.shape)
+        return tuple(int(coordinate) for coordinate in at)
+
+    def judge(self, place: Place) -> float:
+        """Return the loss at a place, infinite if not allowed, and sharpen the bounds by it.
+
+        Complexity: O(t m) for t distinct rows, and one pass over the places below.
+        """
+        found = self._judgement(place)
+        below = self._below(place)
+        if found.surplus == np.inf:
+            self.bounds[below] = np.inf
+        else:
+            np.maximum(
+                self.bounds[below], self._least[below] + found.surplus, out=self.bounds[below]
+            )
+        self.bounds[place] = found.loss
+        return found.loss
+
+    def chain(self, place: Place) -> list[Place]:
+        """Return places from one upwards, each one level of one attribute above the last.
+
+        The attribute with the least share of its levels used up is raised, so that what breaks a
+        rule high up excludes many places. Attributes that are not nested stay.
+        """
+        found, at = [place], list(place)
+        while True:
+            shares = [
+                (at[a] / size, a)
+                for a, size in enumerate(self.shape)
+                if at[a] + 1 < size and self._cells.nested[a]
+            ]
+            if not shares:
+                return found
+            at[min(shares)[1]] += 1
+            found.append(tuple(at))
+
+    def _below(self, place: Place) -> tuple[slice, ...]:
+        """Return the places whose classes are parts of those of a place."""
+        return tuple(
+            slice(0 if nested else at, at + 1)
+            for at, nested in zip(place, self._cells.nested, strict=True)
+        )
+
+    def _judgement(self, place: Place) -> Judgement:
+        problem, counts = self.problem, self._types.counts
+        shown = self._cells.at(place, self._columns)
+        labels, number = rows_alike(shown, np.zeros(shown.shape[1], np.bool_))
+        sizes = np.bincount(labels, weights=counts, minlength=number)
+        small = (sizes < problem.k)[labels]
+        left_out = small
+        if problem.diversity is not None:
+            left_out = outliers(problem, labels[self._types.inverse])[self._types.first]
+        telling = small if self._limit else left_out
+        if counts[telling].sum() > self._limit:
+            return Judgement(np.inf, np.inf)
+        allowed = counts[left_out].sum() <= self._limit
+        if self._terms is None:
+            loss = self._general_loss(place, left_out) if allowed else np.inf
+            return Judgement(loss, -np.inf)
+        dearness = self._dearness(place, left_out)
+        surplus = dearness if telling is left_out else self._dearness(place, telling)
+        loss = self._sums[place] + dearness if allowed else np.inf
+        return Judgement(float(loss), surplus if self._rises else 0.0)
+
+    def _dearness(self, place: Place, types: NDArray[np.bool_]) -> float:
+        """Return what suppressing the given types costs more than publishing them."""
+        assert self._terms is not None
+        if not types.any():
+            return 0.0
+        held = self._types.counts[types]
+        losses = np.full(len(held), self._constant)
+        for a, level in enumerate(place):
+            losses += self._terms[a][level][self._columns[a][types]]
+        return float(((self._price - losses) * held).sum())
+
+    def _general_loss(self, place: Place, left_out: NDArray[np.bool_]) -> float:
+        """Return the loss by the objective's own function, record types one by one."""
+        compiled, kept = self.problem.compiled, ~left_out
+        losses = np.full(len(kept), self._price)
+        if kept.any():
+            losses[kept] = compiled.record_losses(
+                self._cells.published(self._codes[kept], np.array([place], np.int64))
+            )
+        if compiled.aggregate == "sum":
+            return float((losses * self._types.counts).sum())
+        return compiled.aggregated(losses)
 
 
 def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> Solution:
@@ -35,7 +380,7 @@ def full_domain(problem: Problem, *, budget: Budget | None = None, seed: int = 0
     one that does so, as in [1]_: a place where too many records are left alone excludes all below
     it. Bounds sharpen what tagging of k-anonymous places knows, so that releases with suppressed
     records are told apart as well; the proof is that of
-    :class:`~anonymip.exact.full_domain.lattice.LevelLattice`. Losses that are no sum over
+    :class:`~anonymip.exact.full_domain.full_domain.LevelLattice`. Losses that are no sum over
     attributes have no bounds: every place that is not excluded by a rule is judged.
 
     Complexity: O(P (t m + P)) for P places and t distinct rows at worst; of the places a few per

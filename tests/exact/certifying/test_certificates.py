@@ -44,7 +44,7 @@ from anonymip import (
 from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.certificates import exact_loss
 from anonymip.certificates.check import Rejected, check
-from anonymip.exact.certifying import certifying, proof_tree
+from anonymip.exact.certifying import certifying
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.runtime.budget import Budget
 from tests.cover_brute_force import regular_optimum
@@ -134,7 +134,7 @@ def with_pool() -> dict[str, Any]:
     assert relaxed is not None
     known = replace(relaxed, value=solution.objective)
     with pytest.MonkeyPatch.context() as without_cuts:
-        without_cuts.setattr(proof_tree, "separate", lambda *_, **__: [])
+        without_cuts.setattr(certifying, "separate", lambda *_, **__: [])
         certificate = certifying.make_certificate(problem, known, solution, Budget())
     assert certificate.is_optimal
     assert len(certificate.content["proof"]["pool"]) > 10

@@ -28,8 +28,7 @@ from anonymip import (
     Stopped,
     load_instance,
 )
-from anonymip.exact.full_domain.full_domain import full_domain
-from anonymip.exact.full_domain.lattice import LevelLattice
+from anonymip.exact.full_domain.full_domain import LevelLattice, full_domain
 from tests.full_domain_brute_force import FullDomainCase, full_domain_cases
 
 
