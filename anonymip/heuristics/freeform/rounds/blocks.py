@@ -92,8 +92,10 @@ class Blocks(Packed):
         Workspaces: penalties of one record; weights of a block.
     found, costs
         (32,) what :func:`find_cheapest` finds.
+    marks
+        (n,) last search in which each original was in the set of the chooser.
     cursor
-        (2,) items; those that still have places.
+        (3,) items; those that still have places; searches.
     """
 
     published: bool
@@ -109,6 +111,7 @@ class Blocks(Packed):
     weights: NDArray[np.float64]
     found: NDArray[np.int64]
     costs: NDArray[np.float64]
+    marks: NDArray[np.int64]
     cursor: NDArray[np.int64]
 
 
@@ -158,7 +161,8 @@ def new_blocks(
         np.empty(length),
         np.empty(LONGEST, np.int64),
         np.empty(LONGEST),
-        np.zeros(2, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(3, np.int64),
     )
     make_blocks(blocks, weights)
     return blocks
@@ -359,6 +363,7 @@ def _scan_block(
     found, costs, places, items = blocks.found, blocks.costs, blocks.places, blocks.items
     begin, end = b * blocks.length, min(blocks.cursor[0], (b + 1) * blocks.length)
     published, weighed = blocks.published, blocks.weights
+    marks, search = blocks.marks, blocks.cursor[2]
     if not published:
         _weigh_block(blocks, weights, chooser, begin, end)
     rising = not both_ways or len(blocks.bounds) > 0  # what comes on top is not negative
@@ -366,16 +371,16 @@ def _scan_block(
     worst, last = (costs[longest - 1], found[longest - 1]) if held == longest else (np.inf, -1)
     for at in range(begin, end):
         item = items[at]
-        if places[item] == 0:
+        if published and places[item] == 0:
             continue
         weight = pair_weight(weights, item, chooser) if published else weighed[at - begin]
-        if weight > worst and rising:
+        if (weight > worst and rising) or places[item] == 0:
             continue
         if both_ways:
             weight += pair_weight(weights, item, chooser)
         if weight > worst or (weight == worst and item > last):
             continue
-        if covers(cover, item, chooser) if published else covers(cover, chooser, item):
+        if covers(cover, item, chooser) if published else marks[item] == search:
             continue
         # Those that are dearer move one place back, the last one of a full list off it.
         place = held if held < longest else longest - 1
@@ -418,6 +423,9 @@ def find_cheapest(
     """
     count = (blocks.cursor[0] + blocks.length - 1) // blocks.length
     bounded = len(blocks.bounds) > 0
+    blocks.cursor[2] += 1
+    for at in range(0 if blocks.published else cover.sizes[chooser]):
+        blocks.marks[cover.members[chooser, at]] = blocks.cursor[2]
     # What each value would cost this set, once for all blocks.
     if not blocks.published and weights.matrix.shape[0] == 0:
         fill_table(weights.terms, weights.states, chooser, blocks.table)

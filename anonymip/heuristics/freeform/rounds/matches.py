@@ -146,7 +146,8 @@ def next_original(
             return lists.records[i, at], lists.costs[i, at]
         longest = min(_FIRST if filled == 0 else _LONGEST, lists.records.shape[1])
         at, filled = 0, find_cheapest(blocks, weights, cover, i, False, longest)
-        lists.records[i, :filled] = blocks.found[:filled]
-        lists.costs[i, :filled] = blocks.costs[:filled]
+        for place in range(filled):
+            lists.records[i, place] = blocks.found[place]
+            lists.costs[i, place] = blocks.costs[place]
         if filled == 0:
             return -1, np.inf
