@@ -10,6 +10,7 @@ One file, since each kernel leaves all arrays of the classes true for the others
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +169,19 @@ def clear_view(rows: KernelRows, rules: ClassRules, view: ClassView) -> None:
 
 
 @kernel
+def _put_between(low: NDArray[Any], high: NDArray[Any], at: int, value: Any) -> None:
+    """Enter a value into the two lowest and the two highest of an attribute."""
+    if value < low[at, 0]:
+        low[at, 1], low[at, 0] = low[at, 0], value
+    elif value < low[at, 1]:
+        low[at, 1] = value
+    if value > high[at, 0]:
+        high[at, 1], high[at, 0] = high[at, 0], value
+    elif value > high[at, 1]:
+        high[at, 1] = value
+
+
+@kernel
 def put_in_view(
     rows: KernelRows, rules: ClassRules, view: ClassView, row_type: int, copies: int
 ) -> None:
@@ -181,31 +195,11 @@ def put_in_view(
     # what the ends are when one copy has left. Further copies change neither.
     twice = min(copies, 2)
     for r in range(len(view.low)):
-        value = rows.range_values[row_type, r]
         for _ in range(twice):
-            if value < view.low[r, 0]:
-                view.low[r, 1] = view.low[r, 0]
-                view.low[r, 0] = value
-            elif value < view.low[r, 1]:
-                view.low[r, 1] = value
-            if value > view.high[r, 0]:
-                view.high[r, 1] = view.high[r, 0]
-                view.high[r, 0] = value
-            elif value > view.high[r, 1]:
-                view.high[r, 1] = value
+            _put_between(view.low, view.high, r, rows.range_values[row_type, r])
     for p in range(len(view.pair_low)):
-        code = rows.pair_codes[row_type, p]
         for _ in range(twice):
-            if code < view.pair_low[p, 0]:
-                view.pair_low[p, 1] = view.pair_low[p, 0]
-                view.pair_low[p, 0] = code
-            elif code < view.pair_low[p, 1]:
-                view.pair_low[p, 1] = code
-            if code > view.pair_high[p, 0]:
-                view.pair_high[p, 1] = view.pair_high[p, 0]
-                view.pair_high[p, 0] = code
-            elif code > view.pair_high[p, 1]:
-                view.pair_high[p, 1] = code
+            _put_between(view.pair_low, view.pair_high, p, np.int64(rows.pair_codes[row_type, p]))
     # `held` counts copies: a set loses a value only when the last copy with it leaves.
     for s in range(len(view.distinct)):
         place = view.set_start[s] + rows.set_codes[row_type, s]
