@@ -1,1 +1,1 @@
-"""What uses solvers and search to prove optima."""
+"""Solvers and searches that prove optima."""

@@ -1,4 +1,4 @@
-"""What a solver's word is held against, and what takes its place: releases that need no solver."""
+"""Releases that need no solver: a solver's word is held against them, or they take its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a solver's numbers can be relied on, given its tolerances and the scale of the loss."""
+"""Trust in a solver's numbers, given its tolerances and the scale of the loss."""
 
 from __future__ import annotations
 

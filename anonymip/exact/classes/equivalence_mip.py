@@ -1,4 +1,4 @@
-"""From a problem through a model and a solver to a checked solution."""
+"""The MILP of equivalence classes: a model, a solver, a checked solution."""
 
 from __future__ import annotations
 

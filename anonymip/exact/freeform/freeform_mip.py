@@ -1,4 +1,4 @@
-"""From a problem of covers through the MIP of Doka et al. to a checked solution."""
+"""The MIP of Doka et al. for covers: a model, a solver, a checked solution."""
 
 from __future__ import annotations
 

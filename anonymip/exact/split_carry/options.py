@@ -1,4 +1,4 @@
-"""How a chain of sub-problems is run."""
+"""Options of a chain of sub-problems."""
 
 from __future__ import annotations
 

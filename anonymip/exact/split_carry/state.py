@@ -1,4 +1,4 @@
-"""How far a chain of sub-problems has come: arrays of numbers that a file can keep exactly."""
+"""The state of a chain of sub-problems: arrays of numbers that a file can keep exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two classes gain most by: a row that moves, two that are swapped, or a merge."""
+"""Moves between classes: a row that moves, two that are swapped, merges, splits, suppression."""
 
 from __future__ import annotations
 
