@@ -62,7 +62,7 @@ def printed(script: str, *names: str, plain: str = "") -> list[str]:
         ("hilbert", "mondrian", "ring"),
         *(
             pytest.param((name,), marks=pytest.mark.thorough)
-            for name in ("greedy-search", "local-search", "reassign", "pattern-search", "forest")
+            for name in ("local-search", "pattern-search", "forest")
         ),
     ],
 )
