@@ -45,6 +45,12 @@ def test_the_first_step_can_be_sized(first: int) -> None:
     assert work.amounts[0] == min(first, 100)
 
 
+def test_a_step_that_takes_work_back_is_an_error() -> None:
+    """A number below zero, by which kernels say that they failed, is not asked for again."""
+    with pytest.raises(RuntimeError, match="counting: -1 done after 0"):
+        run_in_steps(lambda amount: -1, 10, Budget(), "counting")
+
+
 def test_no_work_needs_no_step() -> None:
     """Nothing to do is done."""
     work = Work(0)

@@ -138,7 +138,7 @@ class _Growth:
             weights,
             cursor,
         )
-        return run_in_steps(step, self._n, budget, phase)
+        return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
 
     def _hide(self, budget: Budget, phase: str) -> Stopped | None:
         cursor, weights = np.zeros(1, np.int64), np.empty(self._n)
@@ -153,7 +153,7 @@ class _Growth:
             weights,
             cursor,
         )
-        return run_in_steps(step, self._n, budget, phase)
+        return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
 
     def _connect(self, budget: Budget, phase: str) -> Stopped | None:
         self._rows = [self._row(i) for i in range(self._n)]
