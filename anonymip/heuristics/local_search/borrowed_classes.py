@@ -26,52 +26,37 @@ MOST_LISTED, MOST_DONORS, MOST_PARTS = 16, 64, 16_384
 _STRANGE = np.int64(1) << 62
 
 
-class ListedWork(Packed):
-    """Workspace of one window.
+class Donors(Packed):
+    """Types that may fill up the classes of a window with copies.
 
     Parameters
     ----------
-    row_types
-        (rows,) types of the rows: what is asked.
-    donors, surplus_losses, spare, near
-        (donors,) types that may fill up a class, what a copy loses in its own class, how many
-        copies can leave that, and the rows that each may be put with, a bit each.
-    values, bits, ranks
-        (rows + donors, r), (.., s), (.., p) what classes are made of; a value of a set is a bit.
-    bounds
-        (rows,) what each row loses at least.
-    highest
-        (rows + 1, k) highest bounds of the rows from each on.
+    types, surplus_losses, spare, near
+        (donors,) the types, what a copy loses in its own class, how many copies can leave that, and
+        the rows that each may be put with, a bit each.
     pairs
         (rows, donors) loss of a row and a donor.
-    low, high, held, counts, first, last, losses, far
-        (depth, ...) the set that grows: ends, values, ranks, loss, and for each donor the largest
-        loss of it with a row of the set.
-    chosen
-        (depth,) row that each step put into the set.
-    begin, part, excess, filler
-        (rows + 1,) and (parts,) sets listed by first row: the rows, the excess, and the donor.
-    least, choice
-        (subsets,) least excess of classes of these rows, and the last one of them.
-    size
-        (2,) numbers of rows and donors.
-    group, lender
-        (rows,) class of each row, and the type that fills up each class, -1 for none: the answer.
-    nodes
-        (1,) sets looked at.
     """
 
-    row_types: NDArray[np.int64]
-    donors: NDArray[np.int64]
+    types: NDArray[np.int64]
     surplus_losses: NDArray[np.float64]
     spare: NDArray[np.int64]
     near: NDArray[np.int64]
-    values: NDArray[np.float64]
-    bits: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-    bounds: NDArray[np.float64]
-    highest: NDArray[np.float64]
     pairs: NDArray[np.float64]
+
+
+class GrowingSet(Packed):
+    """The set that grows, as it was at each depth.
+
+    Parameters
+    ----------
+    low, high, held, counts, first, last, losses, far
+        (depth, ...) ends, values, ranks, loss, and for each donor the largest loss of it with a row
+        of the set.
+    chosen
+        (depth,) row that each step put into the set.
+    """
+
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     held: NDArray[np.int64]
@@ -81,12 +66,63 @@ class ListedWork(Packed):
     losses: NDArray[np.float64]
     far: NDArray[np.float64]
     chosen: NDArray[np.int64]
+
+
+class ListedSets(Packed):
+    """The sets that can be classes, and the best choice among them.
+
+    Parameters
+    ----------
+    begin, part, excess, filler
+        (rows + 1,) and (parts,) sets listed by first row: the rows, the excess, and the donor.
+    least, choice
+        (subsets,) least excess of classes of these rows, and the last one of them.
+    """
+
     begin: NDArray[np.int64]
     part: NDArray[np.int64]
     excess: NDArray[np.float64]
     filler: NDArray[np.int64]
     least: NDArray[np.float64]
     choice: NDArray[np.int64]
+
+
+class ListedWork(Packed):
+    """Workspace of one window.
+
+    Parameters
+    ----------
+    row_types
+        (rows,) types of the rows: what is asked, with `donors` and `size`.
+    donors
+        Types that may fill up classes.
+    values, bits, ranks
+        (rows + donors, r), (.., s), (.., p) what classes are made of; a value of a set is a bit.
+    bounds
+        (rows,) what each row loses at least.
+    highest
+        (rows + 1, k) highest bounds of the rows from each on.
+    growing
+        The set that grows.
+    sets
+        Those listed.
+    size
+        (2,) numbers of rows and donors.
+    group, lender
+        (rows,) class of each row, and the type that fills up each class, -1 for none: the answer.
+    nodes
+        (1,) sets looked at.
+    """
+
+    row_types: NDArray[np.int64]
+    donors: Donors
+    values: NDArray[np.float64]
+    bits: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    highest: NDArray[np.float64]
+    growing: GrowingSet
+    sets: ListedSets
     size: NDArray[np.int64]
     group: NDArray[np.int64]
     lender: NDArray[np.int64]
@@ -101,18 +137,14 @@ def new_listed_work(tables: LossTables, k: int) -> ListedWork:
         len(tables.pair_columns),
     )
     both = MOST_LISTED + MOST_DONORS
-    return ListedWork(
-        np.zeros(MOST_LISTED, np.int64),
+    donors = Donors(
         np.zeros(MOST_DONORS, np.int64),
         np.zeros(MOST_DONORS),
         np.zeros(MOST_DONORS, np.int64),
         np.zeros(MOST_DONORS, np.int64),
-        np.zeros((both, ranges)),
-        np.zeros((both, sets), np.int64),
-        np.zeros((both, pairs), np.int64),
-        np.zeros(MOST_LISTED),
-        np.zeros((MOST_LISTED + 1, k)),
         np.zeros((MOST_LISTED, MOST_DONORS)),
+    )
+    growing = GrowingSet(
         np.zeros((MOST_LISTED, ranges)),
         np.zeros((MOST_LISTED, ranges)),
         np.zeros((MOST_LISTED, sets), np.int64),
@@ -122,12 +154,25 @@ def new_listed_work(tables: LossTables, k: int) -> ListedWork:
         np.zeros(MOST_LISTED),
         np.zeros((MOST_LISTED, MOST_DONORS)),
         np.zeros(MOST_LISTED, np.int64),
+    )
+    listed = ListedSets(
         np.zeros(MOST_LISTED + 1, np.int64),
         np.zeros(MOST_PARTS, np.int64),
         np.zeros(MOST_PARTS),
         np.zeros(MOST_PARTS, np.int64),
         np.zeros(1 << MOST_LISTED),
         np.zeros(1 << MOST_LISTED, np.int64),
+    )
+    return ListedWork(
+        np.zeros(MOST_LISTED, np.int64),
+        donors,
+        np.zeros((both, ranges)),
+        np.zeros((both, sets), np.int64),
+        np.zeros((both, pairs), np.int64),
+        np.zeros(MOST_LISTED),
+        np.zeros((MOST_LISTED + 1, k)),
+        growing,
+        listed,
         np.zeros(2, np.int64),
         np.zeros(MOST_LISTED, np.int64),
         np.zeros(MOST_LISTED, np.int64),
@@ -140,7 +185,7 @@ def _lay_out(tables: LossTables, rows: KernelRows, work: ListedWork) -> None:
     """Copy rows and donors side by side; the values that rows have in a set become bits."""
     count, donors = work.size[0], work.size[1]
     for at in range(count + donors):
-        row_type = work.row_types[at] if at < count else work.donors[at - count]
+        row_type = work.row_types[at] if at < count else work.donors.types[at - count]
         for r in range(work.values.shape[1]):
             work.values[at, r] = rows.range_values[row_type, r]
         for p in range(work.ranks.shape[1]):
@@ -155,7 +200,9 @@ def _lay_out(tables: LossTables, rows: KernelRows, work: ListedWork) -> None:
             work.bits[at, s] = bit
     for i in range(count):
         for d in range(donors):
-            work.pairs[i, d] = pair_loss(tables, rows, work.row_types[i], work.donors[d])
+            work.donors.pairs[i, d] = pair_loss(
+                tables, rows, work.row_types[i], work.donors.types[d]
+            )
 
 
 @kernel
@@ -178,7 +225,7 @@ def _find_bounds(tables: LossTables, rows: KernelRows, k: int, work: ListedWork)
                 nearest[at] = loss
         bound = nearest[k - 1]
         for d in range(donors):
-            bound = min(bound, work.pairs[i, d])
+            bound = min(bound, work.donors.pairs[i, d])
         work.bounds[i] = bound
         total += bound
         # The highest bounds from this row on: those of the next, this one among them.
@@ -197,8 +244,13 @@ def _find_bounds(tables: LossTables, rows: KernelRows, k: int, work: ListedWork)
 def _put_row(tables: LossTables, work: ListedWork, depth: int, i: int) -> None:
     """Make the set of a depth: the one before and a row more; at depth 0 the row alone."""
     before, loss = depth - 1, tables.constant
-    low, high, held, counts = work.low, work.high, work.held, work.counts
-    first, last, far = work.first, work.last, work.far
+    low, high, held, counts = (
+        work.growing.low,
+        work.growing.high,
+        work.growing.held,
+        work.growing.counts,
+    )
+    first, last, far = work.growing.first, work.growing.last, work.growing.far
     for r in range(low.shape[1]):
         value = work.values[i, r]
         low[depth, r] = value if depth == 0 else min(low[before, r], value)
@@ -218,8 +270,8 @@ def _put_row(tables: LossTables, work: ListedWork, depth: int, i: int) -> None:
         last[depth, p] = rank if depth == 0 else max(last[before, p], rank)
         at = tables.pair_start[p] + first[depth, p] * tables.pair_sizes[p] + last[depth, p]
         loss += tables.pair_losses[at]
-    work.losses[depth] = loss
-    pairs = work.pairs
+    work.growing.losses[depth] = loss
+    pairs = work.donors.pairs
     for d in range(work.size[1]):
         far[depth, d] = pairs[i, d] if depth == 0 else max(far[before, d], pairs[i, d])
 
@@ -231,16 +283,19 @@ def _loss_with_donor(tables: LossTables, work: ListedWork, depth: int, donor: in
     loss = tables.constant
     for r in range(work.values.shape[1]):
         value = work.values[at, r]
-        low, high = min(work.low[depth, r], value), max(work.high[depth, r], value)
+        low, high = min(work.growing.low[depth, r], value), max(work.growing.high[depth, r], value)
         loss += range_loss(tables, r, low, high)
     for s in range(work.bits.shape[1]):
-        count = work.counts[depth, s]
-        if not work.held[depth, s] & work.bits[at, s]:
+        count = work.growing.counts[depth, s]
+        if not work.growing.held[depth, s] & work.bits[at, s]:
             count += 1
         loss += tables.set_losses[tables.set_start[s] + count]
     for p in range(work.ranks.shape[1]):
         rank = work.ranks[at, p]
-        first, last = min(work.first[depth, p], rank), max(work.last[depth, p], rank)
+        first, last = (
+            min(work.growing.first[depth, p], rank),
+            max(work.growing.last[depth, p], rank),
+        )
         loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
     return loss
 
@@ -273,11 +328,11 @@ def _fill_up(
     missing = rules.k - depth - 1
     best, filler = slack, -1
     for d in range(work.size[1]):
-        if not work.near[d] & subset or work.spare[d] < missing:
+        if not work.donors.near[d] & subset or work.donors.spare[d] < missing:
             continue
         # Copies that leave a surplus class no longer lose what they lost there.
-        gone = own + missing * work.surplus_losses[d] if rules.summed else 0.0
-        least = max(work.losses[depth], work.far[depth, d])
+        gone = own + missing * work.donors.surplus_losses[d] if rules.summed else 0.0
+        least = max(work.growing.losses[depth], work.growing.far[depth, d])
         if part_of(rules, rules.k, least) - gone >= best:
             continue
         excess = part_of(rules, rules.k, _loss_with_donor(tables, work, depth, d)) - gone
@@ -295,17 +350,17 @@ def _list_parts(
     most, listed, nodes = 2 * k - 1, 0, 0
     largest = -np.inf
     for d in range(work.size[1]):
-        largest = max(largest, work.surplus_losses[d])
+        largest = max(largest, work.donors.surplus_losses[d])
     for start in range(count):
-        work.begin[start] = listed
-        work.chosen[0] = start
+        work.sets.begin[start] = listed
+        work.growing.chosen[0] = start
         _put_row(tables, work, 0, start)
         depth, subset, own = 0, np.int64(1) << start, work.bounds[start]
         # At each turn the set of this depth has just been made.
         while True:
             nodes += 1
-            members, i = depth + 1, work.chosen[depth]
-            loss = work.losses[depth]
+            members, i = depth + 1, work.growing.chosen[depth]
+            loss = work.growing.losses[depth]
             # What the set loses beyond its bounds already, and with k rows: each one lacking loses
             # no less here, whether it comes from the window or is borrowed.
             if rules.summed:
@@ -322,27 +377,27 @@ def _list_parts(
                         tables, rules, work, depth, subset, own if rules.summed else 0.0, slack
                     )
                 if excess < slack:
-                    work.part[listed] = subset
-                    work.excess[listed] = excess
-                    work.filler[listed] = filler
+                    work.sets.part[listed] = subset
+                    work.sets.excess[listed] = excess
+                    work.sets.filler[listed] = filler
                     listed += 1
             # On with the next row behind; if there is none, or no more may join, take rows back.
             following = i + 1
             if not open_end or members == most:
                 following = count
             while following == count and depth > 0:
-                own -= work.bounds[work.chosen[depth]]
-                subset ^= np.int64(1) << work.chosen[depth]
-                following = work.chosen[depth] + 1
+                own -= work.bounds[work.growing.chosen[depth]]
+                subset ^= np.int64(1) << work.growing.chosen[depth]
+                following = work.growing.chosen[depth] + 1
                 depth -= 1
             if following == count:
                 break
             depth += 1
-            work.chosen[depth] = following
+            work.growing.chosen[depth] = following
             own += work.bounds[following]
             subset |= np.int64(1) << following
             _put_row(tables, work, depth, following)
-    work.begin[count] = listed
+    work.sets.begin[count] = listed
     work.nodes[0] = nodes
 
 
@@ -356,16 +411,16 @@ def _raise_bounds(work: ListedWork, slack: float) -> tuple[float, float]:
     listed stay beyond it.
     """
     count = work.size[0]
-    part, excess = work.part, work.excess
+    part, excess = work.sets.part, work.sets.excess
     raised = 0.0
     # First each set shares its excess among its rows ...
     rises = np.full(count, np.inf)
-    for at in range(work.begin[count]):
+    for at in range(work.sets.begin[count]):
         share = excess[at] / members_of(part[at])
         for i in range(count):
             if part[at] >> i & 1:
                 rises[i] = min(rises[i], share)
-    for at in range(work.begin[count]):
+    for at in range(work.sets.begin[count]):
         for i in range(count):
             if part[at] >> i & 1:
                 excess[at] -= rises[i]
@@ -376,10 +431,10 @@ def _raise_bounds(work: ListedWork, slack: float) -> tuple[float, float]:
     # ... then one row after the other takes what is left.
     for i in range(count):
         rise = np.inf
-        for at in range(work.begin[count]):
+        for at in range(work.sets.begin[count]):
             if part[at] >> i & 1:
                 rise = min(rise, excess[at])
-        for at in range(work.begin[count]):
+        for at in range(work.sets.begin[count]):
             if part[at] >> i & 1:
                 excess[at] -= rise
         raised += rise
@@ -393,15 +448,15 @@ def _keep_below(work: ListedWork, slack: float) -> None:
     """Forget the sets whose excess is not below the slack."""
     kept, begin = 0, 0
     for i in range(work.size[0]):
-        end = work.begin[i + 1]
+        end = work.sets.begin[i + 1]
         for at in range(begin, end):
-            if work.excess[at] < slack:
-                work.part[kept] = work.part[at]
-                work.excess[kept] = work.excess[at]
-                work.filler[kept] = work.filler[at]
+            if work.sets.excess[at] < slack:
+                work.sets.part[kept] = work.sets.part[at]
+                work.sets.excess[kept] = work.sets.excess[at]
+                work.sets.filler[kept] = work.sets.filler[at]
                 kept += 1
         begin = end
-        work.begin[i + 1] = kept
+        work.sets.begin[i + 1] = kept
 
 
 @kernel
@@ -409,7 +464,7 @@ def _cover(rules: ClassRules, work: ListedWork, slack: float) -> float:
     """Return the least excess of sets listed that hold each row once; infinite if not below."""
     count = work.size[0]
     full = (np.int64(1) << count) - 1
-    least, choice = work.least, work.choice
+    least, choice = work.sets.least, work.sets.choice
     least[: full + 1] = np.inf
     least[0] = 0.0 if rules.summed else -np.inf
     steps, bar = 0, slack
@@ -421,12 +476,12 @@ def _cover(rules: ClassRules, work: ListedWork, slack: float) -> float:
         row = 0
         while covered >> row & 1:
             row += 1
-        steps += work.begin[row + 1] - work.begin[row]
-        for at in range(work.begin[row], work.begin[row + 1]):
-            part = work.part[at]
+        steps += work.sets.begin[row + 1] - work.sets.begin[row]
+        for at in range(work.sets.begin[row], work.sets.begin[row + 1]):
+            part = work.sets.part[at]
             if part & covered:
                 continue
-            excess = work.excess[at]
+            excess = work.sets.excess[at]
             after = before + excess if rules.summed else max(before, excess)
             if after < least[covered | part]:
                 least[covered | part] = after
@@ -485,16 +540,16 @@ def read_classes(rules: ClassRules, work: ListedWork) -> bool:
     covered = (np.int64(1) << work.size[0]) - 1
     number, enough = 0, True
     while covered:
-        at = work.choice[covered]
-        part, filler = work.part[at], work.filler[at]
+        at = work.sets.choice[covered]
+        part, filler = work.sets.part[at], work.sets.filler[at]
         for i in range(work.size[0]):
             if part >> i & 1:
                 work.group[i] = number
         work.lender[number] = -1
         if filler >= 0:
-            work.lender[number] = work.donors[filler]
-            work.spare[filler] -= rules.k - members_of(part)
-            enough = enough and work.spare[filler] >= 0
+            work.lender[number] = work.donors.types[filler]
+            work.donors.spare[filler] -= rules.k - members_of(part)
+            enough = enough and work.donors.spare[filler] >= 0
         covered ^= part
         number += 1
     return enough

@@ -59,6 +59,32 @@ class Grown(Packed):
     sizes: NDArray[np.int64]
 
 
+class Steps(Packed):
+    """The steps of a search that places one row at each depth.
+
+    Parameters
+    ----------
+    saved
+        The class that each step changed, as it was.
+    opened
+        (rows + 1,) classes opened before each step.
+    chosen
+        (rows,) row that each step places.
+    options, bounds
+        (rows, classes) classes that it can be placed in, and bounds on what is lost then.
+    listed, tried
+        (rows,) how many these are, and how many have been tried.
+    """
+
+    saved: Grown
+    opened: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    options: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    listed: NDArray[np.int64]
+    tried: NDArray[np.int64]
+
+
 class RegroupWork(Packed):
     """Workspace for up to so many rows.
 
@@ -78,16 +104,8 @@ class RegroupWork(Packed):
         (k,) losses of the pairs of a row with the nearest ones.
     grown
         Classes while they grow.
-    saved
-        The class that each step changed, as it was.
-    opened
-        (rows + 1,) classes opened before each step.
-    chosen
-        (rows,) row that each step places.
-    options, bounds
-        (rows, classes) classes that it can be placed in, and bounds on what is lost then.
-    listed, tried
-        (rows,) how many these are, and how many have been tried.
+    steps
+        What led there.
     counts
         Of the sensitive values of a class.
     nodes
@@ -104,13 +122,7 @@ class RegroupWork(Packed):
     low: NDArray[np.float64]
     nearest: NDArray[np.float64]
     grown: Grown
-    saved: Grown
-    opened: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    options: NDArray[np.int64]
-    bounds: NDArray[np.float64]
-    listed: NDArray[np.int64]
-    tried: NDArray[np.int64]
+    steps: Steps
     counts: ValueCounts
     nodes: NDArray[np.int64]
 
@@ -138,6 +150,15 @@ def new_regroup_work(tables: LossTables, rules: ClassRules, rows: int) -> Regrou
     if rows > MOST_ROWS:
         raise ValueError(f"{rows} rows are more than the {MOST_ROWS} that fit")
     classes = rows // rules.k + 1
+    steps = Steps(
+        _new_grown(tables, rows, rows),
+        np.zeros(rows + 1, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros((rows, classes), np.int64),
+        np.zeros((rows, classes)),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+    )
     return RegroupWork(
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
@@ -149,13 +170,7 @@ def new_regroup_work(tables: LossTables, rules: ClassRules, rows: int) -> Regrou
         np.zeros(rows),
         np.zeros(rules.k),
         _new_grown(tables, classes, rows),
-        _new_grown(tables, rows, rows),
-        np.zeros(rows + 1, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros((rows, classes), np.int64),
-        np.zeros((rows, classes)),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
+        steps,
         new_counts(rules.diversity),
         np.zeros(1, np.int64),
     )
@@ -302,7 +317,7 @@ class SearchNode(NamedTuple):
 @kernel
 def _bounds_at(rules: ClassRules, work: RegroupWork, size: int, depth: int) -> SearchNode:
     """Return the bounds before the next row is placed; `low` gets those of the rows without one."""
-    grown, k, opened = work.grown, rules.k, work.opened[depth]
+    grown, k, opened = work.grown, rules.k, work.steps.opened[depth]
     need, placed, full, worst, floor = 0, 0.0, 0.0, -np.inf, np.inf
     # `placed` counts the rows where they are, `full` as if each class already had k rows; `need` is
     # how many are lacking for that, and `extra` what is left when they are there.
@@ -391,16 +406,16 @@ def _choose(rules: ClassRules, work: RegroupWork, size: int, depth: int, cutoff:
         if bound >= cutoff:
             continue
         at = count
-        while at > 0 and work.bounds[depth, at - 1] > bound:
-            work.bounds[depth, at] = work.bounds[depth, at - 1]
-            work.options[depth, at] = work.options[depth, at - 1]
+        while at > 0 and work.steps.bounds[depth, at - 1] > bound:
+            work.steps.bounds[depth, at] = work.steps.bounds[depth, at - 1]
+            work.steps.options[depth, at] = work.steps.options[depth, at - 1]
             at -= 1
-        work.bounds[depth, at] = bound
-        work.options[depth, at] = c
+        work.steps.bounds[depth, at] = bound
+        work.steps.options[depth, at] = c
         count += 1
-    work.chosen[depth] = chosen
-    work.listed[depth] = count
-    work.tried[depth] = 0
+    work.steps.chosen[depth] = chosen
+    work.steps.listed[depth] = count
+    work.steps.tried[depth] = 0
     return True
 
 
@@ -451,35 +466,35 @@ def regroup(
     _find_least(tables, rows, rules, work, size)
     best, depth = np.inf, 0
     work.nodes[0] = 0
-    work.opened[0] = 0
+    work.steps.opened[0] = 0
     if not _choose(rules, work, size, 0, cutoff):
         return best
     # At each turn `depth` rows are placed, and each of their steps has saved the class that it
     # changed as it was before.
     while True:
         # No class left that could lead below the cutoff: the last row is taken back.
-        if work.tried[depth] == work.listed[depth] or (
-            work.bounds[depth, work.tried[depth]] >= cutoff
+        if work.steps.tried[depth] == work.steps.listed[depth] or (
+            work.steps.bounds[depth, work.steps.tried[depth]] >= cutoff
         ):
             if depth == 0:
                 return best
             depth -= 1
-            c = work.options[depth, work.tried[depth] - 1]
-            _copy_class(work.grown, c, work.saved, depth, size)
-            work.labels[work.chosen[depth]] = -1
+            c = work.steps.options[depth, work.steps.tried[depth] - 1]
+            _copy_class(work.grown, c, work.steps.saved, depth, size)
+            work.labels[work.steps.chosen[depth]] = -1
             continue
         # The best so far is a release all the same.
         if work.nodes[0] >= max_nodes:
             return best
         work.nodes[0] += 1
-        c = work.options[depth, work.tried[depth]]
-        work.tried[depth] += 1
-        i = work.chosen[depth]
-        _copy_class(work.saved, depth, work.grown, c, size)
+        c = work.steps.options[depth, work.steps.tried[depth]]
+        work.steps.tried[depth] += 1
+        i = work.steps.chosen[depth]
+        _copy_class(work.steps.saved, depth, work.grown, c, size)
         _place_row(tables, work, size, c, i)
-        opened = max(work.opened[depth], c + 1)
+        opened = max(work.steps.opened[depth], c + 1)
         depth += 1
-        work.opened[depth] = opened
+        work.steps.opened[depth] = opened
         # Rows are left: go on with the next, unless the bounds say no.
         if depth < size:
             if _choose(rules, work, size, depth, cutoff):
@@ -493,5 +508,5 @@ def regroup(
                     work.found[one] = work.labels[one]
         # The last row is taken back, and its next class is tried.
         depth -= 1
-        _copy_class(work.grown, c, work.saved, depth, size)
+        _copy_class(work.grown, c, work.steps.saved, depth, size)
         work.labels[i] = -1

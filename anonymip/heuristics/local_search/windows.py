@@ -237,19 +237,19 @@ def _list_donors(
             if candidate < 0:
                 break
             place = 0
-            while place < found and listed.donors[place] != candidate:
+            while place < found and listed.donors.types[place] != candidate:
                 place += 1
             if place < found:
-                listed.near[place] |= np.int64(1) << at
+                listed.donors.near[place] |= np.int64(1) << at
                 continue
             # The donor keeps k rows, and classes of the window itself are about to be dissolved.
             surplus = _home(current, windows, classes, candidate)
             if surplus < 0 or current.sizes[surplus] <= k or found == MOST_DONORS:
                 continue
-            listed.donors[found] = candidate
-            listed.near[found] = np.int64(1) << at
-            listed.spare[found] = current.sizes[surplus] - k
-            listed.surplus_losses[found] = current.losses[surplus]
+            listed.donors.types[found] = candidate
+            listed.donors.near[found] = np.int64(1) << at
+            listed.donors.spare[found] = current.sizes[surplus] - k
+            listed.donors.surplus_losses[found] = current.losses[surplus]
             found += 1
     listed.size[0], listed.size[1] = count, found
 

@@ -298,9 +298,11 @@ def cheapest_row(
     while depth > 0:
         depth -= 1
         node, bound = stack[depth], stack_bounds[depth]
+        # At the same loss only an earlier row counts.
         if bound > best_loss or (bound == best_loss and tree.first[node] > best):
             continue
         child = tree.left[node]
+        # A leaf: its living rows one by one.
         if child < 0:
             for at in range(tree.begin[node], tree.end[node]):
                 row = tree.items[at]
@@ -309,6 +311,7 @@ def cheapest_row(
                     if loss < best_loss or (loss == best_loss and row < best):
                         best, best_loss = row, loss
             continue
+        # An inner box: the nearer half is opened first; one without living rows is not.
         near, far = child, child + 1
         near_bound = np.inf if tree.alive[near] == 0 else box_bound(tree, tables, state, near)
         far_bound = np.inf if tree.alive[far] == 0 else box_bound(tree, tables, state, far)
@@ -404,9 +407,11 @@ def nearest_types(
     while depth > 0:
         depth -= 1
         node = stack[depth]
+        # No row of the box is nearer than the last one that is needed.
         if total >= k and bounds[depth] >= losses[held - 1]:
             continue
         child = tree.left[node]
+        # An inner box: the nearer half is opened first, so it lies on top.
         if child >= 0:
             first, second = child, child + 1
             first_bound = box_bound(tree, tables, state, first)
@@ -419,6 +424,7 @@ def nearest_types(
             depth += 2
             looked[0] += 2
             continue
+        # A leaf: its rows one by one.
         looked[0] += tree.end[node] - tree.begin[node]
         for at in range(tree.begin[node], tree.end[node]):
             row = tree.items[at]

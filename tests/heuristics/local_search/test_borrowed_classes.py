@@ -54,12 +54,12 @@ def test_the_best_of_all_classes_with_donors(case: Case, data: st.DataObject) ->
             donors.append(place)
     work.size[:] = len(placed), len(donors)
     work.row_types[: len(placed)] = row_types[placed]
-    work.donors[: len(donors)] = row_types[donors]
+    work.donors.types[: len(donors)] = row_types[donors]
     records = state.records
     spare = [data.draw(st.integers(1, case.k)) for _ in donors]
     near = [data.draw(st.integers(1, 2 ** len(placed) - 1)) for _ in donors]
-    work.spare[: len(donors)], work.near[: len(donors)] = spare, near
-    work.surplus_losses[: len(donors)] = [case.set_loss([int(records[at])]) for at in donors]
+    work.donors.spare[: len(donors)], work.donors.near[: len(donors)] = spare, near
+    work.donors.surplus_losses[: len(donors)] = [case.set_loss([int(records[at])]) for at in donors]
 
     def cost(group: tuple[int, ...]) -> float:
         rows = [int(records[placed[at]]) for at in group]
@@ -82,9 +82,9 @@ def test_the_best_of_all_classes_with_donors(case: Case, data: st.DataObject) ->
     assert run(best + 1.0) == pytest.approx(best, rel=1e-7, abs=1e-7)
     groups, covered = [], 2 ** len(placed) - 1
     while covered:
-        part = int(work.part[work.choice[covered]])
+        part = int(work.sets.part[work.sets.choice[covered]])
         groups.append(tuple(at for at in range(len(placed)) if part >> at & 1))
-        donor = work.filler[work.choice[covered]]
+        donor = work.sets.filler[work.sets.choice[covered]]
         assert (donor >= 0) == (len(groups[-1]) < case.k)
         covered ^= part
     assert total(tuple(groups)) == pytest.approx(best, rel=1e-7, abs=1e-7)

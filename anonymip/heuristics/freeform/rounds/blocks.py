@@ -322,6 +322,7 @@ def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, e
     own = blocks.originals
     terms, states = pairs.terms, pairs.states
     weights[:] = 0.0
+    # Ranges: what each costs to stretch, column by column; beyond a limit nothing can be taken in.
     for r in range(len(terms.range_up)):
         low, high, cap = states.low[chooser, r], states.high[chooser, r], terms.range_cap[r]
         down, up = terms.range_down[r], terms.range_up[r]
@@ -335,6 +336,7 @@ def _weigh_block(blocks: Blocks, pairs: PairWeights, chooser: int, begin: int, e
             for at in range(len(weights)):
                 if max(high, values[at]) - min(low, values[at]) > cap:
                     weights[at] = np.inf
+    # Sets and nodes of hierarchies: looked up by value.
     sets = len(terms.set_sizes)
     for term in range(sets + len(terms.pair_sizes)):
         codes = (
