@@ -427,8 +427,11 @@ def _priced(part: Problem, answer: Answer, budget: Budget, seed: int) -> Answer:
     except (InputError, NoSolution, SolverError):
         return answer
     better = _better(part, answer, solution.assignment)  # type: ignore[arg-type]
-    bound = None if solution.bound is None else solution.bound.value
-    return replace(better, bound=bound, proven=solution.is_optimal)
+    # Where time ends early its bound may be below that of the search, or missing.
+    bounds = [] if answer.bound is None else [answer.bound]
+    if solution.bound is not None:
+        bounds.append(solution.bound.value)
+    return replace(better, bound=max(bounds, default=None), proven=solution.is_optimal)
 
 
 def _reason(solution: Solution) -> str:

@@ -25,7 +25,8 @@ from anonymip import (
     Stopped,
     load_instance,
 )
-from anonymip.exact.split_carry.links import ChainClock, links_of_classes
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.split_carry.links import Answer, ChainClock, _priced, links_of_classes
 from anonymip.exact.split_carry.options import ChainOptions
 from anonymip.exact.split_carry.split_carry import ChainRun, run_chain, split_carry
 from anonymip.exact.split_carry.state import Link, add_link, links_of, new_chain
@@ -357,6 +358,17 @@ def test_wrong_options_are_refused(options: dict[str, Any], remedy: str) -> None
     """With a remedy."""
     with pytest.raises(InputError, match=remedy):
         split_carry(census(20, 3), **options)
+
+
+def test_a_bound_is_kept_where_time_ends_before_there_is_a_better_one() -> None:
+    """Column generation without time takes nothing from what the search has proven."""
+    problem, budget = census(20, 4, attributes=6), Budget()
+    found = solve_small(problem, max_nodes=1)
+    assert not found.proven
+    assert found.bound is not None
+    budget.interrupt()
+    answer = Answer(found.labels.astype(np.int64), found.objective, found.bound, reason="cap")
+    assert _priced(problem, answer, budget, 0).bound == found.bound
 
 
 def test_the_solution_tells_its_options() -> None:
