@@ -142,7 +142,10 @@ class _HighsSession(Session):
         self.native.setSolution(len(columns), columns, start[columns])
 
     def limit(self, seconds: float) -> None:
-        self.native.setOptionValue("time_limit", float(seconds))
+        # A linear program's limit is a reading of HiGHS's clock, which goes on from run to run;
+        # that of a mixed-integer model is of the run.
+        passed = 0.0 if self.form.integer.any() else self.native.getRunTime()
+        self.native.setOptionValue("time_limit", seconds + passed)
 
     def run(self) -> None:
         if self._log is not None:

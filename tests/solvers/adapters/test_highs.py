@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import numpy as np
 import pyomo.environ as pyo
 import pytest
+from scipy.sparse import csr_array
 
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.solvers import SolverOptions, SolverResult, compile_standard_form, solve_model
 from anonymip.solvers.adapters import highs as adapter
 from anonymip.solvers.adapters.highs import HighsSolver
 from anonymip.solvers.adapters.packages import Search
+from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
 
 
@@ -58,6 +61,25 @@ def test_options_are_always_set() -> None:
         "output_flag": False,
     }
     assert {name: highs.getOptionValue(name)[1] for name in expected} == expected
+
+
+def test_limit_is_of_the_next_run() -> None:
+    """A second run of a linear program has its own seconds, though HiGHS's clock goes on."""
+    random, rows, columns = np.random.default_rng(0), 1500, 3000
+    weights = random.random((rows, columns)) * (random.random((rows, columns)) < 0.2)
+    sides = np.full(rows, -np.inf), np.full(rows, 10.0)
+    bounds = np.zeros(columns), np.full(columns, np.inf)
+    cost, integer = -random.random(columns), np.zeros(columns, np.bool_)
+    matrix = csr_array(weights)
+    form = StandardForm((), (), cost, 0.0, matrix, *sides, *bounds, integer, maximize=False)
+    search = Search("HiGHS", form, Budget())
+    with HighsSolver().session(form, SolverOptions(), search, has_start=False) as session:
+        for _ in range(2):
+            before = session.native.getRunTime()
+            session.limit(0.1)
+            session.run()
+            assert session.status() == "kTimeLimit"
+            assert session.native.getRunTime() >= before + 0.1
 
 
 def test_every_status_of_this_version_is_known() -> None:
