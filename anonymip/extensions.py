@@ -1,4 +1,7 @@
-"""Extensions: methods, losses and recodings of installed packages, by their entry points."""
+"""Extensions: methods, losses and recodings of installed packages, by their entry points.
+
+With them stand the methods of this package that others below them call.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from anonymip.errors import AnonymipError, InputError
 
 Kind = TypeVar("Kind")
+
+#: What loads the exact methods that can make the start of local search, which lies below them: the
+#: registry of methods enters them.
+EXACT_STARTS: dict[str, Callable[[], Callable[..., Any]]] = {}
 
 
 class ExtensionWarning(UserWarning):

@@ -25,7 +25,7 @@ from anonymip.errors import (
     argument,
 )
 from anonymip.exact.column_generation.settings import FEW
-from anonymip.heuristics.local_search.starts import EXACT_STARTS, starts_of
+from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
 from anonymip.methods.best_bound import (
     BOUND,
@@ -49,9 +49,6 @@ from anonymip.tolerances import same_loss
 
 #: Most of a time limit that goes to the bound before the method starts.
 _SHARE_OF_BOUND = 0.25
-
-# Local search lies below what proves, and takes such starts from here.
-EXACT_STARTS["split-carry"] = METHODS["split-carry"].load
 
 
 def solve(

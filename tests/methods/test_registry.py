@@ -254,3 +254,15 @@ def test_registered_names_and_roles_are_checked() -> None:
     with pytest.raises(InputError, match="unknown role 'magic'"):
         register_method("new", role="magic")
     assert list(METHODS) == before
+
+
+def test_a_method_loaded_by_itself_takes_exact_starts() -> None:
+    """The registry alone knows the starts of local search that lie above it."""
+    code = (
+        "from anonymip import METHODS, Problem, load_instance\n"
+        "run = METHODS['local-search'].load()\n"
+        "solution = run(Problem(load_instance('health-records'), 3), from_method='split-carry')\n"
+        "print(solution.options['from_method'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "split-carry\n"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from anonymip.bounds.near_program import can_make_classes
 from anonymip.errors import InputError, NoSolution, unknown_name
+from anonymip.extensions import EXACT_STARTS
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -32,8 +33,6 @@ STARTS = MappingProxyType(
         DIVING: "anonymip.heuristics.classes.diving:diving",
     }
 )
-#: What loads the exact methods that can make it: who knows both enters them, since they lie above.
-EXACT_STARTS: dict[str, Callable[[], Callable[..., Solution]]] = {}
 #: Not among the best: the one loses more than all others, the other takes longer.
 _LEFT_OUT = frozenset({"initial", DIVING})
 #: Records up to which several starts are made, and of losses without tables: beyond, windows gain
@@ -57,7 +56,7 @@ def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: in
     problem
         With equivalence classes.
     name
-        Of :data:`STARTS` or :data:`EXACT_STARTS`.
+        Of :data:`STARTS` or :data:`~anonymip.extensions.EXACT_STARTS`.
     order
         That it is made with; empty for the default.
     budget, seed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anonymip import Budget, Freeform, Problem, Progress, Stopped, census
+from anonymip import Budget, Cap, Freeform, Problem, Progress, Stopped, census
 from anonymip.heuristics.freeform.greedy import greedy
 from anonymip.heuristics.freeform.hungarian import hungarian
 from anonymip.heuristics.freeform.min_cost_flow import min_cost_flow
@@ -16,7 +16,9 @@ from anonymip.heuristics.freeform.ring import ring
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.heuristics.freeform.set_growth import FreeformNumbers
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
+from tests.brute_force import Column
 from tests.heuristics.freeform.freeform_methods import EVERY, sets_of
+from tests.random_problems import PRODUCT, Case
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +145,15 @@ def test_rounds_without_time_are_no_worse_than_a_ring(method: Any, reciprocal: b
     other = ring(problem.replace(recoding=Freeform(reciprocal=reciprocal)))
     assert solution.objective <= other.objective + 1e-9
     assert solution.status.stopped is Stopped.TIME
+
+
+def test_what_is_filled_up_keeps_the_limits_of_losses_without_tables() -> None:
+    """Paths ask what limits forbid now, not what they did when the round began."""
+    ages = (4.0, 5.0, 4.0, 2.0, 8.0, 4.0, 1.0, 0.0, 3.0, 6.0, 6.0, 4.0, 8.0)
+    weights = (5.0, 6.0, 2.0, 8.0, 0.0, 2.0, 3.0, 2.0, 8.0, 8.0, 3.0, 5.0, 8.0)
+    case = Case((Column(ages), Column(weights)), 3, PRODUCT)
+    problem = case.problem().replace(recoding=Freeform(), limits=(Cap("a", 2.0),))
+    cut = greedy(problem, budget=Budget(deadline=time.monotonic() - 1.0))
+    assert cut.trace == ("26 matches were added after the rounds, along the order",)
+    published = problem.recoding.describe(problem, cut.assignment)
+    assert (published.upper[:, 0] - published.lower[:, 0] <= 2.0).all()

@@ -25,6 +25,7 @@ from anonymip import (
     load_instance,
     solve,
 )
+from anonymip.extensions import EXACT_STARTS
 from anonymip.heuristics.classes.greedy_search import greedy_search
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.heuristics.local_search.current_classes import CurrentRelease, show_class
@@ -39,7 +40,7 @@ from anonymip.heuristics.local_search.moves import (
     new_move_work,
 )
 from anonymip.heuristics.local_search.regroup import new_regroup_work
-from anonymip.heuristics.local_search.starts import EXACT_STARTS, STARTS
+from anonymip.heuristics.local_search.starts import STARTS
 from tests.brute_force import Column
 from tests.random_problems import (
     FALLING,

@@ -199,6 +199,17 @@ def _may_hold(
 
 
 @kernel
+def _is_forbidden(weights: PairWeights, i: int, record: int, in_round: bool) -> bool:
+    """Return whether the limits forbid published record i one record more.
+
+    The weights of a loss without tables are those of the round's beginning.
+    """
+    if in_round:
+        return pair_weight(weights, i, record) == np.inf
+    return increase(weights.terms, weights.states, i, record) == np.inf
+
+
+@kernel
 def _refresh_path(
     cover: GrowingCover, weights: PairWeights, search: PathSearch, record: int, target: int
 ) -> None:
@@ -234,7 +245,7 @@ def place_by_path(
         Whether limits forbid sets, so that weights can be infinite.
     in_round
         Whether weights are those of the present round, and only its matches move. Else, under
-        limits, the loss has tables and `weights.states` are kept up to date.
+        limits, `weights.states` tell what is forbidden and are kept up to date.
 
     Returns
     -------
@@ -259,7 +270,7 @@ def place_by_path(
         for at in range(count):
             i = search.targets[at]
             if not covers(cover, i, moving) and not (
-                limited and pair_weight(weights, i, moving) == np.inf
+                limited and _is_forbidden(weights, i, moving, in_round)
             ):
                 _walk_back(cover, search, moving, i)
                 if in_round:
