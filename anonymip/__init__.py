@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonymip._version import __version__ as __version__
@@ -104,7 +103,7 @@ else:
     _HOMES = {
         name: module
         for module, name in re.findall(
-            r"^ *from (\S+) import (\w+) as \2$", Path(__file__).read_text("utf-8"), re.MULTILINE
+            r"^ *from (\S+) import (\w+) as \2$", __loader__.get_source(__name__), re.MULTILINE
         )
     }
     __all__ = list(_HOMES)
