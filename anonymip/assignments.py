@@ -375,12 +375,8 @@ Assignment = Classes | Cover | Patterns | Levels
 class CellSets:
     """A set of attribute values for each cell; equal sets share their place in one array.
 
-    Parameters
-    ----------
-    start, stop
-        (n, m) int64, where the cell's values stand in `codes`; empty if they are equal.
-    codes
-        Ranks in the attribute's levels, ascending within a cell.
+    `start, stop`: (n, m) int64, where the cell's values stand in `codes`; empty if they are equal.
+    `codes`: ranks in the attribute's levels, ascending within a cell.
     """
 
     start: NDArray[np.int64]

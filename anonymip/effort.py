@@ -11,17 +11,9 @@ EFFORTS = ("quick", "normal", "thorough")
 def check_effort(effort: str | None, *, limited: bool = False) -> str:
     """Return the effort that is meant, one of `EFFORTS`.
 
-    Parameters
-    ----------
-    effort
-        As the user gave it; None for the default.
-    limited
-        Whether a time limit ends the work: then the default is ``thorough``, else ``normal``.
-
-    Raises
-    ------
-    InputError
-        If there is no such effort.
+    `effort`: as the user gave it; None for the default. `limited`: whether a time limit ends the
+    work: then the default is ``thorough``, else ``normal``. Raises InputError if there is no such
+    effort.
     """
     if effort is None:
         return "thorough" if limited else "normal"

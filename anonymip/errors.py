@@ -126,16 +126,9 @@ class InputError(AnonymipError, ValueError):
 def unknown_name(what: str, name: object, known: Iterable[str], *, more: str = "") -> InputError:
     """Return the error for a name that is none of the known ones.
 
-    Parameters
-    ----------
-    what
-        It would be the name of: ``"method"``.
-    name
-        As given.
-    known
-        All that there are, which the remedy lists where they are few or none is much alike.
-    more
-        What else can be given, behind the list.
+    `what`: it would be the name of: ``"method"``. `name`: as given. `known`: all that there are,
+    which the remedy lists where they are few or none is much alike. `more`: what else can be given,
+    behind the list.
     """
     listed = tuple(known)
     between = " or " if len(listed) == 2 and not more else ", "

@@ -10,12 +10,7 @@ from anonymip.assignments import Description
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives.language.tables import effects_of_cells, least_step
 from anonymip.problem import Problem
-from anonymip.tolerances import (
-    OPTIMALITY_RELATIVE,
-    SEARCH_ROUNDING,
-    closes_gap,
-    equals_bound,
-)
+from anonymip.tolerances import OPTIMALITY_RELATIVE, SEARCH_ROUNDING, closes_gap, equals_bound
 
 
 def proves_optimal(
@@ -34,16 +29,9 @@ def proves_optimal(
     may hide is counted as if it were there; so where all differences drown in it nothing is proven,
     unless the release loses no more than the exact table.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    objective, bound
-        Of the release, and of all.
-    strict
-        Whether the bound comes from plain arithmetic, which has no tolerances but rounding.
-    description
-        Of the release; asked for where its loss is as good as that of the exact table.
+    `problem`: what is asked. `objective, bound`: of the release, and of all. `strict`: whether the
+    bound comes from plain arithmetic, which has no tolerances but rounding. `description`: of the
+    release; asked for where its loss is as good as that of the exact table.
     """
     if not closes_gap(objective, bound):
         return False

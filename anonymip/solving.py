@@ -27,12 +27,7 @@ from anonymip.errors import (
 from anonymip.exact.column_generation.settings import FEW
 from anonymip.heuristics.local_search.starts import starts_of
 from anonymip.methods import METHODS, MethodSpec, find_method, is_built_in, refuse_unfit
-from anonymip.methods.best_bound import (
-    BOUND,
-    best_bound,
-    best_bound_in_time,
-    runs_of_bound,
-)
+from anonymip.methods.best_bound import BOUND, best_bound, best_bound_in_time, runs_of_bound
 from anonymip.methods.memory_needs import refuse_short_memory
 from anonymip.methods.selection import picked_method
 from anonymip.objectives.loss_checks import unread_weights
@@ -164,11 +159,7 @@ def solve(
             runs |= {*runs_of_bound(problem, effort, limited=limited)} - {BOUND}
         return kernels_left(runs)
 
-    with (
-        budget.catching_interrupts(),
-        announcing_compilation(left, budget.report),
-        in_force(run),
-    ):
+    with budget.catching_interrupts(), announcing_compilation(left, budget.report), in_force(run):
         early, complete = None, False
         if limited:
             with _while_memory_lasts(remarks):
@@ -382,12 +373,8 @@ def release_at_hand(
 
     The run is still in force: nothing is compiled for this.
 
-    Raises
-    ------
-    Interrupted
-        If the user stopped the run before there was a release.
-    NoSolution
-        If the time ended before there was one, and every method needs kernels.
+    Raises Interrupted if the user stopped the run before there was a release. NoSolution if the
+    time ended before there was one, and every method needs kernels.
     """
     remark = f"{method} was stopped ({stopped.reason.value}) while kernels were compiled"
     found: Solution | None = run.at_hand
@@ -406,10 +393,8 @@ def release_without_memory(
 
     What the frames of the `shortage` hold is given up first.
 
-    Raises
-    ------
-    MemoryShort
-        If there was no release, and there is not enough memory for a frugal method either.
+    Raises MemoryShort if there was no release, and there is not enough memory for a frugal method
+    either.
     """
     told = shortage.message if isinstance(shortage, MemoryShort) else "memory ended"
     following: BaseException | None = shortage

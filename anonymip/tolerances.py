@@ -46,12 +46,8 @@ INTEGRALITY = 1e-5
 def same_loss(first: float, second: float, scale: float = 0.0) -> bool:
     """Return whether two computations of one loss agree.
 
-    Parameters
-    ----------
-    first, second
-        The losses.
-    scale
-        Of what they are sums, where terms of both signs may leave less.
+    `first, second`: the losses. `scale`: of what they are sums, where terms of both signs may leave
+    less.
     """
     return abs(first - second) <= LOSS_RELATIVE * max(abs(first), abs(second), scale)
 

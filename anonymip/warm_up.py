@@ -82,10 +82,7 @@ def usual_runs() -> tuple[str, ...]:
 def run_for_kernels(name: str, budget: Budget) -> None:
     """Do once on small tables what needs the kernels of a run.
 
-    Raises
-    ------
-    InputError
-        If there is no such method.
+    Raises InputError if there is no such method.
     """
     if name == BOUND:
         lower_bound(Problem(census(_RECORDS, 4, seed=1), 3), progress=budget.progress)
@@ -114,30 +111,14 @@ def _numbers_of(table: Microdata) -> Microdata:
 
 
 def warm_up(
-    runs: Sequence[str] = (),
-    *,
-    jobs: int = 2,
-    progress: Callable[[Progress], None] | None = None,
+    runs: Sequence[str] = (), *, jobs: int = 2, progress: Callable[[Progress], None] | None = None
 ) -> WarmUp:
     """Compile the kernels of some runs, in processes that compile different ones.
 
-    Parameters
-    ----------
-    runs
-        Names of methods, ``"bound"``, and ``"dual-ascent"`` for the bounds of large tables; none
-        means the usual ones.
-    jobs
-        Processes.
-    progress
-        Hears how many kernels are compiled.
-
-    Raises
-    ------
-    InputError
-        If there is no such method, the number of processes is not positive, or there is no place
-        to keep kernels.
-    Interrupted
-        If the user stopped it; what is compiled stays.
+    `runs`: names of methods, ``"bound"``, and ``"dual-ascent"`` for the bounds of large tables;
+    none means the usual ones. `jobs`: processes. `progress`: hears how many kernels are compiled.
+    Raises InputError if there is no such method, the number of processes is not positive, or there
+    is no place to keep kernels. Interrupted if the user stopped it; what is compiled stays.
     """
     names = tuple(runs) or usual_runs()
     purpose = " and ".join(runs) if runs else USUAL

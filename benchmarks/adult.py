@@ -11,14 +11,7 @@ import pandas as pd
 from anonymip import Problem, Solution, load_instance, lower_bound, solve
 from anonymip.experiments.names import Named, Names
 from anonymip.experiments.pictures import draw_front
-from anonymip.experiments.style import (
-    BOUND,
-    QUIET,
-    Picture,
-    drawing,
-    headline,
-    logarithmic,
-)
+from anonymip.experiments.style import BOUND, QUIET, Picture, drawing, headline, logarithmic
 from anonymip.experiments.summaries import drawn_front, pareto_front
 from anonymip.solution import bound_text
 from benchmarks.heuristics import processor_seconds, row_of, warm_up
@@ -103,13 +96,8 @@ def _shown(measured: pd.DataFrame) -> pd.DataFrame:
 def picture(measured: pd.DataFrame, peers: pd.DataFrame | None = None) -> Picture:
     """Return the picture of README: loss against time, and the bound that no release is below.
 
-    Parameters
-    ----------
-    measured
-        The rows of this benchmark.
-    peers
-        Other tools on the same table, as ``docs/results/peers.csv`` has them; None where nobody
-        measured them.
+    `measured`: the rows of this benchmark. `peers`: other tools on the same table, as
+    ``docs/results/peers.csv`` has them; None where nobody measured them.
     """
     rows = _shown(measured)
     thorough = rows["variant"] == THOROUGH

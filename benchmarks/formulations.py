@@ -85,10 +85,7 @@ def markdown(frame: pd.DataFrame) -> str:
         ("solver", "solver"),
         ("status", "status"),
     )
-    lines = [
-        "| " + " | ".join(head for _, head in heads) + " |",
-        "|" + "---|" * len(heads),
-    ]
+    lines = ["| " + " | ".join(head for _, head in heads) + " |", "|" + "---|" * len(heads)]
     for row in frame.to_dict("records"):
         lines.append("| " + " | ".join(_cell(name, row[name]) for name, _ in heads) + " |")
     return "\n".join(lines)

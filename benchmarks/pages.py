@@ -27,16 +27,9 @@ _ELSEWHERE = {"peers": REPOSITORY / "docs" / "results" / "peers.csv"}
 class Page:
     """What shows the measurements of a benchmark.
 
-    Parameters
-    ----------
-    benchmark
-        Its name.
-    file
-        Path from the repository's top.
-    text
-        Returns what the page shows of the measurements, in Markdown.
-    block
-        Name of the markers around it; None if it is the whole page.
+    `benchmark`: its name. `file`: path from the repository's top. `text`: returns what the page
+    shows of the measurements, in Markdown. `block`: name of the markers around it; None if it is
+    the whole page.
     """
 
     benchmark: str
@@ -52,10 +45,7 @@ class Page:
     def written(self, measured: pd.DataFrame) -> str:
         """Return the page with these measurements.
 
-        Raises
-        ------
-        ValueError
-            If the markers are not there.
+        Raises ValueError if the markers are not there.
         """
         text = self.text(measured)
         if self.block is None:
@@ -84,16 +74,9 @@ PAGES = (
 class Drawing:
     """A picture that shows the measurements of a benchmark.
 
-    Parameters
-    ----------
-    benchmark
-        Its name.
-    file
-        Path from the repository's top.
-    draw
-        Returns the picture of the measurements, and of those beside them.
-    beside
-        Path of a file with measurements that are drawn beside, if there is one.
+    `benchmark`: its name. `file`: path from the repository's top. `draw`: returns the picture of
+    the measurements, and of those beside them. `beside`: path of a file with measurements that are
+    drawn beside, if there is one.
     """
 
     benchmark: str

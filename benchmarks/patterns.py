@@ -132,13 +132,7 @@ def guarantees() -> Iterator[dict[str, Any]]:
         problem = Problem(load_instance(instance), k, objective=HierarchyLoss())
         found = solve(problem, method, bound=False)
         ratio = None if found.bound is None else round(found.objective / found.bound.value, 4)
-        yield _row(
-            found,
-            instance,
-            "",
-            ratio=ratio,
-            reference="the method's own bound",
-        )
+        yield _row(found, instance, "", ratio=ratio, reference="the method's own bound")
 
 
 def levels() -> Iterator[dict[str, Any]]:

@@ -228,10 +228,7 @@ def main(tool: str, method: str, k: str, table: str, settings: str, output: str)
         run(frame.iloc[:_FIRST].reset_index(drop=True), int(k), method, asked)
     begun = _seconds()
     published = run(frame, int(k), method, asked)
-    taken = {
-        "seconds": _seconds() - begun,
-        "memory_mb": _most_memory(),
-    }
+    taken = {"seconds": _seconds() - begun, "memory_mb": _most_memory()}
     published.to_csv(output, index=False)
     Path(f"{output}.json").write_text(json.dumps(taken), encoding="utf-8")
 

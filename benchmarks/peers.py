@@ -51,16 +51,9 @@ _BANDS = (32, 8, 2)
 class Peer:
     """A tool of the package index.
 
-    Parameters
-    ----------
-    name
-        Its name there.
-    methods
-        What is run of it.
-    cells
-        How it writes cells: ``"texts"`` (``20-30``, ``a,b``) or ``"nodes"`` of the hierarchies.
-    needs
-        Packages that it imports without saying so.
+    `name`: its name there. `methods`: what is run of it. `cells`: how it writes cells: ``"texts"``
+    (``20-30``, ``a,b``) or ``"nodes"`` of the hierarchies. `needs`: packages that it imports
+    without saying so.
     """
 
     name: str
@@ -86,16 +79,8 @@ OURS = Peer("anonymip", ("mondrian, no bound", "auto quick", "auto normal"), cel
 class Table:
     """A table of quasi-identifiers, with hierarchies for the tools that need them.
 
-    Parameters
-    ----------
-    name
-        Of the table.
-    frame
-        Texts.
-    kinds
-        numeric or categorical, by column.
-    given
-        Paths from value to root, of columns that have a hierarchy.
+    `name`: of the table. `frame`: texts. `kinds`: numeric or categorical, by column. `given`: paths
+    from value to root, of columns that have a hierarchy.
     """
 
     name: str
@@ -189,12 +174,7 @@ def _number_text(number: float) -> str:
 class Cells:
     """Reads the cells of a column as its tool writes them, and writes them as ours.
 
-    Parameters
-    ----------
-    table, column
-        Which.
-    style
-        As in :class:`Peer`.
+    `table, column`: which. `style`: as in :class:`Peer`.
     """
 
     def __init__(self, table: Table, column: str, style: str) -> None:
@@ -256,10 +236,7 @@ class Cells:
 def published_rows(table: Table, published: pd.DataFrame, style: str) -> pd.DataFrame:
     """Return a row of our cells for every record that a tool publishes.
 
-    Raises
-    ------
-    NotReadable
-        If a cell is none.
+    Raises NotReadable if a cell is none.
     """
     counts = published["count"].astype(int) if "count" in published else None
     if _AVERAGED in published:

@@ -20,14 +20,8 @@ from benchmarks.pages import result_file, write_pages
 class Benchmark:
     """A benchmark.
 
-    Parameters
-    ----------
-    name
-        Name on the command line and of the result file.
-    run
-        Yields one record a measurement.
-    instances
-        Named instances that it needs.
+    `name`: name on the command line and of the result file. `run`: yields one record a measurement.
+    `instances`: named instances that it needs.
     """
 
     name: str

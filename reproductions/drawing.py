@@ -32,12 +32,7 @@ _PRINTED = "dotted lines and hollow marks: as printed in the paper"
 def draw(asked: Reproduction, rows: pd.DataFrame) -> Picture:
     """Return the figure: a plot for each panel; what the paper prints is drawn hollow.
 
-    Parameters
-    ----------
-    asked
-        What is reproduced.
-    rows
-        One row a run.
+    `asked`: what is reproduced. `rows`: one row a run.
     """
     series = [series_of(panel, rows) for panel in asked.panels]
     looks = looks_of(label for drawn in series for label in drawn["label"])

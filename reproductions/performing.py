@@ -17,13 +17,7 @@ from anonymip.files import refuse_outputs, writing
 from anonymip.runtime.budget import Progress
 from reproductions.drawing import draw, series_of
 from reproductions.specification import Reproduction
-from reproductions.writing import (
-    findings_of,
-    page_of,
-    read_rows,
-    rounded,
-    tidy_rows,
-)
+from reproductions.writing import findings_of, page_of, read_rows, rounded, tidy_rows
 
 #: The modules of the papers; each has its reproductions in ``REPRODUCTIONS``.
 PAPERS = (
@@ -60,12 +54,7 @@ def find_reproduction(name: str) -> Reproduction:
 def redraw(asked: Reproduction, folder: Path) -> list[Path]:
     """Draw the pictures of a reproduction again from the rows that are stored, full and quick.
 
-    Parameters
-    ----------
-    asked
-        What was reproduced.
-    folder
-        Where its rows are, and its pictures come to be.
+    `asked`: what was reproduced. `folder`: where its rows are, and its pictures come to be.
     """
     stored = [folder / f"{stem_of(asked, quick)}.csv" for quick in (False, True)]
     stored = [file for file in stored if file.is_file()]
@@ -86,14 +75,8 @@ def redraw(asked: Reproduction, folder: Path) -> list[Path]:
 class Reproduced:
     """What a reproduction found.
 
-    Parameters
-    ----------
-    asked
-        What was reproduced.
-    quick
-        Whether in its quick version.
-    rows
-        One row a run, numbers as their file gives them back.
+    `asked`: what was reproduced. `quick`: whether in its quick version. `rows`: one row a run,
+    numbers as their file gives them back.
     """
 
     asked: Reproduction
@@ -174,17 +157,10 @@ def reproduce(
 ) -> Reproduced:
     """Run what has not been run of a reproduction, and write what it found.
 
-    Parameters
-    ----------
-    asked
-        What to reproduce.
-    folder
-        Gets ``NAME.csv``, ``NAME.png`` and ``NAME.md``, of the quick version ``NAME-quick``; the
-        runs are kept in ``runs/NAME/`` as soon as each has ended.
-    quick
-        Whether in small sizes.
-    jobs, isolate, progress
-        As :func:`anonymip.experiments.run_experiment` takes them.
+    `asked`: what to reproduce. `folder`: gets ``NAME.csv``, ``NAME.png`` and ``NAME.md``, of the
+    quick version ``NAME-quick``; the runs are kept in ``runs/NAME/`` as soon as each has ended.
+    `quick`: whether in small sizes. `jobs, isolate, progress`: as
+    :func:`anonymip.experiments.run_experiment` takes them.
     """
     refuse_outputs(files_of(asked, folder, quick), [])
     frames = []

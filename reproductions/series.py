@@ -32,19 +32,10 @@ def mean_of(
 ) -> Series:
     """Return a series: means of a column with their 95 % intervals.
 
-    Parameters
-    ----------
-    value
-        The column; ``ratio`` is the loss over the proven optimum, ``slope`` what the mean penalty
-        of a cell grows by with each attribute.
-    x
-        The column of the axis.
-    where
-        Which rows count; None for all.
-    labels
-        Which methods, in this order; empty for all, as they come.
-    scale
-        Factor of the values.
+    `value`: the column; ``ratio`` is the loss over the proven optimum, ``slope`` what the mean
+    penalty of a cell grows by with each attribute. `x`: the column of the axis. `where`: which rows
+    count; None for all. `labels`: which methods, in this order; empty for all, as they come.
+    `scale`: factor of the values.
     """
 
     def series(rows: pd.DataFrame) -> pd.DataFrame:
@@ -123,18 +114,9 @@ def is_below(
 ) -> Callable[[pd.DataFrame], Finding]:
     """Return a check: each of some methods is below each of others, at every x.
 
-    Parameters
-    ----------
-    series
-        What is compared.
-    low, high
-        Labels.
-    x_from, x_to
-        Only there; None for no end.
-    by
-        The lower ones are below the higher ones times this.
-    difference
-        Whether differences are said in place of ratios: of values that may be 0 or negative.
+    `series`: what is compared. `low, high`: labels. `x_from, x_to`: only there; None for no end.
+    `by`: the lower ones are below the higher ones times this. `difference`: whether differences are
+    said in place of ratios: of values that may be 0 or negative.
     """
 
     def check(rows: pd.DataFrame) -> Finding:
@@ -178,18 +160,9 @@ def grows(
 ) -> Callable[[pd.DataFrame], Finding]:
     """Return a check: one method over another grows from the first x to the last.
 
-    Parameters
-    ----------
-    series
-        What is compared.
-    one, other
-        Labels.
-    falls
-        Whether it is to fall instead.
-    x_from
-        Only from there on.
-    difference
-        Whether their difference counts instead of their ratio.
+    `series`: what is compared. `one, other`: labels. `falls`: whether it is to fall instead.
+    `x_from`: only from there on. `difference`: whether their difference counts instead of their
+    ratio.
     """
 
     def check(rows: pd.DataFrame) -> Finding:
@@ -238,18 +211,9 @@ def within(
 ) -> Callable[[pd.DataFrame], Finding]:
     """Return a check: one method is above another by at most a share of it, at every x.
 
-    Parameters
-    ----------
-    series
-        What is compared.
-    one, other
-        Labels.
-    most
-        The share; with `difference` how much it may be above in units of the series.
-    x_from, x_to
-        Only there; None for no end.
-    difference
-        Whether differences count: of values that may be 0 or negative.
+    `series`: what is compared. `one, other`: labels. `most`: the share; with `difference` how much
+    it may be above in units of the series. `x_from, x_to`: only there; None for no end.
+    `difference`: whether differences count: of values that may be 0 or negative.
     """
 
     def check(rows: pd.DataFrame) -> Finding:

@@ -95,12 +95,7 @@ class Source:
 class Finding:
     """What rows say of a statement.
 
-    Parameters
-    ----------
-    holds
-        Whether it holds here; None if the rows do not decide it.
-    measured
-        In numbers.
+    `holds`: whether it holds here; None if the rows do not decide it. `measured`: in numbers.
     """
 
     holds: bool | None
@@ -111,14 +106,8 @@ class Finding:
 class Statement:
     """A statement of a paper.
 
-    Parameters
-    ----------
-    says
-        In our words.
-    where
-        Its section.
-    check
-        Returns what rows say of it; may raise :class:`Undecided`.
+    `says`: in our words. `where`: its section. `check`: returns what rows say of it; may raise
+    :class:`Undecided`.
     """
 
     says: str

@@ -118,14 +118,8 @@ def _number(value: float | None, digits: int) -> str:
 def page_of(asked: Reproduction, rows: pd.DataFrame, *, quick: bool) -> str:
     """Return the text of a reproduction in Markdown.
 
-    Parameters
-    ----------
-    asked
-        What was reproduced.
-    rows
-        One row a run.
-    quick
-        Whether these are rows of the quick version.
+    `asked`: what was reproduced. `rows`: one row a run. `quick`: whether these are rows of the
+    quick version.
     """
     size = (
         f"**Quick version: {asked.shrunk}.** All methods run; what it says holds for its sizes."
@@ -153,10 +147,7 @@ def _runs_text(rows: pd.DataFrame) -> str:
         f"{len(rows)} runs, {seconds:.0f} processor seconds in all; times are processor seconds, "
         "compilation left out."
     )
-    lines = [
-        summary,
-        *(f"{reason}." for reason in reasons(rows)),
-    ]
+    lines = [summary, *(f"{reason}." for reason in reasons(rows))]
     for name in ("machine", "system", "versions"):
         if name in rows:
             texts = rows[name].dropna().unique()

@@ -10,12 +10,7 @@ import typer
 
 from anonymip.cli import arguments as given
 from anonymip.cli.arguments import spread
-from anonymip.cli.console import (
-    human,
-    say,
-    showing_progress,
-    write_json,
-)
+from anonymip.cli.console import human, say, showing_progress, write_json
 from anonymip.cli.tables import TableOptions, refuse_targets
 
 if TYPE_CHECKING:
@@ -110,12 +105,7 @@ def bound(
     )
     with showing_progress() as progress:
         whole.progress = progress
-        proven = lower_bound(
-            problem,
-            method=method,
-            effort=settings.effort,
-            budget=whole,
-        )
+        proven = lower_bound(problem, method=method, effort=settings.effort, budget=whole)
     write_json([bound_record(problem, proven, instance)], json)
     if proven is None:
         say(human(json), f"no lower bound: {_why_no_bound(problem)}")

@@ -56,11 +56,7 @@ def _common(
 
 #: The commands as help lists them.
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
-    "Releases": {
-        "demo": tasks.demo,
-        "anonymize": tasks.anonymize,
-        "verify": tasks.verify,
-    },
+    "Releases": {"demo": tasks.demo, "anonymize": tasks.anonymize, "verify": tasks.verify},
     "Losses, bounds and proofs": {
         "solve": answers.solve,
         "compare": experiments.compare,
@@ -97,21 +93,10 @@ def run(
 ) -> int:
     """Run one command and return its exit code.
 
-    Parameters
-    ----------
-    arguments
-        Default: those of the process.
-    clock
-        Since the command began, from where its time limit counts; default: now.
-    command
-        As Typer builds it; default: all of ``anonymip``.
-
-    Returns
-    -------
-    int
-
-        0 done, 1 verification failed, 2 bad input, 3 no solution in the limits, 4 internal error,
-        130 interrupted with nothing to show.
+    `arguments`: default: those of the process. `clock`: since the command began, from where its
+    time limit counts; default: now. `command`: as Typer builds it; default: all of ``anonymip``.
+    Returns: 0 done, 1 verification failed, 2 bad input, 3 no solution in the limits, 4 internal
+    error, 130 interrupted with nothing to show.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:

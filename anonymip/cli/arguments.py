@@ -41,12 +41,9 @@ PANELS = TABLE, PROMISE, METHOD, OUTPUT = "Table", "Promise", "Method", "Output"
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the options of its groups one by one.
 
-    Parameters
-    ----------
-    command
-        What runs. A parameter whose type is a dataclass stands for the options that this
-        declares, at its place: the fields with a type ``Annotated``, and those of dataclasses
-        among its fields. Other fields keep their defaults.
+    `command`: what runs. A parameter whose type is a dataclass stands for the options that this
+    declares, at its place: the fields with a type ``Annotated``, and those of dataclasses among its
+    fields. Other fields keep their defaults.
 
     Notes
     -----
@@ -128,8 +125,7 @@ K = Annotated[
     typer.Option("-k", help="Records that must look alike; default: of library:NAME the entry's."),
 ]
 MethodName = Annotated[
-    str,
-    typer.Option("--method", help="See 'anonymip methods'.", autocompletion=completion.method),
+    str, typer.Option("--method", help="See 'anonymip methods'.", autocompletion=completion.method)
 ]
 MethodOptions = Annotated[
     list[str] | None,
@@ -189,15 +185,8 @@ class RecodingOptions:
     ) -> Recoding:
         """Return the recoding that is named; else that of rules or methods, else the default.
 
-        Parameters
-        ----------
-        *methods
-            That are to solve it.
-        stars
-            Rules of stars.
-        default
-            Of an entry of the library, which stands before that of methods that solve several;
-            None for classes.
+        `*methods`: that are to solve it. `stars`: rules of stars. `default`: of an entry of the
+        library, which stands before that of methods that solve several; None for classes.
         """
         from anonymip.methods import find_method
 
@@ -349,11 +338,7 @@ def make_problem(
 
 
 def limited_by_result(
-    instance: str,
-    table: TableOptions,
-    allowed: RecodingOptions,
-    asked: ProblemOptions,
-    method: str,
+    instance: str, table: TableOptions, allowed: RecodingOptions, asked: ProblemOptions, method: str
 ) -> tuple[RecodingOptions, ProblemOptions]:
     """Return the options of a problem whose release is held to a limit of suppression.
 

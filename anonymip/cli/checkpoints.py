@@ -20,17 +20,9 @@ _LAST_PART = 999_999
 class Keeping:
     """The checkpoint of a command.
 
-    Parameters
-    ----------
-    path
-        Its file; None for none.
-    named
-        Whether the user named it. Otherwise it lies beside the output in case that the run is
-        killed.
-    resume
-        Whether to go on from it.
-    before
-        When the file was last written before the command; None if it was not there.
+    `path`: its file; None for none. `named`: whether the user named it. Otherwise it lies beside
+    the output in case that the run is killed. `resume`: whether to go on from it. `before`: when
+    the file was last written before the command; None if it was not there.
     """
 
     path: Path | None
@@ -42,14 +34,8 @@ class Keeping:
     def of(cls, method: str, given: Path | None, resume: bool, output: Path | None) -> Keeping:
         """Return what the arguments mean.
 
-        Parameters
-        ----------
-        method
-            What runs; where no checkpoints are kept, none lies beside the output.
-        given, resume
-            The arguments.
-        output
-            The file that the command makes; None if it makes none.
+        `method`: what runs; where no checkpoints are kept, none lies beside the output. `given,
+        resume`: the arguments. `output`: the file that the command makes; None if it makes none.
         """
         if given is not None or output is None:
             return cls(given, given is not None, resume, _written(given))
@@ -79,10 +65,7 @@ class Keeping:
         Of a run that the user interrupted the file stays, of one whose time ended only if the user
         named it: the same command can then be given again.
 
-        Returns
-        -------
-        str or None
-            What to report to the user.
+        Returns: what to report to the user.
         """
         from anonymip.methods import find_method
 

@@ -38,10 +38,7 @@ class ProgressLine:
     its limit leaves, and only falls; without a limit nobody knows what phases are to come, so that
     none is given.
 
-    Parameters
-    ----------
-    clock
-        Returns seconds that never fall.
+    `clock`: returns seconds that never fall.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -133,12 +130,7 @@ def visible(text: str, keep: str = "\n\t") -> str:
     Names of columns and files are anybody's, and reach people by way of ours: an escape would
     recolour or rewrite what stands there, and a sign of direction turn it around.
 
-    Parameters
-    ----------
-    text
-        What is to be printed.
-    keep
-        Signs that lay it out.
+    `text`: what is to be printed. `keep`: signs that lay it out.
     """
     if text.isprintable():
         return text
@@ -185,15 +177,9 @@ def write_json(
 ) -> None:
     """Write a list of records to a file, or to standard output for ``-``.
 
-    Parameters
-    ----------
-    records
-        What to write.
-    target
-        File, ``-``, or None for nowhere.
-    outputs
-        Others that a file is put in place with; None puts it there at once. Standard output gets
-        the records when all are.
+    `records`: what to write. `target`: file, ``-``, or None for nowhere. `outputs`: others that a
+    file is put in place with; None puts it there at once. Standard output gets the records when all
+    are.
     """
     if target is None:
         return

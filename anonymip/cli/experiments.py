@@ -12,15 +12,7 @@ import typer
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
 from anonymip.cli.arguments import spread
-from anonymip.cli.console import (
-    err,
-    human,
-    print_table,
-    say,
-    say_run,
-    showing_progress,
-    write_json,
-)
+from anonymip.cli.console import err, human, print_table, say, say_run, showing_progress, write_json
 from anonymip.cli.tables import TableOptions, library_entry, refuse_targets
 from anonymip.errors import InputError, Interrupted, NoSolution
 from anonymip.files import Outputs, writing
@@ -92,8 +84,7 @@ def compare(
         ),
     ] = "",
     exact: Annotated[
-        bool,
-        typer.Option("--exact", help="Run the exact method too.", rich_help_panel="Method"),
+        bool, typer.Option("--exact", help="Run the exact method too.", rich_help_panel="Method")
     ] = False,
     samples: SampleOptions,
     allowed: given.RecodingOptions,

@@ -11,15 +11,7 @@ import typer
 from anonymip.cli import arguments as given
 from anonymip.cli import completion
 from anonymip.cli.arguments import spread
-from anonymip.cli.console import (
-    err,
-    human,
-    out,
-    print_table,
-    say,
-    showing_progress,
-    write_json,
-)
+from anonymip.cli.console import err, human, out, print_table, say, showing_progress, write_json
 from anonymip.cli.tables import TableOptions, refuse_targets
 from anonymip.errors import InputError, InvalidAssignment, VerificationFailed
 from anonymip.files import writing

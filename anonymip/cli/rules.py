@@ -203,12 +203,8 @@ class StarRules:
     def recoding_name(self, named: str | None, methods: tuple[str, ...]) -> str | None:
         """Return the name of the recoding that rules or costs bring, or what is named.
 
-        Parameters
-        ----------
-        named
-            The recoding that is named; None lets the rules bring theirs.
-        methods
-            The methods that are named, which go before the schema and before costs.
+        `named`: the recoding that is named; None lets the rules bring theirs. `methods`: the
+        methods that are named, which go before the schema and before costs.
         """
         rules = self.given()
         if self.most_suppressed is not None:

@@ -47,10 +47,7 @@ class TableOptions:
     def load(self, instance: str) -> Microdata:
         """Return the table that the arguments mean.
 
-        Raises
-        ------
-        InputError
-            If they contradict each other or the table.
+        Raises InputError if they contradict each other or the table.
         """
         from anonymip.instances import Schema, load_instance, read_schema
 
@@ -134,11 +131,7 @@ def _schema_beside(instance: str) -> Path | None:
 def refuse_targets(inputs: Sequence[Path], *outputs: Path | str | None) -> None:
     """Refuse, before any work is done, files that cannot be written or would destroy an input.
 
-    Parameters
-    ----------
-    inputs
-        Files that are read.
-    *outputs
-        Files to write; None and ``-`` (standard output) are passed over.
+    `inputs`: files that are read. `*outputs`: files to write; None and ``-`` (standard output) are
+    passed over.
     """
     refuse_outputs([Path(target) for target in outputs if target not in (None, "-")], inputs)

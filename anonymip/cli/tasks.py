@@ -178,8 +178,7 @@ def anonymize(
 
 def verify(
     original: Annotated[
-        str,
-        typer.Argument(metavar="ORIGINAL", help="The original: a named instance, or a file."),
+        str, typer.Argument(metavar="ORIGINAL", help="The original: a named instance, or a file.")
     ],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released table.")],
     manifest: Annotated[

@@ -35,14 +35,8 @@ from anonymip.solution import Bound, Solution
 class Claim:
     """A release that was handed in, checked.
 
-    Parameters
-    ----------
-    entry
-        The entry as it stands.
-    solution
-        The release; its loss is recomputed here.
-    by
-        Who hands it in.
+    `entry`: the entry as it stands. `solution`: the release; its loss is recomputed here. `by`: who
+    hands it in.
     """
 
     entry: LibraryEntry
@@ -120,14 +114,8 @@ def check(record: Mapping[str, Any]) -> Claim:
 def stage_release(entry: LibraryEntry, solution: Solution, outputs: Outputs) -> None:
     """Stage the best known release of an entry, to be read by :func:`read_claim`.
 
-    Parameters
-    ----------
-    entry
-        With the loss of this release, and who found it.
-    solution
-        The release.
-    outputs
-        Where its file is staged.
+    `entry`: with the loss of this release, and who found it. `solution`: the release. `outputs`:
+    where its file is staged.
     """
     method, _, version = str(entry.loss_by).rpartition(FOUND_BY)
     record = {

@@ -11,20 +11,9 @@ from typing import Any
 import pandas as pd
 
 from anonymip.effort import check_effort
-from anonymip.errors import (
-    InputError,
-    Interrupted,
-    NoSolution,
-    UnsupportedObjective,
-)
+from anonymip.errors import InputError, Interrupted, NoSolution, UnsupportedObjective
 from anonymip.experiments.records import markdown_table, solution_record
-from anonymip.experiments.running.performing import (
-    FAILED,
-    NOTHING,
-    REFUSED,
-    attempt,
-    tidy_row,
-)
+from anonymip.experiments.running.performing import FAILED, NOTHING, REFUSED, attempt, tidy_row
 from anonymip.experiments.running.results import frame_of, records_of
 from anonymip.methods import METHODS, MethodSpec, find_method, refuse_unfit
 from anonymip.methods.best_bound import best_bound_in_time, runs_of_bound
@@ -41,15 +30,9 @@ from anonymip.solving import solve
 class ComparisonRow:
     """One method on one problem.
 
-    Parameters
-    ----------
-    solution
-        What it found; its bound is the best that any method of the comparison proved.
-    reference
-        Loss that it is measured against: the proven optimum, or else the best bound; None if
-        neither is known.
-    against
-        ``"optimum"``, ``"bound"`` or ``"nothing"``.
+    `solution`: what it found; its bound is the best that any method of the comparison proved.
+    `reference`: loss that it is measured against: the proven optimum, or else the best bound; None
+    if neither is known. `against`: ``"optimum"``, ``"bound"`` or ``"nothing"``.
     """
 
     solution: Solution
@@ -253,10 +236,7 @@ def compare(
         bounds = (run for asked in problems for run in runs_of_bound(asked, sought))
         return kernels_left({*names, *bounds})
 
-    with (
-        whole.catching_interrupts(),
-        announcing_compilation(left, whole.report),
-    ):
+    with whole.catching_interrupts(), announcing_compilation(left, whole.report):
         for asked in problems:
             found: list[Solution] = []
             for name in names:
@@ -322,10 +302,7 @@ def compared_methods(
 ) -> list[str]:
     """Return the names of the methods that a comparison runs, as :func:`compare` takes them.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If none is named and none accepts the objective.
+    Raises UnsupportedObjective if none is named and none accepts the objective.
     """
     # What solves a recoding beside its own takes long there: it is run where it is named.
     names = list(dict.fromkeys(methods)) or [

@@ -63,16 +63,8 @@ def problem_of(entry: LibraryEntry) -> Problem:
 class Standing:
     """One method on one entry.
 
-    Parameters
-    ----------
-    entry
-        With the best that is known, this run included.
-    method
-        Its name.
-    loss
-        What its release loses; None if it found none.
-    seconds
-        That it took.
+    `entry`: with the best that is known, this run included. `method`: its name. `loss`: what its
+    release loses; None if it found none. `seconds`: that it took.
     """
 
     entry: LibraryEntry
@@ -114,14 +106,8 @@ class Standing:
 class Leaderboard:
     """Entries with the best that is known, and the methods that were run on them.
 
-    Parameters
-    ----------
-    entries, standings
-        Both.
-    complete
-        Whether nothing stopped the run.
-    found
-        The releases that are better than those known before, by the name of their entry.
+    `entries, standings`: both. `complete`: whether nothing stopped the run. `found`: the releases
+    that are better than those known before, by the name of their entry.
     """
 
     entries: tuple[LibraryEntry, ...]
@@ -169,10 +155,7 @@ class Leaderboard:
     def to_markdown(self, source: str | None = None) -> str:
         """Return both tables in Markdown.
 
-        Parameters
-        ----------
-        source
-            The sentence that says what measured them; None for this version's command.
+        `source`: the sentence that says what measured them; None for this version's command.
         """
         source = source or f"AnonyMIP {__version__}: `anonymip leaderboard`."
         parts = ["# Leaderboard\n", f"{source}\n"]
@@ -223,18 +206,10 @@ def measure(
 ) -> Leaderboard:
     """Run methods on entries of the library; Ctrl-C ends it with what is done so far.
 
-    Parameters
-    ----------
-    entries
-        What to run them on.
-    methods
-        Names; none means all heuristics of each entry's recoding.
-    exact
-        Whether to run the exact method of the recoding too.
-    told
-        Called with the name of each entry before its methods are run, and with what stopped them.
-    progress, **settings
-        See :func:`anonymip.solve`; an effort or a time limit holds for each run.
+    `entries`: what to run them on. `methods`: names; none means all heuristics of each entry's
+    recoding. `exact`: whether to run the exact method of the recoding too. `told`: called with the
+    name of each entry before its methods are run, and with what stopped them. `progress,
+    **settings`: see :func:`anonymip.solve`; an effort or a time limit holds for each run.
     """
     asked = {entry.name: _methods_for(entry, methods) for entry in entries}
     for name in methods:

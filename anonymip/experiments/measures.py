@@ -84,15 +84,12 @@ def discernibility(solution: Solution) -> float:
 
     A class of s records adds s squared; a record that is suppressed looks like all n.
 
+    Raises InputError if the records are in sets that overlap.
+
     References
     ----------
     .. [1] R. Bayardo, R. Agrawal: Data Privacy Through Optimal k-Anonymization, ICDE 2005,
        doi:10.1109/ICDE.2005.42.
-
-    Raises
-    ------
-    InputError
-        If the records are in sets that overlap.
     """
     labels = _labels(solution, "the discernibility metric")
     kept = labels[labels != SUPPRESSED]
@@ -106,22 +103,13 @@ def classification_metric(solution: Solution, column: str | None = None) -> floa
 
     A record is penalised if it is suppressed, or if its label is not the commonest of its class.
 
-    Parameters
-    ----------
-    solution
-        With classes.
-    column
-        The sensitive column that holds the labels; None for the first.
+    `solution`: with classes. `column`: the sensitive column that holds the labels; None for the
+    first. Raises InputError if the records are in sets that overlap, or there is no such column.
 
     References
     ----------
     .. [1] V. Iyengar: Transforming Data to Satisfy Privacy Constraints, KDD 2002,
        doi:10.1145/775047.775089.
-
-    Raises
-    ------
-    InputError
-        If the records are in sets that overlap, or there is no such column.
     """
     labels = _labels(solution, "the classification metric")
     microdata = solution.problem.microdata
@@ -163,11 +151,8 @@ def usefulness_of(solution: Solution) -> float:
     over that of the column for other values. So the result lies between 0 and the number of
     quasi-identifiers, and every class counts alike, however large it is.
 
-    Parameters
-    ----------
-    solution
-        With classes: records that look alike. Records that are suppressed as a whole look alike
-        too, and are one class.
+    `solution`: with classes: records that look alike. Records that are suppressed as a whole look
+    alike too, and are one class. Raises InputError if the records are in sets that overlap.
 
     Notes
     -----
@@ -180,11 +165,6 @@ def usefulness_of(solution: Solution) -> float:
        k-Anonymisation, SAC 2007.
     .. [2] R. Bredereck, A. Nichterlein, R. Niedermeier: Pattern-Guided k-Anonymity,
        Algorithms 6(4), 2013, Definitions 3 to 5.
-
-    Raises
-    ------
-    InputError
-        If the records are in sets that overlap.
     """
     classes, microdata = solution.published_classes, solution.problem.microdata
     if classes is None:

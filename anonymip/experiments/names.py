@@ -26,15 +26,9 @@ from anonymip.experiments.style import INK, QUIET, drawing
 class Named:
     """A name in a plot, and the place that it is of, in the plot's own units.
 
-    Parameters
-    ----------
-    x, y
-        The place.
-    text, size
-        The name, and how large it is written.
-    colour, mark
-        Of what is named: a name at the right of the plot has the mark before it, or a line to its
-        place if there is none.
+    `x, y`: the place. `text, size`: the name, and how large it is written. `colour, mark`: of what
+    is named: a name at the right of the plot has the mark before it, or a line to its place if
+    there is none.
     """
 
     x: float
@@ -49,10 +43,7 @@ class Named:
 class Names:
     """The names of points and lines in a figure, placed when all of it is drawn.
 
-    Parameters
-    ----------
-    figure
-        Where they stand.
+    `figure`: where they stand.
     """
 
     figure: Figure
@@ -67,12 +58,8 @@ class Names:
     def at_points(self, axes: Axes, named: Sequence[Named], *, above: float = -np.inf) -> None:
         """Name points beside them, where neither points, lines nor other names are.
 
-        Parameters
-        ----------
-        axes, named
-            Where, and what.
-        above
-            The height in the plot's units that no name stands below.
+        `axes, named`: where, and what. `above`: the height in the plot's units that no name stands
+        below.
         """
         if named:
             self._points.append((axes, list(named), above))
@@ -156,12 +143,8 @@ def heights(
 ) -> NDArray[np.float64]:
     """Return (p,) the centres of intervals that do not overlap, nearest to where they should be.
 
-    Parameters
-    ----------
-    wanted, sizes
-        (p,) centres and lengths.
-    room
-        They lie between 0 and this, if their lengths do not add up to more.
+    `wanted, sizes`: (p,) centres and lengths. `room`: they lie between 0 and this, if their lengths
+    do not add up to more.
     """
     # Of equal heights the first stands on top.
     order = np.argsort(wanted[::-1], kind="stable")
@@ -262,14 +245,9 @@ def beside(
     Each box takes the cheapest of 40 places about its point, those of the most crowded points
     first; then each moves while that makes it cheaper, so that the sum of the costs falls.
 
-    Parameters
-    ----------
-    anchors, sizes
-        (p, 2) points, and widths and heights of the boxes.
-    lines
-        (q, 2) places that had better not be covered.
-    window
-        (4,) left, low, right and high end of where boxes may stand.
+    `anchors, sizes`: (p, 2) points, and widths and heights of the boxes. `lines`: (q, 2) places
+    that had better not be covered. `window`: (4,) left, low, right and high end of where boxes may
+    stand.
     """
     ways = np.tile(_WAYS, (len(_STEPS), 1))
     steps = np.repeat(_STEPS, len(_WAYS))

@@ -31,19 +31,11 @@ _KEYS = [*GROUP, "recoding", "label"]
 def overview(frame: pd.DataFrame) -> pd.DataFrame:
     """Return means over samples and seeds, a row for each table, k, recoding and method.
 
-    Parameters
-    ----------
-    frame
-        One row a run.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of :data:`anonymip.experiments.summaries.GROUP`, ``recoding``, ``label`` and
-        ``promise``; ``runs``, and how many of them have a release (``solved``) and a proven
-        optimum (``optimal``); means of ``loss`` (of GCP the mean penalty of a cell), with the ends
-        of its 95 % interval ``loss_low`` and ``loss_high``, of ``ratio``, the loss over the proven
-        optimum, likewise, of ``gap`` and ``seconds``; missing where there is none.
+    `frame`: one row a run. Returns: the columns of :data:`anonymip.experiments.summaries.GROUP`,
+    ``recoding``, ``label`` and ``promise``; ``runs``, and how many of them have a release
+    (``solved``) and a proven optimum (``optimal``); means of ``loss`` (of GCP the mean penalty of a
+    cell), with the ends of its 95 % interval ``loss_low`` and ``loss_high``, of ``ratio``, the loss
+    over the proven optimum, likewise, of ``gap`` and ``seconds``; missing where there is none.
     """
     runs = with_optima(frame)
     is_gcp = runs["objective_name"] == "gcp"

@@ -21,15 +21,7 @@ from anonymip.experiments.measures import attribute_losses
 from anonymip.experiments.names import Named, Names
 from anonymip.experiments.overview import COLUMNS, overview, overview_texts, reasons
 from anonymip.experiments.pictures import draw_front
-from anonymip.experiments.style import (
-    COLOURS,
-    INK,
-    PAINT,
-    Look,
-    drawing,
-    legend_below,
-    looks_of,
-)
+from anonymip.experiments.style import COLOURS, INK, PAINT, Look, drawing, legend_below, looks_of
 from anonymip.experiments.summaries import drawn_front, pareto_front
 from anonymip.experiments.thermometer import Column, draw_columns
 from anonymip.publishing import Release, homogeneous_classes, what_is_gone
@@ -46,14 +38,8 @@ _WIDE, _NARROW, _HIGH = 11.6, 4.3, 4.4
 class Sheet:
     """What a picture of a page is drawn on: once for wide screens, once for narrow ones.
 
-    Parameters
-    ----------
-    figure
-        Its figure.
-    is_narrow
-        Whether there is room for no more than the plot, with all names below it.
-    names
-        Those beside what they name.
+    `figure`: its figure. `is_narrow`: whether there is room for no more than the plot, with all
+    names below it. `names`: those beside what they name.
     """
 
     figure: Figure
@@ -80,14 +66,8 @@ class Sheet:
 def inline(draw: Callable[[Sheet], None], description: str, *, height: float = _HIGH) -> Markup:
     """Return a picture as elements of a page, in the page's own colours.
 
-    Parameters
-    ----------
-    draw
-        Draws it: a page shows the drawing that fits its window.
-    description
-        What it shows, for those who cannot see it.
-    height
-        Of the plot, in inches.
+    `draw`: draws it: a page shows the drawing that fits its window. `description`: what it shows,
+    for those who cannot see it. `height`: of the plot, in inches.
     """
     return Markup("").join(
         _drawn(draw, description, height, is_narrow=narrow) for narrow in (False, True)
@@ -141,13 +121,8 @@ def _environment() -> Environment:
 def optimum_chart(means: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
     """Return, for each k, the mean losses of methods above and the mean best bound below.
 
-    Parameters
-    ----------
-    means
-        Of one table and recoding: ``k``, ``label``, ``shown``, ``floor`` (missing if there is no
-        bound) and ``proven``, whether the floor is the optimum.
-    looks
-        Of all labels of the page.
+    `means`: of one table and recoding: ``k``, ``label``, ``shown``, ``floor`` (missing if there is
+    no bound) and ``proven``, whether the floor is the optimum. `looks`: of all labels of the page.
     """
     columns = []
     for k, rows in means.groupby("k"):
@@ -174,12 +149,7 @@ def optimum_chart(means: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
 def time_chart(front: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
     """Return the mean loss of each method against its mean time, those that none beats joined.
 
-    Parameters
-    ----------
-    front
-        ``label``, ``ratio``, ``seconds`` and ``on_front``.
-    looks
-        Of all labels of the page.
+    `front`: ``label``, ``ratio``, ``seconds`` and ``on_front``. `looks`: of all labels of the page.
     """
     points, joined = drawn_front(front)
     if len(points) < 2:
@@ -198,12 +168,7 @@ def time_chart(front: pd.DataFrame, looks: Mapping[str, Look]) -> Markup | None:
 def spread_chart(runs: pd.DataFrame, looks: Mapping[str, Look]) -> Markup:
     """Return the ratios of all runs of each method, a line of points with its median.
 
-    Parameters
-    ----------
-    runs
-        ``label`` and ``ratio``, one row a run.
-    looks
-        Of all labels of the page.
+    `runs`: ``label`` and ``ratio``, one row a run. `looks`: of all labels of the page.
     """
     labels = list(dict.fromkeys(map(str, runs["label"])))
 
@@ -254,12 +219,7 @@ class _Table:
 def runs_page(frame: pd.DataFrame, title: str) -> str:
     """Return a page about the runs of a comparison or an experiment, complete in itself.
 
-    Parameters
-    ----------
-    frame
-        One row a run, with the columns of an experiment's table.
-    title
-        Of the page.
+    `frame`: one row a run, with the columns of an experiment's table. `title`: of the page.
     """
     runs = _measured(frame)
     solved = runs.dropna(subset=["shown"])

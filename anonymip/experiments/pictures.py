@@ -52,18 +52,10 @@ _COLOURS = [
 def boxes(solution: Solution, x: str, y: str) -> Picture:
     """Return the records as points, and what is published of them as boxes [1]_.
 
-    Parameters
-    ----------
-    solution
-        Classes have a box each, of one colour with its records. The records of a cover have a box
-        each, of one colour with its record. Cells that are stars have none.
-    x, y
-        Two attributes that are published as ranges.
-
-    Raises
-    ------
-    InputError
-        If an attribute is none of the table's, or is not published as a range.
+    `solution`: classes have a box each, of one colour with its records. The records of a cover have
+    a box each, of one colour with its record. Cells that are stars have none. `x, y`: two
+    attributes that are published as ranges. Raises InputError if an attribute is none of the
+    table's, or is not published as a range.
 
     References
     ----------
@@ -150,19 +142,9 @@ def cover_graph(cover: Cover, names: Sequence[str] | None = None, *, seed: int =
     records are apart. The edges of a regular cover are of k colours: each colour is an assignment
     of all records to the rows.
 
-    Parameters
-    ----------
-    cover
-        Of at most :data:`MOST_RECORDS` records.
-    names
-        (n,) what records are called; None numbers them.
-    seed
-        Of the choice of the assignments.
-
-    Raises
-    ------
-    InputError
-        If there are too many records, or the names are not as many.
+    `cover`: of at most :data:`MOST_RECORDS` records. `names`: (n,) what records are called; None
+    numbers them. `seed`: of the choice of the assignments. Raises InputError if there are too many
+    records, or the names are not as many.
 
     References
     ----------
@@ -171,8 +153,7 @@ def cover_graph(cover: Cover, names: Sequence[str] | None = None, *, seed: int =
     """
     if cover.n > MOST_RECORDS:
         raise InputError(
-            f"a graph of {cover.n} records cannot be read",
-            remedy=f"Draw at most {MOST_RECORDS}",
+            f"a graph of {cover.n} records cannot be read", remedy=f"Draw at most {MOST_RECORDS}"
         )
     named = [str(record) for record in range(cover.n)] if names is None else list(names)
     if len(named) != cover.n:
@@ -262,19 +243,9 @@ def bound_bars(
 ) -> Picture:
     """Return a bar for each bound, with its share of the optimum, and the optimum as a line.
 
-    Parameters
-    ----------
-    bounds
-        Lower bounds by what they are of, such as the relaxations of formulations.
-    optimum
-        Proven optimum, or the least loss known.
-    title, unit
-        Of the picture, and of the numbers.
-
-    Raises
-    ------
-    InputError
-        If there is no bound.
+    `bounds`: lower bounds by what they are of, such as the relaxations of formulations. `optimum`:
+    proven optimum, or the least loss known. `title, unit`: of the picture, and of the numbers.
+    Raises InputError if there is no bound.
     """
     if not bounds:
         raise InputError("there is no bound to draw", remedy="Give one at least")
@@ -311,13 +282,9 @@ def _name(name: str, bound: float, optimum: float) -> str:
 class SolveHistory:
     """A solution, and what its method reported on the way.
 
-    Parameters
-    ----------
-    solution
-        What the solve returned.
-    frame
-        A row a message, in order, and one for the end: ``seconds`` since the start, compilation
-        included, ``phase``, ``incumbent`` and ``bound``; missing where a message does not say.
+    `solution`: what the solve returned. `frame`: a row a message, in order, and one for the end:
+    ``seconds`` since the start, compilation included, ``phase``, ``incumbent`` and ``bound``;
+    missing where a message does not say.
     """
 
     solution: Solution
@@ -362,15 +329,8 @@ def solve_with_history(problem: Problem, method: str = "auto", **settings: Any) 
 def solves_over_time(histories: Mapping[str, SolveHistory]) -> Picture:
     """Return incumbents (lines) and bounds (dashes) of solves over time, a colour a solve.
 
-    Parameters
-    ----------
-    histories
-        By name; of one objective and table, so that their losses can be compared.
-
-    Raises
-    ------
-    InputError
-        If there is none, or their losses are not in one unit.
+    `histories`: by name; of one objective and table, so that their losses can be compared. Raises
+    InputError if there is none, or their losses are not in one unit.
     """
     units = {
         (one.solution.problem.objective.name, one.solution.scale) for one in histories.values()
@@ -423,20 +383,10 @@ def loss_against_time(
 ) -> Picture:
     """Return a point for each method, those that none beats in both joined by a line.
 
-    Parameters
-    ----------
-    front
-        As :func:`anonymip.experiments.summaries.pareto_front` returns it, of one table and k:
-        columns ``label``, `loss`, `time` and ``on_front``.
-    loss, time
-        Columns of the axes, and their names; the time is drawn on a logarithmic scale.
-    title
-        Of the picture.
-
-    Raises
-    ------
-    InputError
-        If no time is above 0.
+    `front`: as :func:`anonymip.experiments.summaries.pareto_front` returns it, of one table and k:
+    columns ``label``, `loss`, `time` and ``on_front``. `loss, time`: columns of the axes, and their
+    names; the time is drawn on a logarithmic scale. `title`: of the picture. Raises InputError if
+    no time is above 0.
     """
     points, joined = drawn_front(front, time=time)
     if points.empty:
@@ -466,16 +416,9 @@ def draw_front(
 ) -> list[Named]:
     """Draw points of methods over a logarithmic axis of time, and return their names.
 
-    Parameters
-    ----------
-    axes
-        Where; nothing is named there yet.
-    points, joined
-        As :func:`anonymip.experiments.summaries.drawn_front` returns them.
-    loss, time
-        Their columns.
-    looks
-        Of their labels; None looks them up.
+    `axes`: where; nothing is named there yet. `points, joined`: as
+    :func:`anonymip.experiments.summaries.drawn_front` returns them. `loss, time`: their columns.
+    `looks`: of their labels; None looks them up.
     """
     looks = looks or looks_of(points["label"])
     axes.plot(joined[time], joined[loss], color=QUIET, linewidth=1.2, zorder=1)

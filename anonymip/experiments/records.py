@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 def solution_record(solution: Solution, instance: str) -> dict[str, Any]:
     """Return a solution as a record for JSON.
 
-    Parameters
-    ----------
-    solution
-        What was found.
-    instance
-        Name of the instance or path of the file.
+    `solution`: what was found. `instance`: name of the instance or path of the file.
     """
     problem, bound = solution.problem, solution.bound
     return {
@@ -108,16 +103,8 @@ def model_record(
 ) -> dict[str, Any]:
     """Return an exported model as a record for JSON.
 
-    Parameters
-    ----------
-    problem
-        What is modelled.
-    instance
-        Name of the instance or path of the file.
-    method, formulation
-        Whose model it is.
-    written
-        What was written.
+    `problem`: what is modelled. `instance`: name of the instance or path of the file. `method,
+    formulation`: whose model it is. `written`: what was written.
     """
     return {
         **_asked(problem, instance),

@@ -184,10 +184,7 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     A label is a method's name, or begins with it (``split-carry S=3``): variants of one method
     share its colour. Other labels have looks that none of :data:`LOOKS` has.
 
-    Parameters
-    ----------
-    labels
-        All that one picture or page shows, in its order.
+    `labels`: all that one picture or page shows, in its order.
     """
     found: dict[str, Look] = {}
     for label in dict.fromkeys(map(str, labels)):
@@ -281,12 +278,7 @@ def legend_below(figure: Figure, named: Mapping[str, Artist], note: str = "") ->
 def png(figure: Figure, about: str | None = None) -> bytes:
     """Return a figure as a small PNG of 256 colours.
 
-    Parameters
-    ----------
-    figure
-        The figure.
-    about
-        What the file says of itself.
+    `figure`: the figure. `about`: what the file says of itself.
     """
     drawn = io.BytesIO()
     with drawing():

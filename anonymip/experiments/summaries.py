@@ -47,37 +47,17 @@ def means(
 ) -> pd.DataFrame:
     """Return the mean of a column with a confidence interval, a row for each group.
 
-    Parameters
-    ----------
-    frame
-        One row a run; those without the value are left out.
-    value
-        Name of the column.
-    by
-        Columns that make the groups.
-    confidence
-        Probability that the interval is to hold the mean with.
-    method
-        ``"t"``: Student's interval, as if the values were normal; ``"bootstrap"``: from resampling
-        them [1]_.
-    seed
-        Of the resampling.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the groups, then ``count``, ``mean``, ``low`` and ``high``; one value has no
-        interval.
+    `frame`: one row a run; those without the value are left out. `value`: name of the column. `by`:
+    columns that make the groups. `confidence`: probability that the interval is to hold the mean
+    with. `method`: ``"t"``: Student's interval, as if the values were normal; ``"bootstrap"``: from
+    resampling them [1]_. `seed`: of the resampling. Returns: the columns of the groups, then
+    ``count``, ``mean``, ``low`` and ``high``; one value has no interval. Raises InputError if the
+    confidence lies not between 0 and 1, or there is no such method.
 
     References
     ----------
     .. [1] B. Efron: Better Bootstrap Confidence Intervals, Journal of the American Statistical
        Association 82, 1987.
-
-    Raises
-    ------
-    InputError
-        If the confidence lies not between 0 and 1, or there is no such method.
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence}", remedy="Give a number between 0 and 1")
@@ -122,22 +102,10 @@ def share_gained(
     1 is the optimum, 0 the baseline; what is worse than that is negative. Means are taken over
     samples and repetitions first, of those on which the optimum is proven and the baseline ran.
 
-    Parameters
-    ----------
-    frame
-        One row a run.
-    baseline
-        Label of the method that gains nothing.
-    recoding
-        Whose optimum counts; the rows of other recodings are measured by it too.
-    value
-        Column of the loss.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of :data:`GROUP`, ``label``, ``samples`` and ``share``; missing where the
-        baseline is optimal.
+    `frame`: one row a run. `baseline`: label of the method that gains nothing. `recoding`: whose
+    optimum counts; the rows of other recodings are measured by it too. `value`: column of the loss.
+    Returns: the columns of :data:`GROUP`, ``label``, ``samples`` and ``share``; missing where the
+    baseline is optimal.
 
     References
     ----------
@@ -165,10 +133,7 @@ def share_gained(
 def _of(frame: pd.DataFrame, label: str) -> pd.DataFrame:
     """Return the rows of a method.
 
-    Raises
-    ------
-    InputError
-        If there are none.
+    Raises InputError if there are none.
     """
     rows = frame[frame["label"] == label]
     if rows.empty:
@@ -180,20 +145,10 @@ def _of(frame: pd.DataFrame, label: str) -> pd.DataFrame:
 def time_ratios(frame: pd.DataFrame, reference: str, *, value: str = "seconds") -> pd.DataFrame:
     """Return the frame with the column ``time_ratio``: seconds over those of a reference method.
 
-    Parameters
-    ----------
-    frame
-        One row a run.
-    reference
-        Label of the method that others are measured by, run by run on the same sample with the same
-        k and seed; missing where it did not run.
-    value
-        Column of the seconds: ``seconds`` or ``cpu_seconds``.
-
-    Raises
-    ------
-    InputError
-        If the reference did not run at all.
+    `frame`: one row a run. `reference`: label of the method that others are measured by, run by run
+    on the same sample with the same k and seed; missing where it did not run. `value`: column of
+    the seconds: ``seconds`` or ``cpu_seconds``. Raises InputError if the reference did not run at
+    all.
     """
     same = [*SAMPLE, "k", "repetition"]
     known = _of(frame, reference).groupby(same, dropna=False)[value].mean()
@@ -205,28 +160,14 @@ def time_ratios(frame: pd.DataFrame, reference: str, *, value: str = "seconds") 
 
 
 def pareto_front(
-    frame: pd.DataFrame,
-    *,
-    by: Sequence[str] = GROUP,
-    loss: str = "loss",
-    time: str = "seconds",
+    frame: pd.DataFrame, *, by: Sequence[str] = GROUP, loss: str = "loss", time: str = "seconds"
 ) -> pd.DataFrame:
     """Return the mean loss and time of each method, and whether none is better in both.
 
-    Parameters
-    ----------
-    frame
-        One row a run; those without a loss are left out.
-    by
-        Columns within which methods are compared.
-    loss, time
-        Columns that are to be small.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns `by`, ``label``, `loss`, `time` and ``on_front``: false where another method is
-        at least as good in both, and better in one.
+    `frame`: one row a run; those without a loss are left out. `by`: columns within which methods
+    are compared. `loss, time`: columns that are to be small. Returns: the columns `by`, ``label``,
+    `loss`, `time` and ``on_front``: false where another method is at least as good in both, and
+    better in one.
     """
     measured = frame.dropna(subset=[loss, time])
     points = measured.groupby([*by, "label"], sort=False, dropna=False)[[loss, time]]
@@ -243,17 +184,8 @@ def pareto_front(
 def drawn_front(front: pd.DataFrame, *, time: str = "seconds") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return what is drawn of a front on a logarithmic axis of time: its points, and its line.
 
-    Parameters
-    ----------
-    front
-        As :func:`pareto_front` returns it, of one table and k.
-    time
-        The column of the axis.
-
-    Returns
-    -------
-    tuple of pandas.DataFrame
-        The methods that took any time; of these, the ones that none beats in both, by time.
+    `front`: as :func:`pareto_front` returns it, of one table and k. `time`: the column of the axis.
+    Returns: the methods that took any time; of these, the ones that none beats in both, by time.
     """
     points = front[front[time] > 0]
     return points, points[points["on_front"]].sort_values(time)
@@ -262,19 +194,11 @@ def drawn_front(front: pd.DataFrame, *, time: str = "seconds") -> tuple[pd.DataF
 def performance_profile(frame: pd.DataFrame, *, value: str = "loss") -> pd.DataFrame:
     """Return performance profiles [1]_: on which share of the problems a method is near the best.
 
-    Parameters
-    ----------
-    frame
-        One row a run; samples, values of k and repetitions are problems of their own. A method
-        that found nothing, or did not run, is infinitely far from the best.
-    value
-        Column that is to be small: a loss or seconds.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``label``, ``ratio`` and ``share``: the share of the problems on which the method is
-        within this ratio of the best of all. One row for each step of a method, ratios ascending.
+    `frame`: one row a run; samples, values of k and repetitions are problems of their own. A method
+    that found nothing, or did not run, is infinitely far from the best. `value`: column that is to
+    be small: a loss or seconds. Returns: columns ``label``, ``ratio`` and ``share``: the share of
+    the problems on which the method is within this ratio of the best of all. One row for each step
+    of a method, ratios ascending.
 
     References
     ----------
@@ -306,12 +230,7 @@ def slopes(frame: pd.DataFrame, *, value: str = "gcp") -> pd.DataFrame:
     (GCP(d) - GCP(d0)) / (d - d0), d0 the least number of attributes that the method ran with on the
     same instance, records, sample, k and seed; missing at d0.
 
-    Parameters
-    ----------
-    frame
-        One row a run.
-    value
-        Column of the loss, a mean over cells.
+    `frame`: one row a run. `value`: column of the loss, a mean over cells.
 
     References
     ----------

@@ -108,14 +108,7 @@ def _labels(columns: Sequence[Column]) -> list[str]:
 def draw_columns(axes: Axes, columns: Sequence[Column], looks: Mapping[str, Look]) -> list[Named]:
     """Draw losses above and floors below, a column a k, and return what is to be named at its end.
 
-    Parameters
-    ----------
-    axes
-        Where.
-    columns
-        By k.
-    looks
-        Of the methods.
+    `axes`: where. `columns`: by k. `looks`: of the methods.
     """
     labels = _labels(columns)
     named: dict[str, Named] = {}
@@ -154,10 +147,7 @@ def _draw_floor(axes: Axes, place: int, column: Column) -> dict[str, Named]:
 def refuse_format(path: str | Path) -> None:
     """Refuse files whose ending is no known format of pictures.
 
-    Raises
-    ------
-    InputError
-        Naming the known ones.
+    Raises InputError naming the known ones.
     """
     if Path(path).suffix.lower() not in _FORMATS:
         raise InputError(
@@ -168,19 +158,9 @@ def refuse_format(path: str | Path) -> None:
 def save_figure(figure: Figure, path: str | Path, outputs: Outputs | None = None) -> None:
     """Write a figure; the ending says the format.
 
-    Parameters
-    ----------
-    figure
-        What to write.
-    path
-        Its file.
-    outputs
-        Others that it is put in place with; None puts it there at once.
-
-    Raises
-    ------
-    InputError
-        If the ending is no known format, or the folder may not be written to.
+    `figure`: what to write. `path`: its file. `outputs`: others that it is put in place with; None
+    puts it there at once. Raises InputError if the ending is no known format, or the folder may not
+    be written to.
     """
     refuse_format(path)
     with writing(outputs) as files:

@@ -86,8 +86,7 @@ class Attribute:
         object.__setattr__(self, "weight", float(self.weight))
         if not isinstance(self.integer, bool):
             raise InputError(
-                f"attribute {self.name!r}: integer is {self.integer!r}",
-                remedy="Use true or false",
+                f"attribute {self.name!r}: integer is {self.integer!r}", remedy="Use true or false"
             )
         if self.integer and self.kind != "numeric":
             raise InputError(
@@ -112,8 +111,7 @@ class Attribute:
         domain = cast(Sequence[object], self.domain)
         if isinstance(domain, str) or not isinstance(domain, Iterable):
             raise InputError(
-                f"attribute {self.name!r}: domain is a single value",
-                remedy="Give a list of values",
+                f"attribute {self.name!r}: domain is a single value", remedy="Give a list of values"
             )
         if self.kind == "hierarchical":
             raise InputError(

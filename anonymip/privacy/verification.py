@@ -456,10 +456,7 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
         findings.note(
             f"{each}sensitive and kept values.",
             truth_problems(
-                published,
-                records,
-                in_order=manifest.order == "kept",
-                is_cover=manifest.is_cover,
+                published, records, in_order=manifest.order == "kept", is_cover=manifest.is_cover
             ),
         )
     left_out = manifest.left_out.suppressed

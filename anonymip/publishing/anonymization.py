@@ -235,14 +235,8 @@ COSTS = PublishingCosts()
 def before_publishing(problem: Problem, whole: Budget, clock: MachineClock) -> Budget:
     """Return the part of a budget that solving has.
 
-    Parameters
-    ----------
-    problem
-        What will be published.
-    whole
-        What reading, solving and publishing have together.
-    clock
-        Since the time limit began: has seen how busy the machine is.
+    `problem`: what will be published. `whole`: what reading, solving and publishing have together.
+    `clock`: since the time limit began: has seen how busy the machine is.
 
     Warns
     -----

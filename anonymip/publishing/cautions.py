@@ -57,19 +57,9 @@ def count_homogeneous(
 ) -> Counts:
     """Count the classes that share a sensitive value, for each sensitive column.
 
-    Parameters
-    ----------
-    cells
-        The published columns of the quasi-identifiers, (rows,) texts each. Rows that look alike
-        are one class, also those of stars, and those that the solution calls two classes.
-    microdata
-        The table.
-    published
-        (rows,) record of each row.
-
-    Notes
-    -----
-    Complexity: O(m n log n).
+    `cells`: the published columns of the quasi-identifiers, (rows,) texts each. Rows that look
+    alike are one class, also those of stars, and those that the solution calls two classes.
+    `microdata`: the table. `published`: (rows,) record of each row. Complexity: O(m n log n).
     """
     labels = np.zeros(len(published), np.int64)
     for column in cells:
@@ -89,12 +79,7 @@ def count_homogeneous(
 def homogeneous_classes(counts: Counts, rows: int) -> list[str]:
     """Return a caution for each sensitive column that classes share a value of.
 
-    Parameters
-    ----------
-    counts
-        As they stand in the manifest.
-    rows
-        Number of published rows.
+    `counts`: as they stand in the manifest. `rows`: number of published rows.
     """
     return [
         f"{_classes(count['classes'])} one value of {name!r}, {count['rows']} of {rows} rows: who "

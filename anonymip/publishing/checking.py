@@ -31,14 +31,8 @@ def read_back(
     An objective of the members tier looks at original values that no release shows; its loss is
     computed again from the assignment.
 
-    Parameters
-    ----------
-    solution
-        What was to be published.
-    table, manifest
-        The release, in files or in memory.
-    original
-        File or frame to verify against; None means the table that was solved.
+    `solution`: what was to be published. `table, manifest`: the release, in files or in memory.
+    `original`: file or frame to verify against; None means the table that was solved.
     """
     problem = solution.problem
     form = problem.microdata.table
@@ -88,10 +82,8 @@ def loss_of_table(problem: Problem, table: PublishedTable) -> float:
 
     Records that have no row in the table are suppressed, and cost what a row of stars costs.
 
-    Raises
-    ------
-    UnsupportedObjective
-        If the objective looks at the members of classes, which a release does not show.
+    Raises UnsupportedObjective if the objective looks at the members of classes, which a release
+    does not show.
     """
     everybody = table.with_rows_of_stars(max(0, problem.n - table.n))
     return problem.compiled.aggregated(problem.compiled.record_losses(_cells(problem, everybody)))

@@ -136,12 +136,8 @@ def view_of(diversity: Diversity, sensitive: NDArray[np.integer], cover: Cover) 
 def tally_of(count: int, n: int, values: int, longest: int) -> Tally:
     """Return the tally of assignments of n records, before anything is counted.
 
-    Parameters
-    ----------
-    count, n, values
-        Number of assignments, of records, and of codes of sensitive values.
-    longest
-        Rows of the longest cycle.
+    `count, n, values`: number of assignments, of records, and of codes of sensitive values.
+    `longest`: rows of the longest cycle.
     """
     numbers = np.zeros(5, np.int64)
     numbers[LISTED_BEFORE] = 2 * count * n  # the first round has none to be compared with
@@ -248,22 +244,10 @@ def exchange_cycles(
     Two matchings exchange the matches of an alternating cycle: a Kempe change of the edge
     colouring that disjoint matchings are. Changes that make it worse are taken now and then.
 
-    Parameters
-    ----------
-    diversity, sensitive
-        What is asked for, and (n, columns) codes of the originals.
-    cover
-        Its edges.
-    matchings
-        (degree, n) originals of the published records in disjoint perfect matchings.
-    rng
-        Source of randomness.
-    budget
-        Ends the search early.
-
-    Notes
-    -----
-    Complexity: O(c k^2) for each exchange along a cycle of c rows, of which there are up to 30 n k.
+    `diversity, sensitive`: what is asked for, and (n, columns) codes of the originals. `cover`: its
+    edges. `matchings`: (degree, n) originals of the published records in disjoint perfect
+    matchings. `rng`: source of randomness. `budget`: ends the search early. Complexity: O(c k^2)
+    for each exchange along a cycle of c rows, of which there are up to 30 n k.
     """
     given = matchings.astype(np.int64, order="C")
     return _searched(diversity, sensitive, cover, given, rng, budget)
@@ -281,12 +265,8 @@ def exchange_records(
 
     Rows hand on their records in a circle, mostly of two rows.
 
-    Parameters
-    ----------
-    diversity, sensitive, cover, rng, budget
-        As in :func:`exchange_cycles`.
-    matching
-        (n,) original of each published record.
+    `diversity, sensitive, cover, rng, budget`: as in :func:`exchange_cycles`. `matching`: (n,)
+    original of each published record.
     """
     given = matching.astype(np.int64)[None, :].copy()
     found: NDArray[np.int64] = _searched(diversity, sensitive, cover, given, rng, budget)[0]

@@ -38,14 +38,8 @@ def within(one: Solution, other: Solution) -> NDArray[np.bool_]:
     Ranges, sets and nodes are compared as the sets of values that they cover; a star covers
     everything.
 
-    Raises
-    ------
-    InputError
-        If they are no solutions of the same table.
-
-    Notes
-    -----
-    Complexity: O(n m) for ranges and nodes; sets are sorted.
+    Complexity: O(n m) for ranges and nodes; sets are sorted. Raises InputError if they are no
+    solutions of the same table.
     """
     microdata = one.problem.microdata
     _refuse_other_table(microdata, other.problem.microdata)

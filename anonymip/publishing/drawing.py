@@ -8,12 +8,7 @@ from numpy.typing import NDArray
 from anonymip import graphs
 from anonymip.assignments import Cover
 from anonymip.errors import NoSolution
-from anonymip.graphs import (
-    components,
-    degree_of,
-    effective_matches,
-    random_matchings,
-)
+from anonymip.graphs import components, degree_of, effective_matches, random_matchings
 from anonymip.graphs.effective import ring_successors
 from anonymip.problem import Problem
 from anonymip.publishing.diverse_exchanges import EFFORT, exchange_cycles, exchange_records
@@ -25,19 +20,9 @@ from anonymip.runtime.budget import Budget
 def draw_matching(problem: Problem, cover: Cover, rng: np.random.Generator) -> NDArray[np.integer]:
     """Draw the assignment along which a cover is published.
 
-    Parameters
-    ----------
-    problem
-        What was asked; with a diversity only an assignment that keeps it is drawn.
-    cover
-        Every record lies in its own set.
-    rng
-        Source of randomness: who can repeat it can undo the release.
-
-    Returns
-    -------
-    matching
-        (n,) the original of each published record.
+    `problem`: what was asked; with a diversity only an assignment that keeps it is drawn. `cover`:
+    every record lies in its own set. `rng`: source of randomness: who can repeat it can undo the
+    release. Returns: (n,) the original of each published record.
     """
     if problem.diversity is not None:
         return draw_diverse(problem, cover, rng)
@@ -58,21 +43,9 @@ def draw_diverse(
     1/k. Where no such cut is found, and where the cover is not regular, single assignments are
     drawn and changed until one keeps the diversity.
 
-    Parameters
-    ----------
-    problem
-        With a diversity.
-    cover
-        Every record lies in its own set, and all sets are diverse.
-    rng
-        Source of randomness.
-    budget
-        Ends the changing of assignments early; shifts are then published where there are some.
-
-    Returns
-    -------
-    numpy.ndarray
-        (n,) original record of each published one.
+    `problem`: with a diversity. `cover`: every record lies in its own set, and all sets are
+    diverse. `rng`: source of randomness. `budget`: ends the changing of assignments early; shifts
+    are then published where there are some. Returns: (n,) original record of each published one.
 
     Notes
     -----
@@ -201,12 +174,7 @@ class _Drawing:
     ) -> NDArray[np.int64]:
         """Assign the parts in which all matchings are diverse; return those of the others.
 
-        Parameters
-        ----------
-        records
-            Those of the open parts.
-        cover, matchings
-            Of these records, numbered from 0.
+        `records`: those of the open parts. `cover, matchings`: of these records, numbered from 0.
         """
         rows = RowsOfRecords.of(cover)
         lacking = np.zeros(len(records), np.bool_)

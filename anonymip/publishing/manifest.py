@@ -78,20 +78,10 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Return the manifest of a release that is not yet verified.
 
-    Parameters
-    ----------
-    solution
-        What is published.
-    columns
-        Entries for the published columns.
-    layout, keep_order, suppressed
-        As in :func:`anonymip.publish`.
-    is_seeded
-        Whether the caller gave the source of randomness.
-    formulas_escaped
-        Whether cells that a spreadsheet would run have an apostrophe in front.
-    homogeneous
-        How many classes share a sensitive value; None of a cover.
+    `solution`: what is published. `columns`: entries for the published columns. `layout,
+    keep_order, suppressed`: as in :func:`anonymip.publish`. `is_seeded`: whether the caller gave
+    the source of randomness. `formulas_escaped`: whether cells that a spreadsheet would run have an
+    apostrophe in front. `homogeneous`: how many classes share a sensitive value; None of a cover.
     """
     problem, table = solution.problem, solution.problem.microdata.table
     value, bound = _published_value(solution), _published_bound(solution)
@@ -102,11 +92,7 @@ def make_manifest(
         "k": problem.k,
         "n": problem.n,
         "m": problem.m,
-        "objective": {
-            "name": problem.objective.name,
-            "value": value,
-            **describe_costs(solution),
-        },
+        "objective": {"name": problem.objective.name, "value": value, **describe_costs(solution)},
         "ncp": solution.ncp,
         "gcp": solution.gcp,
         "bound": None
@@ -249,10 +235,7 @@ def cut_off(path: str | Path) -> str | None:
     A release is put in place manifest first and table last, so that a table never lies beside a
     manifest that was there before it.
 
-    Parameters
-    ----------
-    path
-        Of the table; the manifest lies beside it.
+    `path`: of the table; the manifest lies beside it.
     """
     table = Path(path)
     manifest = manifest_path(table)
@@ -390,11 +373,7 @@ def describe_mask(recoding: PatternGuided) -> dict[str, Any]:
     rules = mask.rules()
     if mask.patterns is not None:
         rules["patterns"] = [list(pattern) for pattern in mask.patterns]
-    return {
-        **rules,
-        "allow_all_stars": mask.allow_all_stars,
-        "single_use": recoding.single_use,
-    }
+    return {**rules, "allow_all_stars": mask.allow_all_stars, "single_use": recoding.single_use}
 
 
 def describe_costs(solution: Solution) -> dict[str, Any]:
@@ -418,10 +397,7 @@ def star_checks(solution: Solution) -> list[str]:
         return ["every cell of a column is generalized to the level of the column"]
     if not isinstance(assignment, Patterns):
         return []
-    checks = [
-        "every cell is exact or a star",
-        "the stars of every row are a pattern of the mask",
-    ]
+    checks = ["every cell is exact or a star", "the stars of every row are a pattern of the mask"]
     if getattr(recoding, "single_use", False):
         checks.append("rows with stars in the same columns look alike")
     return checks

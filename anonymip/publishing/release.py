@@ -119,11 +119,7 @@ class Release:
             return self.stage(path, outputs, original=original)
 
     def stage(
-        self,
-        path: str | Path,
-        outputs: Outputs,
-        *,
-        original: str | Path | Any | None = None,
+        self, path: str | Path, outputs: Outputs, *, original: str | Path | Any | None = None
     ) -> tuple[Path, Path]:
         """Do the same with files that are put in place together with others.
 
@@ -160,10 +156,7 @@ class Release:
         """Read the release back and check it by code that had no part in making it."""
         microdata = self.solution.problem.microdata
         return verify(
-            microdata.original,
-            self.table,
-            self.manifest,
-            hierarchies=hierarchy_paths(microdata),
+            microdata.original, self.table, self.manifest, hierarchies=hierarchy_paths(microdata)
         )
 
     def __str__(self) -> str:
@@ -356,22 +349,11 @@ def refuse_unpublishable(
 ) -> None:
     """Refuse before any work what no release of a problem could be published as.
 
-    Parameters
-    ----------
-    problem
-        What is asked.
-    layout, suppressed
-        As :func:`publish` takes them.
-    most_suppressed
-        As :func:`anonymip.anonymize` takes it.
-    path
-        Where the table is to be written; None for nowhere.
-
-    Raises
-    ------
-    InputError
-        If layout, choice, limit or ending is none, columns could not be written, the recoding says
-        not as what it is verified, or the loss could reveal a domain that was observed.
+    `problem`: what is asked. `layout, suppressed`: as :func:`publish` takes them.
+    `most_suppressed`: as :func:`anonymip.anonymize` takes it. `path`: where the table is to be
+    written; None for nowhere. Raises InputError if layout, choice, limit or ending is none, columns
+    could not be written, the recoding says not as what it is verified, or the loss could reveal a
+    domain that was observed.
     """
     microdata, recoding = problem.microdata, problem.recoding
     refuse_layout(microdata, layout)
@@ -460,12 +442,8 @@ def what_is_gone(release: Release, *, show_names: bool = False) -> list[str]:
 
     The number of suppressed records is reported wherever some may be suppressed, also if it is 0.
 
-    Parameters
-    ----------
-    release
-        What is published.
-    show_names
-        Whether columns without a role are named: a name that nobody declared may be a value.
+    `release`: what is published. `show_names`: whether columns without a role are named: a name
+    that nobody declared may be a value.
     """
     gone, problem = release.manifest["left_out"], release.solution.problem
     lines = []

@@ -253,23 +253,11 @@ class Solver(Protocol):
     ) -> SolverResult:
         """Solve a compiled model; what is returned is not yet checked.
 
-        Parameters
-        ----------
-        form
-            The model in matrix form, with at least one variable; without Pyomo's components.
-        start
-            Values, shape (variables,), NaN where there is none; integer variables all have
-            one. None for no start.
-        options
-            Common and own options.
-        budget
-            Asked at least ten times a second whether to stop, and given the incumbents.
-
-        Raises
-        ------
-        InputError
-            If `options.solver_options` has a name or value that the solver refuses.
-        SolverError
-            If the model is unbounded or the solver fails.
+        `form`: the model in matrix form, with at least one variable; without Pyomo's components.
+        `start`: values, shape (variables,), NaN where there is none; integer variables all have
+        one. None for no start. `options`: common and own options. `budget`: asked at least ten
+        times a second whether to stop, and given the incumbents. Raises InputError if
+        `options.solver_options` has a name or value that the solver refuses. SolverError if the
+        model is unbounded or the solver fails.
         """
         ...

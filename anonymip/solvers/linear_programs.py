@@ -53,16 +53,10 @@ def solve_linear_program(
 ) -> LinearAnswer | None:
     """Minimise ``cost @ x`` with ``row_lower <= matrix @ x <= row_upper``; None without an optimum.
 
-    Parameters
-    ----------
-    row_lower, row_upper, lower, upper
-        (rows,) and (columns,), infinite where there is no side; no `lower` means 0, no `upper`
-        no bound.
-    presolve
-        Whether the program is simplified first, which takes longer than it saves where there are
-        many columns.
-    budget
-        Its time is a limit, after which there is no answer either.
+    `row_lower, row_upper, lower, upper`: (rows,) and (columns,), infinite where there is no side;
+    no `lower` means 0, no `upper` no bound. `presolve`: whether the program is simplified first,
+    which takes longer than it saves where there are many columns. `budget`: its time is a limit,
+    after which there is no answer either.
     """
     from scipy.optimize import linprog
 
@@ -115,10 +109,8 @@ class Basis:
 class GrowingProgram:
     """A linear program that grows by columns and rows, and goes on from its last basis.
 
-    Parameters
-    ----------
-    row_lower, row_upper
-        (rows,) sides of the rows that it begins with, infinite where there is none.
+    `row_lower, row_upper`: (rows,) sides of the rows that it begins with, infinite where there is
+    none.
     """
 
     def __init__(self, row_lower: NDArray[np.float64], row_upper: NDArray[np.float64]) -> None:

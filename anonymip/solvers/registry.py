@@ -25,12 +25,7 @@ from anonymip.extensions import Extensions
 from anonymip.files import start_growing
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, prepare, run_isolated
-from anonymip.solvers.interface import (
-    Availability,
-    Solver,
-    SolverOptions,
-    SolverResult,
-)
+from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
 from anonymip.solvers.modelling.checked_results import (
     check_result,
     clear_values,
@@ -90,10 +85,7 @@ def solver_names() -> tuple[str, ...]:
 def refuse_unknown_solver(name: str) -> None:
     """Refuse a solver that has no adapter, whether it is installed or not.
 
-    Raises
-    ------
-    InputError
-        If no adapter has this name, or the package that registers it cannot be used.
+    Raises InputError if no adapter has this name, or the package that registers it cannot be used.
     """
     if name not in ADAPTERS and _OUTSIDE.find(name) is None:
         raise unknown_name("solver", name, solver_names())
@@ -102,10 +94,7 @@ def refuse_unknown_solver(name: str) -> None:
 def availability(name: str) -> Availability:
     """Return whether a solver can be used here, and if not what to do.
 
-    Raises
-    ------
-    InputError
-        If no adapter has this name.
+    Raises InputError if no adapter has this name.
     """
     return _adapter(name).availability()
 
@@ -113,12 +102,8 @@ def availability(name: str) -> Availability:
 def get_solver(name: str) -> Solver:
     """Return the adapter of a solver that can be used here.
 
-    Raises
-    ------
-    InputError
-        If no adapter has this name.
-    SolverUnavailable
-        If the solver is not installed, or its licence allows no model at all.
+    Raises InputError if no adapter has this name. SolverUnavailable if the solver is not installed,
+    or its licence allows no model at all.
     """
     adapter = _adapter(name)
     found = adapter.availability()
@@ -224,17 +209,9 @@ def solve_form(
 ) -> SolverResult:
     """Solve a model that is given as matrices, and check what comes back as for any other.
 
-    Parameters
-    ----------
-    form
-        Its variables need a name and, with `start`, a value; its constraints need a name.
-    solver, options, start, budget
-        As for :func:`solve_model`.
-
-    Raises
-    ------
-    InputError, SolverUnavailable, SolverError
-        As :func:`solve_model` does.
+    `form`: its variables need a name and, with `start`, a value; its constraints need a name.
+    `solver, options, start, budget`: as for :func:`solve_model`. Raises InputError,
+    SolverUnavailable, SolverError as :func:`solve_model` does.
     """
     adapter = get_solver(solver) if isinstance(solver, str) else solver
     if _is_isolated(adapter):
@@ -243,11 +220,7 @@ def solve_form(
 
 
 def _solve_scaled(
-    form: StandardForm,
-    adapter: Solver,
-    options: SolverOptions,
-    start: bool,
-    budget: Budget,
+    form: StandardForm, adapter: Solver, options: SolverOptions, start: bool, budget: Budget
 ) -> SolverResult:
     """Solve with costs of order 1, check the answer there, and give it in the model's unit.
 
@@ -288,11 +261,7 @@ def _in_units(value: float | None, factor: float, offset: float) -> float | None
 
 
 def _solve_form(
-    form: StandardForm,
-    adapter: Solver,
-    options: SolverOptions,
-    start: bool,
-    budget: Budget,
+    form: StandardForm, adapter: Solver, options: SolverOptions, start: bool, budget: Budget
 ) -> SolverResult:
     """Give the compiled model to the adapter, unless there is no time; check what comes back."""
     start_values = _start_values(form) if start else None

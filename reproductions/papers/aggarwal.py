@@ -11,14 +11,7 @@ from anonymip.experiments.running.specification import Experiment, MethodChoice
 from anonymip.experiments.summaries import with_optima
 from reproductions.papers.data import ADULT_TREES, CMC
 from reproductions.series import all_proven, mean_of, of_experiment
-from reproductions.specification import (
-    Finding,
-    Panel,
-    Reproduction,
-    Series,
-    Statement,
-    Undecided,
-)
+from reproductions.specification import Finding, Panel, Reproduction, Series, Statement, Undecided
 
 _OPTIMUM = "optimum"
 _METHODS = (

@@ -11,22 +11,8 @@ import pandas as pd
 
 from anonymip.experiments.running.specification import Experiment, MethodChoice
 from reproductions.papers.data import ADULT_KINDS, CANADA, CMC, NURSERY
-from reproductions.series import (
-    all_proven,
-    both,
-    columns_of,
-    is_below,
-    mean_of,
-    within,
-)
-from reproductions.specification import (
-    Finding,
-    Panel,
-    Reproduction,
-    Series,
-    Source,
-    Statement,
-)
+from reproductions.series import all_proven, both, columns_of, is_below, mean_of, within
+from reproductions.specification import Finding, Panel, Reproduction, Series, Source, Statement
 
 PAPER = "Bredereck et al. 2013"
 _GREEDY, _MONDRIAN, _ILP = "pattern-greedy", "mondrian", "pattern-ilp"
@@ -101,9 +87,7 @@ _USEFUL = Statement(
 )
 _SMALLER = Statement("its average output row type is smaller", "Section 3.5", _lower("average"))
 _FASTER_BELOW = Statement(
-    "it gets slower with growing k, Mondrian faster",
-    "Section 3.5",
-    lambda rows: _time_trends(rows),
+    "it gets slower with growing k, Mondrian faster", "Section 3.5", lambda rows: _time_trends(rows)
 )
 
 

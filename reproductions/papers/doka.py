@@ -18,12 +18,7 @@ from reproductions.series import (
     share_of,
     within,
 )
-from reproductions.specification import (
-    Panel,
-    Reproduction,
-    Series,
-    Statement,
-)
+from reproductions.specification import Panel, Reproduction, Series, Statement
 
 PAPER = "Doka et al. 2015"
 OPTIMUM, CONCEALMENT = "optimum", "k-concealment"
@@ -62,10 +57,7 @@ _PARTS = {"hungarian": 100, "sort-greedy": 150, "greedy": 250}
 
 
 def _fig6(sizes: tuple[int, ...], ks: tuple[int, ...]) -> tuple[Experiment, ...]:
-    methods = (
-        *(MethodChoice(name, {"part": part}) for name, part in _PARTS.items()),
-        NH,
-    )
+    methods = (*(MethodChoice(name, {"part": part}) for name, part in _PARTS.items()), NH)
     tables = tuple(TableSource(CENSUS_10K.instance, rows=n) for n in sizes)
     return (Experiment(name="parts", tables=tables, k=ks, methods=methods, bound=False),)
 
@@ -204,9 +196,7 @@ FIG7B = Reproduction(
             grows(_TIME_N, OPTIMUM, "hungarian"),
         ),
         Statement(
-            "the three methods take longer than NH",
-            "Section 8.2",
-            is_below(_TIME_N, ("nh",), OWN),
+            "the three methods take longer than NH", "Section 8.2", is_below(_TIME_N, ("nh",), OWN)
         ),
         Statement(
             "the three methods take less time than k-concealment",

@@ -20,15 +20,7 @@ from reproductions.papers.doka import (
     gcp_at,
     time_at,
 )
-from reproductions.series import (
-    at_k,
-    both,
-    columns_of,
-    grows,
-    is_below,
-    mean_of,
-    within,
-)
+from reproductions.series import at_k, both, columns_of, grows, is_below, mean_of, within
 from reproductions.specification import (
     Finding,
     Panel,
@@ -77,11 +69,7 @@ _GCP_K, _TIME_K = mean_of("gcp", "k"), mean_of("cpu_seconds", "k")
 _LESS_THAN_EARLIER = "the three methods lose less than NH and k-concealment"
 _KS = (10, 30, 50, 70, 90, 110, 130, 150)
 _FIG8_STATEMENTS = (
-    Statement(
-        f"{_LESS_THAN_EARLIER} at every k",
-        "Section 8.3",
-        is_below(_GCP_K, OWN, _EARLIER),
-    ),
+    Statement(f"{_LESS_THAN_EARLIER} at every k", "Section 8.3", is_below(_GCP_K, OWN, _EARLIER)),
     Statement(
         "what they gain on NH widens with k (SortGreedy, difference)",
         "Section 8.3",
@@ -194,13 +182,7 @@ FIG9 = Reproduction(
         for panel in (
             Panel(f"GCP, k = {k}", "attributes", "GCP", gcp_at(k, "m")),
             Panel(f"slope, k = {k}", "attributes", "(GCP(d) - GCP(2)) / (d - 2)", _slope_at(k)),
-            Panel(
-                f"time, k = {k}",
-                "attributes",
-                "processor seconds",
-                time_at(k, "m"),
-                log_y=True,
-            ),
+            Panel(f"time, k = {k}", "attributes", "processor seconds", time_at(k, "m"), log_y=True),
         )
     ),
     statements=tuple(

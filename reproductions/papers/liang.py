@@ -5,14 +5,7 @@ from __future__ import annotations
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.experiments.running.specification import Experiment, MethodChoice
 from reproductions.papers.data import CENSUS_1K, CENSUS_100K
-from reproductions.series import (
-    all_proven,
-    grows,
-    is_below,
-    mean_of,
-    no_rise,
-    of_experiment,
-)
+from reproductions.series import all_proven, grows, is_below, mean_of, no_rise, of_experiment
 from reproductions.specification import Panel, Reproduction, Statement
 
 PAPER = "Liang & Samavi 2020"

@@ -8,12 +8,7 @@ import pandas as pd
 
 from anonymip.experiments.running.sources import TableSource
 from anonymip.experiments.running.specification import Experiment, MethodChoice
-from reproductions.papers.data import (
-    CENSUS_1K_MIXED,
-    CENSUS_10K,
-    CENSUS_100K,
-    FARS,
-)
+from reproductions.papers.data import CENSUS_1K_MIXED, CENSUS_10K, CENSUS_100K, FARS
 from reproductions.papers.liang import PAPER
 from reproductions.series import (
     both,
@@ -25,14 +20,7 @@ from reproductions.series import (
     ratio_to,
     within,
 )
-from reproductions.specification import (
-    Finding,
-    Panel,
-    Reproduction,
-    Series,
-    Source,
-    Statement,
-)
+from reproductions.specification import Finding, Panel, Reproduction, Series, Source, Statement
 
 GREEDY, MONDRIAN, MEMBER, INITIAL = "greedy-search", "mondrian", "k-member", "initial"
 _COVERS = ("greedy", "sort-greedy", "hungarian")

@@ -8,35 +8,11 @@ import pandas as pd
 
 from anonymip.experiments.running.sources import TableSource
 from anonymip.experiments.running.specification import Experiment, MethodChoice
-from reproductions.papers.data import (
-    CENSUS_10K_NUMERIC,
-    CENSUS_35,
-    CENSUS_100K,
-)
+from reproductions.papers.data import CENSUS_10K_NUMERIC, CENSUS_35, CENSUS_100K
 from reproductions.papers.liang import PAPER
-from reproductions.papers.liang_benchmarks import (
-    GREEDY,
-    INITIAL,
-    MEMBER,
-    MONDRIAN,
-    SIMPLE,
-)
-from reproductions.series import (
-    at_k,
-    both,
-    columns_of,
-    grows,
-    is_below,
-    mean_of,
-    within,
-)
-from reproductions.specification import (
-    Finding,
-    Panel,
-    Reproduction,
-    Series,
-    Statement,
-)
+from reproductions.papers.liang_benchmarks import GREEDY, INITIAL, MEMBER, MONDRIAN, SIMPLE
+from reproductions.series import at_k, both, columns_of, grows, is_below, mean_of, within
+from reproductions.specification import Finding, Panel, Reproduction, Series, Statement
 
 
 def _times(

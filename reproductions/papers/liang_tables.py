@@ -20,14 +20,7 @@ from anonymip.problem import Problem
 from anonymip.solving import solve
 from reproductions.papers.data import CENSUS_100K, EXAMPLES
 from reproductions.papers.liang import PAPER
-from reproductions.specification import (
-    Finding,
-    Panel,
-    Reproduction,
-    Series,
-    Statement,
-    Undecided,
-)
+from reproductions.specification import Finding, Panel, Reproduction, Series, Statement, Undecided
 
 #: Classes as printed: Table 1b, Appendix C (Example 1, with 15 and 4 where the text has 5 and a
 #: gap), and Table 7.
@@ -48,12 +41,7 @@ def _examples(quick: bool) -> pd.DataFrame:
     asked: tuple[tuple[str, Problem, str, Sequence[Sequence[int]]], ...] = (
         ("Table 1", Problem(health, 3), "column-generation", _TABLE_1),
         ("Table 4b", Problem(accidents, 3), "column-generation", ()),
-        (
-            "Table 4c",
-            Problem(weighted, 3, objective=WeightedLoss()),
-            "column-generation",
-            (),
-        ),
+        ("Table 4c", Problem(weighted, 3, objective=WeightedLoss()), "column-generation", ()),
         ("initial", Problem(accidents, 3), "initial", _INITIAL),
         ("Tables 5 and 6", Problem(accidents, 3), "split-carry", ()),
         ("Table 7", Problem(accidents, 3), "greedy-search", _TABLE_7),

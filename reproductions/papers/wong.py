@@ -6,25 +6,9 @@ from collections.abc import Mapping
 
 from anonymip.experiments.running.specification import Experiment, MethodChoice
 from anonymip.recodings import Diversity
-from reproductions.papers.data import (
-    ADULT_SETS,
-    CENSUS_OCCUPATION,
-    CENSUS_SETS,
-)
-from reproductions.series import (
-    both,
-    grows,
-    is_below,
-    mean_of,
-    near_printed,
-    within,
-)
-from reproductions.specification import (
-    Panel,
-    Reproduction,
-    Source,
-    Statement,
-)
+from reproductions.papers.data import ADULT_SETS, CENSUS_OCCUPATION, CENSUS_SETS
+from reproductions.series import both, grows, is_below, mean_of, near_printed, within
+from reproductions.specification import Panel, Reproduction, Source, Statement
 
 PAPER = "Wong, Mamoulis & Cheung 2010"
 _METHODS = (

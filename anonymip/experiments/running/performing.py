@@ -16,13 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from anonymip.effort import check_effort
-from anonymip.errors import (
-    AnonymipError,
-    InputError,
-    Interrupted,
-    NoSolution,
-    SolverUnavailable,
-)
+from anonymip.errors import AnonymipError, InputError, Interrupted, NoSolution, SolverUnavailable
 from anonymip.experiments.measures import measures_of
 from anonymip.experiments.running.runs import BOUND, COLUMNS, Run, digest, surroundings
 from anonymip.experiments.running.sources import TableSource
@@ -50,14 +44,8 @@ FOUND_BOUND, NO_BOUND = "bound", "no-bound"
 def perform(run: Run, bound: Bound | None, budget: Budget) -> Row | None:
     """Do a run and return its row; None if the user stopped it.
 
-    Parameters
-    ----------
-    run
-        What to do.
-    bound
-        A lower bound that is known of the problem.
-    budget
-        An interrupt of it ends the run; the time limit is the run's own.
+    `run`: what to do. `bound`: a lower bound that is known of the problem. `budget`: an interrupt
+    of it ends the run; the time limit is the run's own.
     """
     whole = _whole(run.table, run.experiment.folder, run.files)
     data = run.table.sample(whole, run.sample)

@@ -37,17 +37,10 @@ _FRAME_TYPES = {str: "str", int: "Int64", float: "float64"}
 class Results:
     """The table of an experiment.
 
-    Parameters
-    ----------
-    experiment
-        What was asked.
-    frame
-        One row for each run of a method that has ended, in the order of tables, samples, values
-        of k, methods and repetitions. The columns are those of
-        :data:`anonymip.experiments.running.runs.COLUMNS`; what is unknown is missing. Bound and
-        gap are the best that any run proved for the problem of the row.
-    runs
-        How many rows there are to be.
+    `experiment`: what was asked. `frame`: one row for each run of a method that has ended, in the
+    order of tables, samples, values of k, methods and repetitions. The columns are those of
+    :data:`anonymip.experiments.running.runs.COLUMNS`; what is unknown is missing. Bound and gap are
+    the best that any run proved for the problem of the row. `runs`: how many rows there are to be.
     """
 
     experiment: Experiment
@@ -63,15 +56,8 @@ class Results:
 class RunStore:
     """The rows of runs by key, in a folder, or in memory alone.
 
-    Parameters
-    ----------
-    folder
-        Is made if it is not there; None for none.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be made, or holds something else than an experiment.
+    `folder`: is made if it is not there; None for none. Raises InputError if the folder cannot be
+    made, or holds something else than an experiment.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -167,10 +153,7 @@ def _names(run: Run) -> Row:
 def read_results(folder: str | Path) -> Results:
     """Return the table of a folder, of an experiment that has ended or is going on.
 
-    Raises
-    ------
-    InputError
-        If the folder holds no experiment.
+    Raises InputError if the folder holds no experiment.
     """
     file = Path(folder) / "experiment.json"
     try:

@@ -20,20 +20,10 @@ from anonymip.instances.library.catalogue import PREFIX, find_entry
 class Samples:
     """Random samples of a table.
 
-    Parameters
-    ----------
-    count
-        How many.
-    size
-        Records of each, all different.
-    seed
-        Of ``numpy.random.default_rng``, which draws one sample after the other: the first ones stay
-        what they are when `count` grows.
-
-    Raises
-    ------
-    InputError
-        If count or size is not positive, or the seed negative.
+    `count`: how many. `size`: records of each, all different. `seed`: of
+    ``numpy.random.default_rng``, which draws one sample after the other: the first ones stay what
+    they are when `count` grows. Raises InputError if count or size is not positive, or the seed
+    negative.
     """
 
     count: int
@@ -51,17 +41,8 @@ class Samples:
     def rows(self, n: int, number: int) -> NDArray[np.int64]:
         """Return the (size,) records of a sample of `n`, in the order drawn.
 
-        Parameters
-        ----------
-        n
-            Records of the table.
-        number
-            Of the sample, from 1.
-
-        Raises
-        ------
-        InputError
-            If the table has too few records.
+        `n`: records of the table. `number`: of the sample, from 1. Raises InputError if the table
+        has too few records.
         """
         if self.size > n:
             raise InputError(
@@ -139,10 +120,7 @@ class TableSource:
     def load(self, folder: Path) -> Microdata:
         """Return the table without samples drawn; relative paths start from `folder`.
 
-        Raises
-        ------
-        InputError
-            If it is not there, or does not have the columns that are named.
+        Raises InputError if it is not there, or does not have the columns that are named.
         """
         roles = (self.quasi_identifiers, self.sensitive, self.keep, self.drop)
         if self._is_named:
@@ -184,10 +162,7 @@ class TableSource:
     def digests(self, folder: Path) -> list[str]:
         """Return the SHA-256 of the files that it is read from, hierarchies included.
 
-        Raises
-        ------
-        InputError
-            If one is not there.
+        Raises InputError if one is not there.
         """
         if self._is_named:
             name = self.instance
@@ -212,10 +187,7 @@ def _hierarchies(schema: Schema | None) -> list[str]:
 def file_digest(file: Path) -> str:
     """Return the SHA-256 of a file.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read.
+    Raises InputError if it cannot be read.
     """
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -25,12 +25,7 @@ from anonymip.solvers import SolverOptions, refuse_unknown_solver
 class MadeRecoding(NamedTuple):
     """A recoding, and what its options say of the objective.
 
-    Parameters
-    ----------
-    recoding
-        The recoding.
-    priced
-        What stars cost; None if that is not said.
+    `recoding`: the recoding. `priced`: what stars cost; None if that is not said.
     """
 
     recoding: Recoding
@@ -42,19 +37,9 @@ def make_recoding(
 ) -> MadeRecoding:
     """Return the recoding of a name with its options.
 
-    Parameters
-    ----------
-    name
-        Of the recoding.
-    options
-        Parameters of its class; of patterns also the keys of a section ``[mask]``.
-    mask
-        Such a section, which options replace key by key.
-
-    Raises
-    ------
-    InputError
-        If there is no such recoding, or it has no such option.
+    `name`: of the recoding. `options`: parameters of its class; of patterns also the keys of a
+    section ``[mask]``. `mask`: such a section, which options replace key by key. Raises InputError
+    if there is no such recoding, or it has no such option.
     """
     if name in ("pattern", "pattern-levels"):
         rules = {**(mask or {}), **options}
@@ -238,10 +223,7 @@ class Experiment:
     def from_toml(cls, path: str | Path) -> Experiment:
         """Return the experiment of a file; relative paths in it start from its folder.
 
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or holds what no experiment has.
+        Raises InputError if the file cannot be read, or holds what no experiment has.
         """
         file = Path(path)
         return cls.from_dict(read_toml(file, "experiment"), file.parent, file)
@@ -252,19 +234,8 @@ class Experiment:
     ) -> Experiment:
         """Return the experiment that :meth:`to_dict` or a TOML file gives.
 
-        Parameters
-        ----------
-        document
-            Its keys.
-        folder
-            Where relative paths start from.
-        file
-            Its name in messages.
-
-        Raises
-        ------
-        InputError
-            If it holds what no experiment has.
+        `document`: its keys. `folder`: where relative paths start from. `file`: its name in
+        messages. Raises InputError if it holds what no experiment has.
         """
         check_document(file, document)
         given = dict(document)
@@ -302,10 +273,7 @@ class Experiment:
     def find_objective(self) -> Objective | MembersObjective:
         """Return the objective; a file is looked for in `folder`.
 
-        Raises
-        ------
-        InputError
-            If there is none.
+        Raises InputError if there is none.
         """
         file = self.objective_file
         if file is None:
@@ -323,20 +291,9 @@ class Experiment:
     ) -> Problem:
         """Return a problem of the experiment.
 
-        Parameters
-        ----------
-        data
-            The table.
-        k, recoding
-            One of its values of k, and the name of one of its recodings.
-        mask
-            The section ``[mask]`` of the table's schema, which the options of the recoding replace
-            key by key.
-
-        Raises
-        ------
-        InputError
-            If they do not fit the table.
+        `data`: the table. `k, recoding`: one of its values of k, and the name of one of its
+        recodings. `mask`: the section ``[mask]`` of the table's schema, which the options of the
+        recoding replace key by key. Raises InputError if they do not fit the table.
         """
         made = make_recoding(recoding, self.recodings.get(recoding, {}), mask or {})
         objective = self.find_objective()
@@ -435,10 +392,7 @@ _LIMITS_KEYS = {"cap": "a table", "apart": "a list"}
 def check_document(file: Path | str, document: Mapping[str, Any]) -> None:
     """Refuse a specification with keys that are unknown or missing, or of a wrong type.
 
-    Raises
-    ------
-    InputError
-        Naming file and key.
+    Raises InputError naming file and key.
     """
     check_keys(file, "", document, _EXPERIMENT_KEYS)
     _require(file, "", document, "name", "tables", "k", "methods")

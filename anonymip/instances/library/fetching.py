@@ -87,7 +87,7 @@ PUBLIC = MappingProxyType(
                 "c700df9304fbf3c4d4db5938bffc510561bd4a2dfad285a3feef9a20619391c5",
                 _complete_adult,
             ),
-        ),
+        )
     }
 )
 

@@ -67,9 +67,9 @@ class _Decay:
 
     def distribution(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return values and probabilities, both (values,)."""
-        values = np.unique(
-            [*range(self.low, self.high + 1, self.step), *self.spikes],
-        ).astype(np.int64)
+        values = np.unique([*range(self.low, self.high + 1, self.step), *self.spikes]).astype(
+            np.int64
+        )
         special = np.isin(values, list(self.spikes))
         masses = np.array([self.spikes.get(int(value), 0.0) for value in values])
         distance = np.abs(values - self.centre)

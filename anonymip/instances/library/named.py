@@ -119,10 +119,7 @@ _CENSUS_10K: dict[str, dict[str, object]] = {
 }
 _HEADLESS = TableFormat(separator=", ", header=False, columns=tuple(_CENSUS_10K))
 #: Files and domains of the extracts of Liang & Samavi.
-_CENSUS_1K = (
-    "census_ipums/census_1k_8attr.txt",
-    "census_ipums/census_8attr_domain_numerical.txt",
-)
+_CENSUS_1K = ("census_ipums/census_1k_8attr.txt", "census_ipums/census_8attr_domain_numerical.txt")
 _CENSUS_1K_MIXED = (_CENSUS_1K[0], "census_ipums/census_8attr_domain_mixed.txt")
 _CENSUS_100K = ("census_ipums/census_100k_4attr.txt", "census_ipums/census_4attr_domain.txt")
 
@@ -180,9 +177,7 @@ _INSTANCES = (
         _file(
             "adult/adult_arx_30162.csv",
             Schema(
-                _kinds("age", _ADULT),
-                sensitive=("salary-class",),
-                table=TableFormat(separator=";"),
+                _kinds("age", _ADULT), sensitive=("salary-class",), table=TableFormat(separator=";")
             ),
         ),
         ("adult/adult_arx_30162.csv",),
@@ -202,8 +197,7 @@ _INSTANCES = (
             "adult/adult.data",
             Schema(
                 _kinds(
-                    "age",
-                    "workclass,education,marital-status,occupation,race,sex,native-country",
+                    "age", "workclass,education,marital-status,occupation,race,sex,native-country"
                 ),
                 sensitive=("income",),
                 drop=(
@@ -294,10 +288,7 @@ _INSTANCES = (
         "census-10k",
         "10,000 census records, 8 attributes, age and education numeric, the paper's domains",
         "Doka et al. 2015, domains of its Table 2 (IPUMS USA)",
-        _file(
-            "census_ipums/census_10k_8attr_doka.csv",
-            Schema(_CENSUS_10K, table=_HEADLESS),
-        ),
+        _file("census_ipums/census_10k_8attr_doka.csv", Schema(_CENSUS_10K, table=_HEADLESS)),
         ("census_ipums/census_10k_8attr_doka.csv",),
     ),
     NamedInstance(
@@ -375,10 +366,7 @@ def load_instance(name: str | Path, schema: Schema | None = None) -> Microdata:
     if schema is None:
         if not os.path.isfile(beside):
             needed = argument("schema", ..., option="quasi-identifiers (-q) or --schema")
-            raise InputError(
-                f"{file} has no schema",
-                remedy=f"Give {needed}, or write {beside}",
-            )
+            raise InputError(f"{file} has no schema", remedy=f"Give {needed}, or write {beside}")
         schema = read_schema(beside)
     return schema.read(file)
 

@@ -22,11 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.attacks.probabilities import (
-    RandomAssignments,
-    linked_parts,
-    some_assignment,
-)
+from anonymip.privacy.attacks.probabilities import RandomAssignments, linked_parts, some_assignment
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.reading.hierarchies import Paths
 from anonymip.privacy.reading.original import read_inputs

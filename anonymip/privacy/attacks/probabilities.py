@@ -171,11 +171,7 @@ class RandomAssignments:
     """
 
     def __init__(
-        self,
-        graph: MatchGraph,
-        effective: NDArray[np.bool_],
-        held: NDArray[np.int64],
-        seed: int,
+        self, graph: MatchGraph, effective: NDArray[np.bool_], held: NDArray[np.int64], seed: int
     ) -> None:
         self._records = graph.records.tolist()
         self._choices = [_places(graph, effective, row).tolist() for row in range(graph.n)]

@@ -297,12 +297,7 @@ class _DiversePart(GraphPart):
         self.size = first + len(in_owners)
 
     def _gated(
-        self,
-        keys: NDArray[np.int64],
-        width: int,
-        units: NDArray[np.int64],
-        owners: int,
-        gates: int,
+        self, keys: NDArray[np.int64], width: int, units: NDArray[np.int64], owners: int, gates: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return the node at which each match ends on one side; owner and room of each gate."""
         groups, group = np.unique(keys, return_inverse=True)

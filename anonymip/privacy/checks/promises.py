@@ -22,10 +22,7 @@ _ROUNDING = 1e-9
 
 
 def diversity_problems(
-    published: PublishedTable,
-    original: Original,
-    promised: Diversity,
-    sensitive: tuple[str, ...],
+    published: PublishedTable, original: Original, promised: Diversity, sensitive: tuple[str, ...]
 ) -> list[str]:
     """Return a sentence for each sensitive column with a class that is not diverse.
 

@@ -68,10 +68,7 @@ class Original:
 
 
 def encode_original(
-    table: TextTable,
-    manifest: Manifest,
-    schema: Schema | None,
-    hierarchies: Mapping[str, Nodes],
+    table: TextTable, manifest: Manifest, schema: Schema | None, hierarchies: Mapping[str, Nodes]
 ) -> Original:
     """Apply missing policy, kinds and domains to the original table.
 

@@ -188,11 +188,7 @@ def _from_frame(frame: pd.DataFrame) -> TextTable:
     columns = {name: _text_column(frame.iloc[:, place]) for place, name in enumerate(names)}
     plain = frame.index.equals(pd.RangeIndex(len(frame))) and frame.index.name is None
     return TextTable(
-        columns,
-        len(frame),
-        has_labels=not plain,
-        has_notes=bool(frame.attrs),
-        labels=frame.index,
+        columns, len(frame), has_labels=not plain, has_notes=bool(frame.attrs), labels=frame.index
     )
 
 

@@ -27,12 +27,7 @@ from anonymip.errors import InputError, SolverError, SolverUnavailable
 from anonymip.files import private
 from anonymip.runtime.budget import GRACE
 from anonymip.runtime.worker_pool import keep_log
-from anonymip.solvers.interface import (
-    ABSOLUTE_GAP,
-    Availability,
-    SolverOptions,
-    SolverResult,
-)
+from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions, SolverResult
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
@@ -163,10 +158,7 @@ def progress(log: str) -> tuple[float | None, float | None]:
     These are for display. The bound of an inner search may be among them.
     """
     incumbents, bounds = _INCUMBENT.findall(log), _OPEN.findall(log)
-    return (
-        float(incumbents[-1]) if incumbents else None,
-        float(bounds[-1]) if bounds else None,
-    )
+    return (float(incumbents[-1]) if incumbents else None, float(bounds[-1]) if bounds else None)
 
 
 #: What CBC may have stopped on, as its solution file says -> why it stopped. "iterations" is
@@ -438,12 +430,7 @@ def _report(log: Path, form: StandardForm, budget: Budget) -> None:
 
 
 def _result(
-    form: StandardForm,
-    folder: Path,
-    log: Path,
-    run: _Run,
-    began: float,
-    version: str | None,
+    form: StandardForm, folder: Path, log: Path, run: _Run, began: float, version: str | None
 ) -> SolverResult:
     text = log.read_text(errors="replace")
     solution = folder / "solution.txt"
@@ -475,10 +462,8 @@ def _result(
 def _stopped(status: str, run: _Run, log: str) -> Stopped:
     """Return why CBC stopped, from the first line of its solution file.
 
-    Raises
-    ------
-    SolverError
-        If the model is unbounded, or the status is one that no solve should end with.
+    Raises SolverError if the model is unbounded, or the status is one that no solve should end
+    with.
     """
     if status == "Unbounded":
         raise SolverError(
@@ -490,10 +475,7 @@ def _stopped(status: str, run: _Run, log: str) -> Stopped:
     if word is None or word[1] not in STOPPED_ON:
         last = log.strip().splitlines()[-1:] or ["nothing"]
         how = f"with the status {status!r}" if status else _death(run.code)
-        raise SolverError(
-            f"CBC ended {how} and printed last: {last[0]}",
-            remedy=keep_log(),
-        )
+        raise SolverError(f"CBC ended {how} and printed last: {last[0]}", remedy=keep_log())
     if word[1] == "iterations" and run.reason is not None:
         return run.reason
     if word[1] == "iterations" and run.late:

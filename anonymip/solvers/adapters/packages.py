@@ -118,10 +118,7 @@ class Search:
     def run(self, work: Callable[[], object], stop: Callable[[], object]) -> None:
         """Do the work in a thread; call `stop` from this one when the budget ends.
 
-        Raises
-        ------
-        SolverError
-            If `work` raises.
+        Raises SolverError if `work` raises.
         """
         worker = threading.Thread(target=self._work, args=(work,), name=self.name, daemon=True)
         worker.start()
@@ -142,10 +139,8 @@ class Search:
 
         One that was asked for takes the reason of the budget.
 
-        Raises
-        ------
-        SolverError
-            If the model is unbounded, or the status is one that no solve should end with.
+        Raises SolverError if the model is unbounded, or the status is one that no solve should end
+        with.
         """
         if status in unbounded:
             raise SolverError(
@@ -153,10 +148,7 @@ class Search:
                 remedy="Bound the variables of the objective",
             )
         if status not in meanings:
-            raise SolverError(
-                f"{self.name} ended with the status {status!r}",
-                remedy=keep_log(),
-            )
+            raise SolverError(f"{self.name} ended with the status {status!r}", remedy=keep_log())
         meaning = meanings[status]
         if meaning is Stopped.INTERRUPT and self.reason is not None:
             return self.reason
@@ -196,12 +188,7 @@ class Search:
 class Session(ABC):
     """A model inside a solver, for one solve; it begins with the model filled in.
 
-    Parameters
-    ----------
-    native
-        The solver's own model.
-    form, options
-        What is solved, and how.
+    `native`: the solver's own model. `form, options`: what is solved, and how.
     """
 
     def __init__(self, native: Any, form: StandardForm, options: SolverOptions) -> None:

@@ -36,10 +36,7 @@ _ZERO = 1e-12
 def check_result(form: StandardForm, result: SolverResult) -> SolverResult:
     """Check a solver's answer against the model and return it with recomputed numbers.
 
-    Raises
-    ------
-    SolverError
-        As in :func:`~anonymip.solvers.solve_model`.
+    Raises SolverError as in :func:`~anonymip.solvers.solve_model`.
     """
     bound = result.bound if result.bound is not None and math.isfinite(result.bound) else None
     result = replace(result, bound=bound)
@@ -60,10 +57,7 @@ def check_result(form: StandardForm, result: SolverResult) -> SolverResult:
 
 
 def _with_checked_numbers(
-    form: StandardForm,
-    result: SolverResult,
-    raw: NDArray[np.float64],
-    values: NDArray[np.float64],
+    form: StandardForm, result: SolverResult, raw: NDArray[np.float64], values: NDArray[np.float64]
 ) -> SolverResult:
     """Recompute the objective of the rounded point, compare the claims, settle the status."""
     objective = form.objective(values)
@@ -97,10 +91,7 @@ def keep_start(
     the point is then at least as good as the start. A bound that passes the start by no more
     than the tolerances of solvers explain is lowered by them.
 
-    Raises
-    ------
-    SolverError
-        If the solver calls the model infeasible, or its bound excludes the start.
+    Raises SolverError if the solver calls the model infeasible, or its bound excludes the start.
     """
     if start is None or np.isnan(start).any() or form.violation(start) is not None:
         return result
@@ -184,10 +175,7 @@ def broken_by_values(model: ConcreteModel) -> str | None:
     Linear models are measured as what solvers return is. Others are measured constraint by
     constraint, relative to their bounds where those are above 1.
 
-    Raises
-    ------
-    InputError
-        If the model has a component that cannot be evaluated.
+    Raises InputError if the model has a component that cannot be evaluated.
     """
     try:
         form = compile_standard_form(model)

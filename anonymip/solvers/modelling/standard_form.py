@@ -34,12 +34,7 @@ _SMALLEST_EFFECT, _LARGEST_EFFECT = 1e-2, 1e6
 class Named:
     """A variable or constraint of a form that no Pyomo model stands behind.
 
-    Parameters
-    ----------
-    name
-        As messages name it.
-    value
-        Of a variable, where a start is given.
+    `name`: as messages name it. `value`: of a variable, where a start is given.
     """
 
     name: str
@@ -146,10 +141,7 @@ class StandardForm:
         they are measured as they are, since solvers work with absolute tolerances. A row whose
         indicator is 0 after rounding is not measured.
 
-        Parameters
-        ----------
-        values
-            Shape (variables,).
+        `values`: shape (variables,).
         """
         if values.shape != self.cost.shape:
             return f"the point has shape {values.shape}, the model {len(self.cost)} variables"
@@ -192,11 +184,8 @@ class StandardForm:
     def start_values(self) -> NDArray[np.float64] | None:
         """Return the values that the Pyomo variables hold now, as a start.
 
-        Returns
-        -------
-        numpy.ndarray or None
-            Shape (variables,); whole numbers for integer variables, NaN for continuous ones
-            without a value. None if an integer variable has no value.
+        Returns: shape (variables,); whole numbers for integer variables, NaN for continuous ones
+        without a value. None if an integer variable has no value.
         """
         given = [variable.value for variable in self.variables]
         values = np.array([np.nan if value is None else value for value in given], dtype=float)

@@ -28,21 +28,12 @@ def compile_standard_form(model: ConcreteModel) -> StandardForm:
 
     Fixed variables are treated as constants. Time and memory grow linearly with the non-zeros.
 
-    Parameters
-    ----------
-    model
-        A model with one active objective, linear constraints, and variables that are
-        continuous or integer. It is not changed, except for the moment while its Disjuncts
-        pass for blocks.
-
-    Raises
-    ------
-    InputError
-        If the model is not linear, has no or several active objectives, or has a component or
-        a variable domain that a mixed-integer linear solver does not know; or if it has an
-        active Disjunction or nested Disjuncts.
-    NoSolution
-        If a constraint without free variables, or the bounds of a variable, cannot hold.
+    `model`: a model with one active objective, linear constraints, and variables that are
+    continuous or integer. It is not changed, except for the moment while its Disjuncts pass for
+    blocks. Raises InputError if the model is not linear, has no or several active objectives, or
+    has a component or a variable domain that a mixed-integer linear solver does not know; or if it
+    has an active Disjunction or nested Disjuncts. NoSolution if a constraint without free
+    variables, or the bounds of a variable, cannot hold.
     """
     from pyomo.common.gc_manager import PauseGC
     from pyomo.environ import maximize
@@ -255,11 +246,8 @@ def _broken_constants(model: ConcreteModel) -> Iterator[Any]:
 class Indicators:
     """Which binary variable decides whether a constraint counts.
 
-    Parameters
-    ----------
-    of_block
-        ``id`` of each active Disjunct (or, once asked for, of a block in it) -> its binary
-        indicator variable; None for blocks outside.
+    `of_block`: ``id`` of each active Disjunct (or, once asked for, of a block in it) -> its binary
+    indicator variable; None for blocks outside.
     """
 
     of_block: dict[int, Any] = field(default_factory=dict)
@@ -283,10 +271,7 @@ class Indicators:
 def disjuncts_as_blocks(model: ConcreteModel) -> Iterator[Indicators]:
     """Let all active Disjuncts of a model pass for blocks, and give the model back as it was.
 
-    Raises
-    ------
-    InputError
-        If the model has an active Disjunction, or a Disjunct within a Disjunct.
+    Raises InputError if the model has an active Disjunction, or a Disjunct within a Disjunct.
     """
     from pyomo.environ import Block
     from pyomo.gdp import Disjunct, Disjunction
