@@ -60,6 +60,7 @@ from anonymip.errors import InputError, argument
 from anonymip.models.parts.class_rules import add_class_rules, class_rules_size
 from anonymip.models.parts.equivalence_context import (
     Context,
+    at_most_one,
     linear,
     no_less,
     refuse_large,
@@ -171,14 +172,8 @@ def _add_companions(model: pyo.ConcreteModel) -> None:
         model.alone = pyo.Constraint(
             model.pairs,
             [0, 1],
-            rule=lambda model, i, other, end: (
-                None,
-                linear(
-                    0.0,
-                    [1.0, 1.0],
-                    [model.equivalent[i, other], model.suppress[(i, other)[end]]],
-                ),
-                1.0,
+            rule=lambda model, i, other, end: at_most_one(
+                model.equivalent[i, other], model.suppress[(i, other)[end]]
             ),
             doc="a suppressed record is equivalent to none",
         )

@@ -43,11 +43,14 @@ from scipy.sparse import csr_array
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.enumeration import ClusterSets
 from anonymip.errors import InputError, InvalidAssignment
-from anonymip.models.parts.equivalence_context import linear, refuse_unsolved
+from anonymip.models.parts.equivalence_context import linear, refuse_unsolved, total
 from anonymip.models.parts.set_columns import (
     MAX_COLUMNS,
+    often_at_most,
     priced_columns,
+    read_chosen,
     refuse_other_recodings,
+    set_chosen,
     too_many_sets,
 )
 from anonymip.problem import Problem
@@ -138,20 +141,10 @@ def build_set_partition(
     return model
 
 
-def _most_often(sets: ClusterSets) -> NDArray[np.int64]:
-    """Return (c,) how often each set may be a class at most, by the rows of its types."""
-    if not len(sets):
-        return np.empty(0, np.int64)
-    often: NDArray[np.int64] = np.minimum.reduceat(
-        sets.rows.counts[sets.types] // sets.counts, sets.offsets[:-1]
-    )
-    return often
-
-
 def _add_columns(model: pyo.ConcreteModel) -> None:
     context: SetContext = model.context
     sets, rows = context.sets, context.sets.rows
-    most = _most_often(sets).tolist()
+    most = often_at_most(sets).tolist()
     counts = dict(zip(rows.first.tolist(), rows.counts.tolist(), strict=True))
     model.sets = pyo.RangeSet(0, len(sets) - 1, doc="sets of records that may be classes")
     model.types = pyo.Set(
@@ -249,7 +242,7 @@ def _add_averages(model: pyo.ConcreteModel) -> None:
 def _add_highest(model: pyo.ConcreteModel, least: float) -> None:
     """Bound the worst by each set that no type with one row stands for."""
     sets: ClusterSets = model.context.sets
-    often, losses = _most_often(sets), sets.losses.tolist()
+    often, losses = often_at_most(sets), sets.losses.tolist()
     shared = np.ones(len(sets), np.bool_)
     if len(sets):
         shared = np.minimum.reduceat(sets.rows.counts[sets.types], sets.offsets[:-1]) > 1
@@ -306,7 +299,7 @@ def _add_meaning(model: pyo.ConcreteModel) -> None:
     model.pairs = pyo.Set(initialize=list(together), dimen=2, doc="unordered pairs of records")
     model.equivalent = pyo.Expression(
         model.pairs,
-        rule=lambda _, i, other: linear(0.0, [1.0] * len(together[i, other]), together[i, other]),
+        rule=lambda _, i, other: total(together[i, other]),
         doc="whether two records share a class",
     )
     ranges = [a for a, given in enumerate(microdata.attributes) if given.publish == "range"]
@@ -344,18 +337,12 @@ def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> No
     context: SetContext = model.context
     problem, sets = context.problem, context.sets
     problem.recoding.check(problem, assignment)
-    number = {_key(sets, c): c for c in range(len(sets))}
-    chosen = np.zeros(len(sets), np.int64)
-    for group in _cut_to_size(problem, assignment):
-        c = number.get(tuple(np.sort(sets.rows.type_of[group]).tolist()))
-        if c is None:
-            raise InputError(
-                "a class of the start is no set of the model",
-                remedy="Build the model with an upper_bound of at least the loss of the start",
-            )
-        chosen[c] += 1
-    for c, variable in model.chosen.items():
-        variable.set_value(int(chosen[c]))
+    chosen = set_chosen(model, _cut_to_size(problem, assignment))
+    if chosen is None:
+        raise InputError(
+            "a class of the start is no set of the model",
+            remedy="Build the model with an upper_bound of at least the loss of the start",
+        )
     starred = assignment.labels == SUPPRESSED
     if context.suppression:
         counts = np.bincount(sets.rows.type_of[starred], minlength=sets.rows.types)
@@ -369,11 +356,6 @@ def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> No
             model.stars.set_value(int(starred.any()))
             losses += [context.price] * int(starred.any())
         model.worst.set_value(max(losses))
-
-
-def _key(sets: ClusterSets, c: int) -> tuple[int, ...]:
-    part = slice(sets.offsets[c], sets.offsets[c + 1])
-    return tuple(np.repeat(sets.types[part], sets.counts[part]).tolist())
 
 
 def _cut_to_size(problem: Problem, assignment: Classes) -> list[NDArray[np.int64]]:
@@ -398,14 +380,12 @@ def read_set_partition(model: pyo.ConcreteModel) -> Classes:
     """
     context: SetContext = model.context
     sets, rows = context.sets, context.sets.rows
-    refuse_unsolved(model.chosen.values())
+    chosen = read_chosen(model)
     if context.suppression:
         refuse_unsolved(model.suppress.values())
-    values = [variable.value for variable in model.chosen.values()]
-    often = np.rint(np.array(values, np.float64)).astype(np.int64)
     handed = np.zeros(rows.types, np.int64)
     labels = np.full(context.problem.n, SUPPRESSED, np.int64)
-    for label, c in enumerate(np.repeat(np.arange(len(often)), np.maximum(often, 0))):
+    for label, c in enumerate(chosen):
         for at in range(sets.offsets[c], sets.offsets[c + 1]):
             t, count = sets.types[at], sets.counts[at]
             if handed[t] + count > rows.counts[t]:

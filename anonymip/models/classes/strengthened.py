@@ -52,7 +52,7 @@ Hence LP(strengthened) <= LP(set-partition).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -74,8 +74,9 @@ from anonymip.models.classes.equivalence import (
     shared_size,
 )
 from anonymip.models.parts.class_rules import add_transitivity
-from anonymip.models.parts.equivalence_context import Context, linear, no_less
-from anonymip.models.parts.equivalence_loss import charge_for_neighbours, pair_losses, with_rows
+from anonymip.models.parts.equivalence_context import Context, linear
+from anonymip.models.parts.equivalence_loss import charge_for_neighbours
+from anonymip.models.parts.published_cells import add_covering_ends, add_covering_values
 from anonymip.problem import Problem
 
 #: Rows of transitivity that ``transitivity="auto"`` adds at most: up to 15 records. With 10 to 12
@@ -153,67 +154,24 @@ def _difference(first: Any, second: Any) -> float:
 
 def _add_reach_of_pairs(model: pyo.ConcreteModel) -> None:
     """Add (a): a record published with another covers the other's values."""
-    context = model.context
-    values, codes = context.observed, context.problem.microdata.codes
-    ordered = [pair for i, l in model.pairs for pair in ((i, l), (l, i))]  # noqa: E741
-    for end, sign in (("lower", -1.0), ("upper", 1.0)):
-        ends = getattr(model, f"scaled_{end}")
-        beyond = {
-            (i, other, a): float(sign * (values[other, a] - values[i, a]))
-            for i, other in ordered
-            for a in context.ranges
-            if sign * (values[other, a] - values[i, a]) > 0
-        }
-
-        def rule(
-            model: Any, i: int, other: int, a: int, beyond: Any = beyond, ends: Any = ends
-        ) -> Any:
-            step = beyond[i, other, a]
-            own = float(values[i, a])
-            pair = model.equivalent[min(i, other), max(i, other)]
-            if ends is model.scaled_upper:
-                return (own, linear(0.0, [1.0, -step], [ends[i, a], pair]), None)
-            return (None, linear(0.0, [1.0, step], [ends[i, a], pair]), own)
-
-        constraint = pyo.Constraint(
-            list(beyond), rule=rule, doc=f"(a): the {end} end covers an equivalent record's value"
-        )
-        model.add_component(f"{end}_with", constraint)
-    foreign = [
-        (i, other, a)
-        for i, other in ordered
-        for a in context.sets
-        if codes[i, a] != codes[other, a]
-    ]
-    model.included_with = pyo.Constraint(
-        foreign,
-        rule=lambda model, i, other, a: no_less(
-            model.included[i, a, int(codes[other, a])],
-            model.equivalent[min(i, other), max(i, other)],
-        ),
-        doc="(a): an equivalent record's value is included",
-    )
+    coverings = {
+        ends: (*ends, model.equivalent[pair]) for pair in model.pairs for ends in (pair, pair[::-1])
+    }
+    for end in ("lower", "upper"):
+        doc = f"(a): the {end} end covers an equivalent record's value"
+        add_covering_ends(model, end, f"{end}_with", coverings, doc)
+    doc = "(a): an equivalent record's value is included"
+    add_covering_values(model, "included_with", coverings, doc)
 
 
 def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     """Add (d): no record loses less than with its (k - 1)-th nearest neighbour."""
-    context = model.context
-    problem = context.problem
-    losses = pair_losses(problem)
-    losses[context.conflicts] = np.inf
-    nearest = np.sort(losses, axis=1)[:, problem.k - 2]
-    # Without k - 1 records that may join it a record has no class, and its loss no bound.
-    bound = with_rows(nearest, model.loss_unit)
-    farther = {
-        (i, other): (
-            i,
-            float(losses[i, other] - nearest[i]),
-            model.equivalent[min(i, other), max(i, other)],
-        )
-        for i, other in product(bound, range(problem.n))
-        if np.isfinite(losses[i, other]) and losses[i, other] > nearest[i]
-    }
-    charge_for_neighbours(model, nearest, bound, farther)
+    problem = model.context.problem
+    charge_for_neighbours(
+        model,
+        np.full(problem.n, problem.k),
+        lambda i, other: ((i, other), model.equivalent[min(i, other), max(i, other)]),
+    )
 
 
 def twins(problem: Problem) -> list[NDArray[np.int64]]:

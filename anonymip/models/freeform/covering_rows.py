@@ -44,16 +44,22 @@ from anonymip.assignments import Cover
 from anonymip.graphs import effective_matches
 from anonymip.graphs.regular import circulation
 from anonymip.models.freeform.cover_context import CoverContext
-from anonymip.models.parts.equivalence_context import linear, no_less
+from anonymip.models.parts.equivalence_context import linear, no_less, total
+from anonymip.models.parts.published_cells import add_covering_ends, add_covering_values
 
 
 def add_covering_rows(model: pyo.ConcreteModel) -> None:
     """Add that ends, values and nodes of a published record cover its matches."""
+    pairs = product(range(model.context.problem.n), repeat=2)
+    matches = {(original, i): (i, original, model.match[original, i]) for original, i in pairs}
     if model.context.range_rows == "gaps":
         _add_gaps(model)
     else:
-        _add_end_rows(model)
-    _add_value_rows(model)
+        for end, equation in (("upper", "(4)"), ("lower", "(6)")):
+            doc = f"{equation}: the {end} end covers the matches"
+            add_covering_ends(model, end, f"{end}_covers", matches, doc)
+    doc = "(8): the values of matches are included"
+    add_covering_values(model, "included_covers", matches, doc)
     _add_node_rows(model)
 
 
@@ -65,38 +71,6 @@ def covering_size(context: CoverContext) -> int:
     if context.range_rows == "gaps":
         gaps = n * sum(1 + len(microdata.levels[a]) for a in context.ranges)
     return n * (n - 1) * attributes + gaps
-
-
-def _add_end_rows(model: pyo.ConcreteModel) -> None:
-    context: CoverContext = model.context
-    values, n = context.observed, context.problem.n
-    for end, sign, equation in (("upper", 1.0, "(4)"), ("lower", -1.0, "(6)")):
-        ends = getattr(model, f"scaled_{end}")
-        beyond = {
-            (original, i, a): float(values[original, a] - values[i, a])
-            for original, i, a in product(range(n), range(n), context.ranges)
-            if sign * (values[original, a] - values[i, a]) > 0
-        }
-
-        def rule(
-            model: Any,
-            original: int,
-            i: int,
-            a: int,
-            beyond: Any = beyond,
-            ends: Any = ends,
-            is_upper: bool = sign > 0,
-        ) -> Any:
-            own, step = float(values[i, a]), beyond[original, i, a]
-            body = linear(0.0, [1.0, -step], [ends[i, a], model.match[original, i]])
-            return (own, body, None) if is_upper else (None, body, own)
-
-        model.add_component(
-            f"{end}_covers",
-            pyo.Constraint(
-                list(beyond), rule=rule, doc=f"{equation}: the {end} end covers the matches"
-            ),
-        )
 
 
 def _add_gaps(model: pyo.ConcreteModel) -> None:
@@ -155,22 +129,6 @@ def _add_gaps(model: pyo.ConcreteModel) -> None:
                 model.rows, model.ranges, rule=rule, doc=f"the {end} end lies beyond the gaps"
             ),
         )
-
-
-def _add_value_rows(model: pyo.ConcreteModel) -> None:
-    context: CoverContext = model.context
-    codes, n = context.problem.microdata.codes, context.problem.n
-    model.included_covers = pyo.Constraint(
-        [
-            (original, i, a)
-            for original, i, a in product(range(n), range(n), context.sets)
-            if codes[original, a] != codes[i, a]
-        ],
-        rule=lambda model, original, i, a: no_less(
-            model.included[i, a, int(codes[original, a])], model.match[original, i]
-        ),
-        doc="(8): the values of matches are included",
-    )
 
 
 def _add_node_rows(model: pyo.ConcreteModel) -> None:
@@ -248,11 +206,7 @@ def add_effective_matches(model: pyo.ConcreteModel) -> None:
         model.rows,
         rule=lambda model, original: (
             problem.k - 1.0,
-            linear(
-                0.0,
-                [1.0] * (n - 1),
-                [model.effective[original, i] for i in range(n) if i != original],
-            ),
+            total([model.effective[original, i] for i in range(n) if i != original]),
             None,
         ),
         doc="an original has k effective matches, its own record among them",

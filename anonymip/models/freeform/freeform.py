@@ -47,7 +47,6 @@ Beyond the paper:
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,17 +66,17 @@ from anonymip.models.freeform.covering_rows import (
 from anonymip.models.parts.class_rules import add_caps
 from anonymip.models.parts.equivalence_context import (
     LARGEST_MODEL,
+    at_most_one,
     linear,
     refuse_large,
     refuse_unsolved,
+    total,
 )
 from anonymip.models.parts.equivalence_loss import (
     add_loss,
     charge_for_neighbours,
     loss_size,
-    pair_losses,
     set_losses,
-    with_rows,
 )
 from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables, set_cells
 from anonymip.problem import Problem
@@ -170,21 +169,11 @@ def neighbours_size(context: CoverContext) -> int:
 
 def add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     """Add that no record loses less than with its nearest neighbours."""
-    context: CoverContext = model.context
-    problem, unit = context.problem, model.loss_unit
-    losses = pair_losses(problem)
-    losses[context.conflicts] = np.inf
-    # Whoever may cover the own record alone gets no row; the index is then of no meaning.
-    least = np.maximum(context.least_sizes - 2, 0)
-    nearest = np.sort(losses, axis=1)[np.arange(problem.n), least]
-    # Without enough records to cover the model is infeasible, and the loss has no bound.
-    bound = [i for i in with_rows(nearest, unit) if context.least_sizes[i] > 1]
-    farther = {
-        (original, i): (i, float(losses[i, original] - nearest[i]), model.match[original, i])
-        for i, original in product(bound, range(problem.n))
-        if np.isfinite(losses[i, original]) and losses[i, original] > nearest[i]
-    }
-    charge_for_neighbours(model, nearest, bound, farther)
+    charge_for_neighbours(
+        model,
+        model.context.least_sizes,
+        lambda i, original: ((original, i), model.match[original, i]),
+    )
 
 
 def cover_rules_size(context: CoverContext) -> int:
@@ -224,11 +213,7 @@ def _add_pairs_apart(model: pyo.ConcreteModel) -> None:
             for i in range(len(apart))
             if not apart[one, i] and not apart[other, i]
         ],
-        rule=lambda model, one, other, i: (
-            None,
-            linear(0.0, [1.0, 1.0], [model.match[one, i], model.match[other, i]]),
-            1.0,
-        ),
+        rule=lambda model, one, other, i: at_most_one(model.match[one, i], model.match[other, i]),
         doc="originals that a limit keeps apart are not covered together",
     )
 
@@ -289,7 +274,7 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
 
     def distinct_values(model: Any, i: int, column: int) -> Any:
         held = [model.holds[i, c, value] for c, value in values if c == column]
-        return (float(distinct), linear(0.0, [1.0] * len(held), held), None)
+        return (float(distinct), total(held), None)
 
     model.distinct_values = pyo.Constraint(
         model.rows,
@@ -351,14 +336,14 @@ def _add_regularity(model: pyo.ConcreteModel) -> None:
             bounds=(problem.k, problem.n),
             doc="how many originals every published record covers",
         )
-    ones = [1.0] * problem.n
 
     def numbered(matches: Any) -> Any:
         def rule(model: Any, record: int) -> Any:
             if context.is_open:
-                return (0.0, linear(0.0, [*ones, -1.0], [*matches(model, record), model.degree]), 0)
+                ends = [*matches(model, record), model.degree]
+                return (0.0, linear(0.0, [1.0] * problem.n + [-1.0], ends), 0)
             size = float(context.least_sizes[record])
-            return (size, linear(0.0, ones, matches(model, record)), size)
+            return (size, total(matches(model, record)), size)
 
         return rule
 
@@ -373,14 +358,9 @@ def _add_regularity(model: pyo.ConcreteModel) -> None:
 def _add_least_numbers(model: pyo.ConcreteModel) -> None:
     """Add the relaxed forms of (10): at least k, on one side or both."""
     problem = model.context.problem
-    ones = np.ones(problem.n).tolist()
 
     def at_least(matches: Any) -> Any:
-        return lambda model, record: (
-            float(problem.k),
-            linear(0.0, ones, matches(model, record)),
-            None,
-        )
+        return lambda model, record: (float(problem.k), total(matches(model, record)), None)
 
     if isinstance(problem.recoding, OneK | KK):
         model.lies_in = pyo.Constraint(

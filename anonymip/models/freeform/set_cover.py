@@ -32,8 +32,15 @@ from anonymip.assignments import Cover
 from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.models.freeform.freeform import handed_over, of_degree
-from anonymip.models.parts.equivalence_context import linear, refuse_unsolved
-from anonymip.models.parts.set_columns import MAX_COLUMNS, count_multisets, refusal_of_sets
+from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.set_columns import (
+    MAX_COLUMNS,
+    count_multisets,
+    often_at_most,
+    read_chosen,
+    refusal_of_sets,
+    set_chosen,
+)
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 
@@ -156,10 +163,7 @@ def _add_columns(model: pyo.ConcreteModel) -> None:
         initialize=rows.first.tolist(),
         doc="types of identical rows, each named by its first record",
     )
-    most = np.empty(0, np.int64)
-    if len(sets):
-        often = degree * rows.counts[sets.types] // sets.counts
-        most = np.minimum.reduceat(often, sets.offsets[:-1])
+    most = often_at_most(sets, degree)
     model.chosen = pyo.Var(
         model.sets,
         domain=pyo.NonNegativeIntegers,
@@ -214,22 +218,8 @@ def set_start_set_cover(model: pyo.ConcreteModel, assignment: Cover) -> None:
     cover = assignment
     if cover.sizes[0] > context.degree:
         cover = of_degree(cover, context.degree)
-    sets, rows = context.sets, context.sets.rows
-    known = {
-        (*sets.types[begin:end].tolist(), *sets.counts[begin:end].tolist()): c
-        for c, (begin, end) in enumerate(zip(sets.offsets, sets.offsets[1:], strict=False))
-    }
-    often = np.zeros(len(sets), np.int64)
-    for published in range(cover.n):
-        types, counts = np.unique(rows.type_of[cover.of_record(published)], return_counts=True)
-        column = known.get((*types.tolist(), *counts.tolist()))
-        if column is None:
-            raise InputError(
-                "the model has not all sets of the start", remedy="Build it with all sets"
-            )
-        often[column] += 1
-    for c, variable in model.chosen.items():
-        variable.set_value(int(often[c]))
+    if set_chosen(model, [cover.of_record(published) for published in range(cover.n)]) is None:
+        raise InputError("the model has not all sets of the start", remedy="Build it with all sets")
 
 
 def read_set_cover(model: pyo.ConcreteModel) -> Cover:
@@ -243,13 +233,10 @@ def read_set_cover(model: pyo.ConcreteModel) -> Cover:
         If it names too few or too many sets.
     """
     context: CoverSets = model.context
-    refuse_unsolved(model.chosen.values())
-    values = [variable.value for variable in model.chosen.values()]
     sets, rows = context.sets, context.sets.rows
-    often = np.maximum(np.rint(np.array(values, np.float64)).astype(np.int64), 0)
     handed = np.zeros(rows.types, np.int64)
     found: list[NDArray[np.int64]] = []
-    for c in np.repeat(np.arange(len(often)), often):
+    for c in read_chosen(model):
         members = []
         for at in range(sets.offsets[c], sets.offsets[c + 1]):
             t, count = sets.types[at], sets.counts[at]

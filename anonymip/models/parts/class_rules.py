@@ -28,7 +28,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from anonymip.models.parts.equivalence_context import Context, linear
+from anonymip.models.parts.equivalence_context import Context, linear, total
 from anonymip.recodings import Cap
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -207,11 +207,7 @@ def add_caps(model: pyo.ConcreteModel) -> None:
         [a for a in most if a in context.sets and microdata.attributes[a].publish == "set"],
         rule=lambda model, i, a: (
             None,
-            linear(
-                0.0,
-                [1.0] * len(microdata.levels[a]),
-                [model.included[i, a, h] for h in range(len(microdata.levels[a]))],
-            ),
+            total([model.included[i, a, h] for h in range(len(microdata.levels[a]))]),
             float(floor(most[a])),
         ),
         doc="cap on the number of published values",

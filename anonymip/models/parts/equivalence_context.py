@@ -131,6 +131,16 @@ def linear(constant: float, coefficients: list[float], variables: list[Any]) -> 
     return LinearExpression(constant=constant, linear_coefs=coefficients, linear_vars=variables)
 
 
+def total(variables: list[Any]) -> Any:
+    """Return the sum of variables."""
+    return linear(0.0, [1.0] * len(variables), variables)
+
+
+def at_most_one(*variables: Any) -> tuple[None, Any, float]:
+    """Return the row that says that of some variables one at most is 1."""
+    return (None, total([*variables]), 1.0)
+
+
 def no_less(first: Any, second: Any) -> tuple[float, Any, None]:
     """Return the row first >= second of two variables."""
     return (0.0, linear(0.0, [1.0, -1.0], [first, second]), None)

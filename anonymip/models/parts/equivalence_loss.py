@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -276,7 +278,7 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
                 charge.add(float(losses[p, q]), model.range_choice[i, column, p, q])
 
 
-def pair_losses(problem: Problem) -> NDArray[np.float64]:
+def _pair_losses(problem: Problem) -> NDArray[np.float64]:
     """Return (n, n) losses of a record published with another, lowered by their rounding."""
     n = problem.n
     first, second = np.triu_indices(n, 1)
@@ -288,29 +290,30 @@ def pair_losses(problem: Problem) -> NDArray[np.float64]:
     return losses
 
 
-def with_rows(nearest: NDArray[np.float64], unit: float) -> list[int]:
-    """Return the records for which a row on their nearest neighbours says something.
-
-    Those whose least loss, of (n,), infinite without enough neighbours, is finite and small enough:
-    where rounding is as large as the unit of the rows a row says nothing, and its numbers, of a
-    huge constant, are more than solvers take.
-    """
-    return np.flatnonzero(LOSS_RELATIVE * np.abs(nearest) < unit).tolist()
-
-
 def charge_for_neighbours(
     model: pyo.ConcreteModel,
-    nearest: NDArray[np.float64],
-    bound: list[int],
-    farther: dict[tuple[int, int], tuple[int, float, Any]],
+    sizes: NDArray[np.int64],
+    published_with: Callable[[int, int], tuple[tuple[int, int], Any]],
 ) -> None:
-    """Add that the records in `bound` lose no less than with their nearest neighbours, (n,) losses.
+    """Add that no record loses less than with its nearest neighbours, of (n,) sizes of their sets.
 
-    `farther`: index of a row -> the record, what it loses more with one who lies farther away, and
-    the binary variable that says that it is published with this one.
+    Of a record and another `published_with` returns the index of their row and the binary variable
+    that says that the one is published with the other. There is a row only where it says something:
+    where the least loss is finite and small enough. If rounding is as large as the unit of the rows
+    none does, and its numbers, of a huge constant, are more than solvers take.
     """
     context, unit = model.context, model.loss_unit
-    price = context.problem.compiled.suppression_price
+    price, losses = context.problem.compiled.suppression_price, _pair_losses(context.problem)
+    losses[context.conflicts] = np.inf
+    # Whoever may be published alone gets no row; the index is then of no meaning.
+    nearest = np.sort(losses, axis=1)[np.arange(len(sizes)), np.maximum(sizes - 2, 0)]
+    # Without enough records to be published with there is no release, and the loss has no bound.
+    bound = np.flatnonzero((LOSS_RELATIVE * np.abs(nearest) < unit) & (sizes > 1)).tolist()
+    farther = {}
+    for i, other in product(bound, range(len(sizes))):
+        if nearest[i] < losses[i, other] < np.inf:
+            index, binary = published_with(i, other)
+            farther[index] = i, float(losses[i, other] - nearest[i]), binary
     model.charged = pyo.Var(bound, doc="loss of a record [loss_unit]")
     model.charge = pyo.Constraint(
         bound,

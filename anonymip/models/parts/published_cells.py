@@ -6,6 +6,7 @@ these.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,50 @@ def _add_reaches(model: pyo.ConcreteModel) -> None:
         ),
         doc="who reaches a node has reached those on the way to it",
     )
+
+
+#: Index of two records -> who is published, whose value that covers, and the binary variable that
+#: says so.
+Coverings = Mapping[tuple[int, int], tuple[int, int, Any]]
+
+
+def add_covering_ends(
+    model: pyo.ConcreteModel, end: str, name: str, coverings: Coverings, doc: str
+) -> None:
+    """Add that the lower or upper end of a record covers another's value where the binary is 1.
+
+    Nothing is said where the own value lies beyond the other.
+    """
+    context, ends = model.context, getattr(model, f"scaled_{end}")
+    values, sign = context.observed, 1.0 if end == "upper" else -1.0
+    beyond = {
+        (*index, a): (i, float(values[other, a] - values[i, a]), binary)
+        for index, (i, other, binary) in coverings.items()
+        for a in context.ranges
+        if sign * (values[other, a] - values[i, a]) > 0
+    }
+
+    def rule(_: Any, *index: int) -> Any:
+        (i, step, binary), a = beyond[index], index[-1]
+        own, body = float(values[i, a]), linear(0.0, [1.0, -step], [ends[i, a], binary])
+        return (own, body, None) if sign > 0 else (None, body, own)
+
+    model.add_component(name, pyo.Constraint(list(beyond), rule=rule, doc=doc))
+
+
+def add_covering_values(
+    model: pyo.ConcreteModel, name: str, coverings: Coverings, doc: str
+) -> None:
+    """Add that the set of a record holds another's value where the binary is 1."""
+    codes = model.context.problem.microdata.codes
+    rows = {
+        (*index, a): no_less(model.included[i, a, int(codes[other, a])], binary)
+        for index, (i, other, binary) in coverings.items()
+        for a in model.context.sets
+        if codes[i, a] != codes[other, a]
+    }
+    constraint = pyo.Constraint(list(rows), rule=lambda _, *index: rows[index], doc=doc)
+    model.add_component(name, constraint)
 
 
 def set_cells(model: pyo.ConcreteModel, cells: Description, starred: np.ndarray) -> None:

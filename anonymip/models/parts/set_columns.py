@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.enumeration import ClusterSets, enumerate_sets
 from anonymip.errors import InputError, argument
+from anonymip.models.parts.equivalence_context import refuse_unsolved
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
 from anonymip.tolerances import LOSS_RELATIVE
@@ -93,6 +97,41 @@ def priced_columns(
     if not sets.complete:
         raise too_many_sets(problem, max_sets)
     return sets
+
+
+def often_at_most(sets: ClusterSets, times: int = 1) -> NDArray[np.int64]:
+    """Return (c,) how often each set may be taken if every row is covered so many times."""
+    if not len(sets):
+        return np.empty(0, np.int64)
+    often = times * sets.rows.counts[sets.types] // sets.counts
+    return np.asarray(np.minimum.reduceat(often, sets.offsets[:-1]), np.int64)
+
+
+def set_chosen(model: Any, groups: Sequence[NDArray[np.integer]]) -> NDArray[np.int64] | None:
+    """Let a model by sets take those of some records, and return (c,) how often it takes each.
+
+    None if one of the groups is no set of the model.
+    """
+    sets: ClusterSets = model.context.sets
+    members = np.split(np.repeat(sets.types, sets.counts), np.cumsum(sets.sizes)[:-1])
+    number = {tuple(own.tolist()): c for c, own in enumerate(members[: len(sets)])}
+    chosen = np.zeros(len(sets), np.int64)
+    for group in groups:
+        c = number.get(tuple(np.sort(sets.rows.type_of[group]).tolist()))
+        if c is None:
+            return None
+        chosen[c] += 1
+    for c, variable in model.chosen.items():
+        variable.set_value(int(chosen[c]))
+    return chosen
+
+
+def read_chosen(model: Any) -> NDArray[np.int64]:
+    """Return the sets that a solved model takes, as often as it does; InputError if unsolved."""
+    refuse_unsolved(model.chosen.values())
+    values = [variable.value for variable in model.chosen.values()]
+    often = np.rint(np.array(values, np.float64)).astype(np.int64)
+    return np.repeat(np.arange(len(often)), np.maximum(often, 0))
 
 
 def edge(problem: Problem) -> float:

@@ -46,7 +46,7 @@ from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.errors import InputError
-from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.equivalence_context import linear, refuse_unsolved, total
 from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_columns
 from anonymip.models.patterns.pattern_rules import add_pattern_rules, rules_size, set_rule_values
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows
@@ -218,8 +218,7 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
         model.types, doc="every record has a pattern, eq. (8) [records]"
     )
     for first, count in zip(columns.first.tolist(), columns.counts.tolist(), strict=True):
-        body = linear(0.0, [1.0] * len(open_to[first]), open_to[first])
-        model.published[first] = (float(count), body, float(count))
+        model.published[first] = (float(count), total(open_to[first]), float(count))
     add_pattern_rules(model)
     coefficients = columns.costs[columns.patterns[columns.rows]].tolist()
     variables = list(model.assigned.values())
@@ -246,7 +245,7 @@ def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
         expr=(None, bounded, loss), doc="the least loss is kept [unit of the objective]"
     )
     model.output_rows = pyo.Objective(
-        expr=linear(0.0, [1.0] * len(model.used), list(model.used.values())),
+        expr=total(list(model.used.values())),
         sense=pyo.maximize,
         doc="output rows in use",
     )
@@ -312,10 +311,7 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
     variables = [*model.assigned.values(), *model.used.values()]
     if np.isfinite(columns.price):
         variables += list(model.suppressed.values())
-    if any(variable.value is None for variable in variables):
-        raise InputError(
-            "the model has no values to read", remedy="Solve it, and load the solution"
-        )
+    refuse_unsolved(variables)
     amounts = _whole_amounts(model)
     e, t = len(columns.rows), len(columns.counts)
     index = np.full(columns.problem.n, SUPPRESSED, np.int32)

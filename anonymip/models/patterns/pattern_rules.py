@@ -24,7 +24,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.equivalence_context import at_most_one, linear
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.recodings.rules.diversity import SensitiveScale, sensitive_scales
@@ -119,17 +119,12 @@ def _add_distinct_values(model: pyo.ConcreteModel) -> None:
         for value in np.unique(values).tolist():
             variable = model.holds[(*name, column, value)]
             records = _records(model, types[values == value], name[0])
-            model.holds_value[(*name, column, value)] = (
-                0.0,
-                linear(0.0, [1.0] * len(records) + [-1.0], [*records, variable]),
-                None,
-            )
+            body = linear(0.0, [1.0] * len(records) + [-1.0], [*records, variable])
+            model.holds_value[(*name, column, value)] = (0.0, body, None)
             held.append(variable)
-        model.distinct_values[(*name, column)] = (
-            0.0,
-            linear(0.0, [1.0] * len(held) + [-float(distinct)], [*held, model.used[name]]),
-            None,
-        )
+        ends = [*held, model.used[name]]
+        body = linear(0.0, [1.0] * len(held) + [-float(distinct)], ends)
+        model.distinct_values[(*name, column)] = (0.0, body, None)
 
 
 def _add_closeness(model: pyo.ConcreteModel) -> None:
@@ -170,21 +165,12 @@ def _add_closeness(model: pyo.ConcreteModel) -> None:
                 index = (*name, column, value)
                 body = linear(0.0, [1.0, *(-difference).tolist()], ends)
                 model.apart_above[index] = (0.0, body, None)
-                model.apart_below[index] = (
-                    0.0,
-                    linear(0.0, [1.0, *difference.tolist()], ends),
-                    None,
-                )
+                body = linear(0.0, [1.0, *difference.tolist()], ends)
+                model.apart_below[index] = (0.0, body, None)
             allowed = float(scale.steps * problem.n * numerator)
-            model.close[(*name, column)] = (
-                0.0,
-                linear(
-                    0.0,
-                    [allowed] * len(records) + [-float(denominator)] * len(apart),
-                    [*records, *apart],
-                ),
-                None,
-            )
+            coefficients = [allowed] * len(records) + [-float(denominator)] * len(apart)
+            body = linear(0.0, coefficients, [*records, *apart])
+            model.close[(*name, column)] = (0.0, body, None)
 
 
 def _differences(scale: SensitiveScale, values: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -223,10 +209,6 @@ def _add_single_use(model: pyo.ConcreteModel) -> None:
         of_pattern.setdefault(name[0], []).append(model.used[name])
     model.single_use = pyo.Constraint(
         [pattern for pattern, rows in of_pattern.items() if len(rows) > 1],
-        rule=lambda _, pattern: (
-            None,
-            linear(0.0, [1.0] * len(of_pattern[pattern]), of_pattern[pattern]),
-            1.0,
-        ),
+        rule=lambda _, pattern: at_most_one(*of_pattern[pattern]),
         doc="each pattern has at most one output row in use",
     )

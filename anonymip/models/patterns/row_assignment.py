@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.network_simplex import cheapest_flow
-from anonymip.models.parts.equivalence_context import linear
+from anonymip.models.parts.equivalence_context import linear, total
 from anonymip.recodings.output_rows import grid_of
 from anonymip.runtime.budget import Budget
 
@@ -136,7 +136,7 @@ def build_row_assignment(task: RowAssignment) -> pyo.ConcreteModel:
         [j for j in model.rows if task.least[j] > 0],
         rule=lambda model, j: (
             int(task.least[j]),
-            linear(0.0, [1.0] * len(of_row[j]), [model.assigned[i, j] for i in of_row[j]]),
+            total([model.assigned[i, j] for i in of_row[j]]),
             None,
         ),
         doc="every output row takes k records",
@@ -145,7 +145,7 @@ def build_row_assignment(task: RowAssignment) -> pyo.ConcreteModel:
         model.types,
         rule=lambda model, i: (
             int(task.counts[i]),
-            linear(0.0, [1.0] * len(of_type[i]), [model.assigned[i, j] for j in of_type[i]]),
+            total([model.assigned[i, j] for j in of_type[i]]),
             int(task.counts[i]),
         ),
         doc="every record becomes one output row",
