@@ -219,7 +219,6 @@ class PatternGreedy:
             state,
             self.order[self.costs[self.order] <= self.price],
             self.costs,
-            np.full(problem.n, self.price),
             self.price,
             k,
             single=self.recoding.single_use,

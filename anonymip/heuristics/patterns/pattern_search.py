@@ -8,18 +8,15 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.heuristics.patterns.open_rows import open_rows, pattern_of_records
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
 from anonymip.heuristics.patterns.row_moves import (
-    LEAST_GAIN,
     MADE,
-    NEXT,
     find_others,
     gathering,
-    try_patterns,
+    try_all,
 )
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
-from anonymip.runtime.stepping import run_in_steps
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -84,7 +81,6 @@ def pattern_search(
         state,
         shared.order,
         shared.costs,
-        np.full(problem.n, shared.price),
         shared.price,
         problem.k,
         single=recoding.single_use,
@@ -93,15 +89,8 @@ def pattern_search(
     done = 0
     while stopped is None and done < passes and made < work.numbers[MADE]:
         made = int(work.numbers[MADE])
-        work.numbers[NEXT] = 0
         find_others(state, work)
-
-        def step(amount: int) -> int:
-            until = min(len(shared.order), int(work.numbers[NEXT]) + amount)
-            try_patterns(state, work, LEAST_GAIN, until)
-            return int(work.numbers[NEXT])
-
-        stopped = run_in_steps(step, len(shared.order), budget, "moving records")
+        stopped = try_all(state, work, budget, "moving records")
         done += 1
     pattern_of = pattern_of_records(state)
     found = Patterns(np.where(pattern_of < 0, SUPPRESSED, pattern_of))

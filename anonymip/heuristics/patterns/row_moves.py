@@ -25,10 +25,11 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
 
 #: Places in ``numbers``: k, whether a pattern serves one row, next place of the order, marks given
 #: out, moves made, whether only rows for records without one are looked at.
-K, SINGLE, NEXT, _MARKS, MADE, ONLY_UNASSIGNED = range(6)
+K, SINGLE, _NEXT, _MARKS, MADE, ONLY_UNASSIGNED = range(6)
 
 
 class Gathering(Packed):
@@ -81,7 +82,6 @@ def gathering(
     state: OpenRows,
     order: NDArray[np.int64],
     costs: NDArray[np.float64],
-    unassigned_costs: NDArray[np.float64],
     alone: float,
     k: int,
     *,
@@ -92,7 +92,7 @@ def gathering(
     return Gathering(
         order,
         costs,
-        unassigned_costs,
+        np.full(n, alone),
         alone,
         np.full(n, -1, np.int64),
         np.array([k, int(single), 0, 0, 0, 0], np.int64),
@@ -148,9 +148,9 @@ def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> 
     sums, members = work.space[3], work.space[4]
     records = np.arange(n)
     gained = 0.0
-    while numbers[NEXT] < until:
-        pattern = work.order[numbers[NEXT]]
-        numbers[NEXT] += 1
+    while numbers[_NEXT] < until:
+        pattern = work.order[numbers[_NEXT]]
+        numbers[_NEXT] += 1
         cost = work.costs[pattern]
         # Only rows that some record would gain by are looked at: these records come first.
         count = 0
@@ -432,6 +432,7 @@ def _carry_out(
 
 #: What is gained must be more than rounding.
 LEAST_GAIN = 1e-9
+_PHASE = "finding rows for records"
 
 
 def place_unassigned(state: OpenRows, work: Gathering, budget: Budget) -> None:
@@ -447,12 +448,12 @@ def place_unassigned(state: OpenRows, work: Gathering, budget: Budget) -> None:
     work.numbers[ONLY_UNASSIGNED] = 1
     # Others than these pay what joining costs, so that only better rows are opened.
     _joining_costs(state, work, min(large, work.alone))
-    _pass(state, work, budget)
+    try_all(state, work, budget, _PHASE)
     _join(state, work)
     while (state.row_of < 0).any() and np.isinf(work.alone):
         before = int((state.row_of < 0).sum())
         work.unassigned_costs[:] = large
-        if _pass(state, work, budget):
+        if try_all(state, work, budget, _PHASE):
             break
         _join(state, work)
         if int((state.row_of < 0).sum()) == before:
@@ -484,16 +485,16 @@ def gather_under_stars(state: OpenRows, work: Gathering, stars: int, k: int) -> 
     return bool(rows[target, SIZE] >= k and is_diverse(state, target))
 
 
-def _pass(state: OpenRows, work: Gathering, budget: Budget) -> bool:
-    """Try all patterns once; return whether the budget ended."""
-    work.numbers[NEXT] = 0
+def try_all(state: OpenRows, work: Gathering, budget: Budget, phase: str) -> Stopped | None:
+    """Try all patterns once; return why the budget ended, None if it did not."""
+    work.numbers[_NEXT] = 0
 
     def step(amount: int) -> int:
-        done = int(work.numbers[NEXT])
+        done = int(work.numbers[_NEXT])
         try_patterns(state, work, LEAST_GAIN, min(len(work.order), done + amount))
-        return int(work.numbers[NEXT])
+        return int(work.numbers[_NEXT])
 
-    return run_in_steps(step, len(work.order), budget, "finding rows for records") is not None
+    return run_in_steps(step, len(work.order), budget, phase)
 
 
 def _joining_costs(state: OpenRows, work: Gathering, most: float) -> None:
