@@ -321,8 +321,7 @@ class TrustOfPatterns:
     @property
     def _losses(self) -> NDArray[np.float64]:
         """The losses that a record can have."""
-        price = [self.columns.price] if np.isfinite(self.columns.price) else []
-        return np.concatenate([self.columns.costs, price])
+        return self.columns.program.losses
 
 
 def slack_of(losses: NDArray[np.float64], records: int) -> float:

@@ -247,8 +247,8 @@ def rows_alike(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> tuple[NDAr
 
 @kernel
 def group_rows(
-    words: NDArray[np.uint64],
-    shown: NDArray[np.uint64],
+    words: NDArray[np.unsignedinteger],
+    shown: NDArray[np.unsignedinteger],
     rows: NDArray[np.int64],
     leading: int,
     group: NDArray[np.int64],

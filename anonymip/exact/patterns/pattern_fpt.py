@@ -76,8 +76,8 @@ def pattern_fpt(
     columns = pattern_columns(problem, least=problem.k, merged=True)
     if columns.count > most_rows:
         raise InputError(
-            f"{len(columns.counts):,} row types under {len(columns.costs):,} patterns make "
-            f"{columns.count:,} output rows of at least {problem.k} records, which are "
+            f"{columns.program.type_count:,} row types under {len(columns.program.costs):,} "
+            f"patterns make {columns.count:,} output rows of at least {problem.k} records, which are "
             f"2^{columns.count:,} guesses; pattern-fpt takes up to {most_rows:,} rows",
             remedy="Use pattern-ilp",
         )
@@ -124,12 +124,14 @@ class _Guesses:
     """
 
     def __init__(self, columns: PatternColumns, budget: Budget) -> None:
-        t, r = len(columns.counts), columns.count
+        t, r = len(columns.program.counts), columns.count
         self._columns, self._budget = columns, budget
-        self._may_hide = bool(np.isfinite(columns.price))
+        self._may_hide = bool(np.isfinite(columns.program.price))
         self._single_use = recoding_of(columns.problem).single_use
-        own = columns.costs[columns.patterns]
-        costs = whole_costs(np.append(own, columns.price if self._may_hide else 0.0), t + r + 2)
+        own = columns.program.costs[columns.patterns]
+        costs = whole_costs(
+            np.append(own, columns.program.price if self._may_hide else 0.0), t + r + 2
+        )
         #: (t, r + 1) cost of a record of a row type in a row; out of reach where it does not fit.
         self._never = int(costs.max(initial=0)) + 1
         self._cost = np.full((t, r + 1), self._never, np.int64)
@@ -147,8 +149,8 @@ class _Guesses:
             index = known.assignment.index  # type: ignore[union-attr]
             shown = index != SUPPRESSED
             rows = np.full(len(index), columns.count)
-            rows[shown] = columns.row_of[columns.type_of[shown], index[shown]]
-            self._best_cost = int(self._cost[columns.type_of, rows].sum())
+            rows[shown] = columns.asked[index[shown], columns.program.type_of[shown]]
+            self._best_cost = int(self._cost[columns.program.type_of, rows].sum())
         available = np.ones(columns.count + 1, np.bool_)
         self._decide(0, available, 0)
 
@@ -174,7 +176,7 @@ class _Guesses:
         cheapest = self._cost[:, available].min(axis=1)
         if (cheapest == self._never).any():
             return False
-        total = int((cheapest * self._columns.counts).sum())
+        total = int((cheapest * self._columns.program.counts).sum())
         return self._best_cost is None or total < self._best_cost
 
     def _assign(self, used: NDArray[np.bool_]) -> None:
@@ -185,7 +187,7 @@ class _Guesses:
         least = np.where(used, columns.problem.k, 0)
         least[columns.count] = 0
         costs = self._cost[types, rows]
-        task = RowAssignment(columns.counts, least, types, rows, costs.astype(np.float64))
+        task = RowAssignment(columns.program.counts, least, types, rows, costs.astype(np.float64))
         amounts = assign_rows(task)
         if amounts is None:
             return
@@ -197,7 +199,7 @@ class _Guesses:
         self, types: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.int64]
     ) -> Patterns:
         patterns = np.append(self._columns.patterns, SUPPRESSED)
-        order = np.argsort(self._columns.type_of, kind="stable")
+        order = np.argsort(self._columns.program.type_of, kind="stable")
         index = np.empty(len(order), np.int32)
         # Pairs ascend by row type, as the records do in this order.
         index[order] = np.repeat(patterns[rows], amounts)

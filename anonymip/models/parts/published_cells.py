@@ -140,15 +140,15 @@ def add_covering_ends(
     """
     context, ends = model.context, getattr(model, f"scaled_{end}")
     values, sign = context.observed, 1.0 if end == "upper" else -1.0
-    beyond = {
-        (*index, a): (i, float(values[other, a] - values[i, a]), binary)
+    beyond: dict[tuple[int, ...], tuple[int, float, Any, int]] = {
+        (*index, a): (i, float(values[other, a] - values[i, a]), binary, a)
         for index, (i, other, binary) in coverings.items()
         for a in context.ranges
         if sign * (values[other, a] - values[i, a]) > 0
     }
 
     def rule(_: Any, *index: int) -> Any:
-        (i, step, binary), a = beyond[index], index[-1]
+        i, step, binary, a = beyond[index]
         own, body = float(values[i, a]), linear(0.0, [1.0, -step], [ends[i, a], binary])
         return (own, body, None) if sign > 0 else (None, body, own)
 
@@ -160,7 +160,7 @@ def add_covering_values(
 ) -> None:
     """Add that the set of a record holds another's value where the binary is 1."""
     codes = model.context.problem.microdata.codes
-    rows = {
+    rows: dict[tuple[int, ...], Any] = {
         (*index, a): no_less(model.included[i, a, int(codes[other, a])], binary)
         for index, (i, other, binary) in coverings.items()
         for a in model.context.sets

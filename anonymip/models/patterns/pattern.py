@@ -129,7 +129,7 @@ def build_pattern_strong(
             for i in columns.of_row(row).tolist():
                 pair = (int(columns.first[i]), name[0])
                 ends = [model.assigned[pair], model.used[name]]
-                body = linear(0.0, [1.0, -float(columns.counts[i])], ends)
+                body = linear(0.0, [1.0, -float(columns.program.counts[i])], ends)
                 model.linked[pair] = (None, body, 0.0)
         _add_rows(model)
     return model
@@ -139,14 +139,14 @@ def pattern_size(problem: Problem) -> int:
     """Return about how many constraints the model of the paper would have."""
     columns = pattern_columns(problem, least=1)
     columns.refuse_many()
-    return 2 * columns.count + len(columns.counts) + rules_size(columns)
+    return 2 * columns.count + len(columns.program.counts) + rules_size(columns)
 
 
 def pattern_strong_size(problem: Problem) -> int:
     """Return about how many constraints the strong model would have."""
     columns = strong_columns(problem)
     columns.refuse_many()
-    return len(columns.rows) + columns.count + len(columns.counts) + rules_size(columns)
+    return len(columns.rows) + columns.count + len(columns.program.counts) + rules_size(columns)
 
 
 def strong_columns(problem: Problem, *, keep_equal: bool = False) -> PatternColumns:
@@ -162,7 +162,7 @@ def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.C
     first = columns.first.tolist()
     patterns = columns.patterns[columns.rows].tolist()
     pairs = list(zip(columns.first[columns.types].tolist(), patterns, strict=True))
-    most = dict(zip(pairs, columns.counts[columns.types].tolist(), strict=True))
+    most = dict(zip(pairs, columns.program.counts[columns.types].tolist(), strict=True))
     model.types = pyo.Set(
         initialize=first, doc="types of identical records, each named by its first one"
     )
@@ -179,8 +179,8 @@ def _with_variables(name: str, columns: PatternColumns, *, whole: bool) -> pyo.C
         doc="records of a type that are published through a pattern",
     )
     model.used = pyo.Var(model.instances, domain=pyo.Binary, doc="whether an output row is used")
-    if np.isfinite(columns.price):
-        counts = dict(zip(first, columns.counts.tolist(), strict=True))
+    if np.isfinite(columns.program.price):
+        counts = dict(zip(first, columns.program.counts.tolist(), strict=True))
         model.suppressed = pyo.Var(
             model.types,
             domain=pyo.NonNegativeIntegers if whole else pyo.NonNegativeReals,
@@ -211,19 +211,19 @@ def _add_rows(model: pyo.ConcreteModel) -> None:
     open_to: dict[int, list[Any]] = {first: [] for first in columns.first.tolist()}
     for (first, _), variable in model.assigned.items():
         open_to[first].append(variable)
-    if np.isfinite(columns.price):
+    if np.isfinite(columns.program.price):
         for first, variable in model.suppressed.items():
             open_to[first].append(variable)
     model.published = pyo.Constraint(
         model.types, doc="every record has a pattern, eq. (8) [records]"
     )
-    for first, count in zip(columns.first.tolist(), columns.counts.tolist(), strict=True):
+    for first, count in zip(columns.first.tolist(), columns.program.counts.tolist(), strict=True):
         model.published[first] = (float(count), total(open_to[first]), float(count))
     add_pattern_rules(model)
-    coefficients = columns.costs[columns.patterns[columns.rows]].tolist()
+    coefficients = columns.program.costs[columns.patterns[columns.rows]].tolist()
     variables = list(model.assigned.values())
-    if np.isfinite(columns.price):
-        coefficients += [columns.price] * len(columns.first)
+    if np.isfinite(columns.program.price):
+        coefficients += [columns.program.price] * len(columns.first)
         variables += list(model.suppressed.values())
     model.loss = pyo.Objective(
         expr=linear(0.0, coefficients, variables),
@@ -272,13 +272,13 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     columns.problem.recoding.check(columns.problem, assignment)
     index = assignment.index
     shown = np.flatnonzero(index != SUPPRESSED)
-    types = columns.type_of[shown]
-    rows = columns.row_of[types, index[shown]]
+    types = columns.program.type_of[shown]
+    rows = columns.asked[index[shown], types]
     if (rows < 0).any():
         raise InputError(
             "the model has not all output rows of the start", remedy="Build it with all rows"
         )
-    t = len(columns.counts)
+    t = len(columns.program.counts)
     pairs = rows.astype(np.int64) * t + types
     amounts = np.zeros(len(columns.rows), np.int64)
     np.add.at(amounts, np.searchsorted(columns.rows * t + columns.types, pairs), 1)
@@ -288,8 +288,8 @@ def set_start_pattern(model: pyo.ConcreteModel, assignment: Patterns) -> None:
     in_use[rows] = True
     for variable, used in zip(model.used.values(), in_use.tolist(), strict=True):
         variable.set_value(int(used))
-    if np.isfinite(columns.price):
-        hidden = np.bincount(columns.type_of[index == SUPPRESSED], minlength=t)
+    if np.isfinite(columns.program.price):
+        hidden = np.bincount(columns.program.type_of[index == SUPPRESSED], minlength=t)
         for variable, amount in zip(model.suppressed.values(), hidden.tolist(), strict=True):
             variable.set_value(amount)
     set_rule_values(model, amounts)
@@ -309,14 +309,14 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
     """
     columns: PatternColumns = model.context
     variables = [*model.assigned.values(), *model.used.values()]
-    if np.isfinite(columns.price):
+    if np.isfinite(columns.program.price):
         variables += list(model.suppressed.values())
     refuse_unsolved(variables)
     amounts = _whole_amounts(model)
-    e, t = len(columns.rows), len(columns.counts)
+    e, t = len(columns.rows), len(columns.program.counts)
     index = np.full(columns.problem.n, SUPPRESSED, np.int32)
-    order = np.argsort(columns.type_of, kind="stable")
-    place = np.cumsum(columns.counts) - columns.counts
+    order = np.argsort(columns.program.type_of, kind="stable")
+    place = np.cumsum(columns.program.counts) - columns.program.counts
     types = np.concatenate([columns.types, np.arange(t)])
     patterns = np.append(columns.patterns[columns.rows], np.full(t, SUPPRESSED))
     for pair in np.flatnonzero(amounts).tolist():
@@ -330,12 +330,12 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
 def _whole_amounts(model: Any) -> NDArray[np.int64]:
     """Return (e + t,) records of each pair, and suppressed ones of each row type."""
     columns: PatternColumns = model.context
-    e, t, r = len(columns.rows), len(columns.counts), columns.count
+    e, t, r = len(columns.rows), len(columns.program.counts), columns.count
     given = np.zeros(e + t)
     given[:e] = [variable.value for variable in model.assigned.values()]
-    if np.isfinite(columns.price):
+    if np.isfinite(columns.program.price):
         given[e:] = [variable.value for variable in model.suppressed.values()]
-    in_use = np.append(used_rows(model), np.isfinite(columns.price))
+    in_use = np.append(used_rows(model), np.isfinite(columns.program.price))
     rows = np.append(columns.rows, np.full(t, r))
     types = np.append(columns.types, np.arange(t))
     given[~in_use[rows]] = 0.0
@@ -344,15 +344,17 @@ def _whole_amounts(model: Any) -> NDArray[np.int64]:
     filled = np.bincount(rows, weights=below, minlength=r + 1).astype(np.int64)
     needed = np.where(in_use, columns.problem.k, 0)
     needed[r] = 0
-    if (held == columns.counts).all() and (filled >= needed).all():
+    if (held == columns.program.counts).all() and (filled >= needed).all():
         return below
-    costs = np.append(columns.costs[columns.patterns[columns.rows]], np.full(t, columns.price))
+    costs = np.append(
+        columns.program.costs[columns.patterns[columns.rows]], np.full(t, columns.program.price)
+    )
     open_pairs = np.flatnonzero(in_use[rows])
     split = open_pairs[(given - below)[open_pairs] > INTEGRALITY]
-    if (held <= columns.counts).all():
+    if (held <= columns.program.counts).all():
         rounded = assign_rows(
             RowAssignment(
-                columns.counts - held,
+                columns.program.counts - held,
                 np.maximum(needed - filled, 0),
                 types[split],
                 rows[split],
@@ -364,7 +366,7 @@ def _whole_amounts(model: Any) -> NDArray[np.int64]:
             below[split] += rounded
             return below
     ends = types[open_pairs], rows[open_pairs]
-    again = assign_rows(RowAssignment(columns.counts, needed, *ends, costs[open_pairs]))
+    again = assign_rows(RowAssignment(columns.program.counts, needed, *ends, costs[open_pairs]))
     if again is None:
         raise InputError(
             "the output rows in use do not hold all records, k each",

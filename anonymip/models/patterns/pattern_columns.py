@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.assignments import SUPPRESSED
+from anonymip.bounds.patterns.pattern_duals import PatternProgram
 from anonymip.errors import InputError
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import (
@@ -24,33 +26,59 @@ MAX_PAIRS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class PatternColumns:
-    """The pairs of a row type and an output row that it may become.
+    """The pairs of a row type and an output row that it may become, as a program that duals know.
 
-    Under a rule of diversity records of a row type have the same sensitive values too. Output rows
-    are the *instances* of patterns. `counts` and `first` (t,) int64 are the records of each row
-    type and the first of them, `type_of` (n,) int64 the row type of each record; `costs` (p,) what
-    a record costs under each pattern, `patterns` (r,) int64 the pattern of each output row.
-    `row_of` (t, p) int32 is the output row that a row type becomes under a pattern, -1 for none;
-    rows that stand for others have another pattern than the one asked for. `types` and `rows` (e,)
-    int64 are the pairs, by row. A record that is suppressed as a whole costs the price; infinite
-    where that is not allowed.
+    Under a rule of diversity records of a row type have the same sensitive values too, and no row
+    types are merged. Output rows are the *instances* of patterns. `first` (t,) int64 is the first
+    record of each row type. `asked` (p, t) int32 is the output row that a row type becomes under a
+    pattern, -1 for none; where another row stands for it, that has another pattern.
     """
 
     problem: Problem
-    counts: NDArray[np.int64]
+    program: PatternProgram
     first: NDArray[np.int64]
-    type_of: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    patterns: NDArray[np.int64]
-    row_of: NDArray[np.int32]
-    types: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    price: float
+    asked: NDArray[np.int32]
 
     @property
     def count(self) -> int:
         """Number of output rows r."""
-        return len(self.patterns)
+        return self.program.rows
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int64], ...]:
+        """(e,) output row, row type and pattern of each pair, by row."""
+        patterns, types = np.nonzero(self.program.row_of >= 0)
+        rows = self.program.row_of[patterns, types].astype(np.int64)
+        order = np.lexsort((types, rows))
+        return rows[order], types[order], patterns[order]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """(e,) output row of each pair, ascending."""
+        return self._pairs[0]
+
+    @property
+    def types(self) -> NDArray[np.int64]:
+        """(e,) row type of each pair, ascending within a row."""
+        return self._pairs[1]
+
+    @cached_property
+    def patterns(self) -> NDArray[np.int64]:
+        """(r,) pattern of each output row."""
+        return self._pairs[2][self.starts[:-1]]
+
+    def only(self, kept: NDArray[np.bool_]) -> PatternColumns:
+        """Return the pairs of (p, t) some patterns and row types, and the output rows of these."""
+        row_of = np.where(kept, self.program.row_of, -1)
+        rows = np.unique(row_of[row_of >= 0])
+        number = np.full(self.count + 1, -1, np.int32)
+        number[rows] = np.arange(len(rows), dtype=np.int32)
+        # A row type keeps the rows of its own pairs; where another row stands for one, that counts.
+        held = kept[np.append(self.patterns, 0)[self.asked], np.arange(len(self.first))] & (
+            self.asked >= 0
+        )
+        program = replace(self.program, row_of=number[row_of], rows=len(rows))
+        return replace(self, program=program, asked=np.where(held, number[self.asked], -1))
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -109,43 +137,41 @@ def pattern_columns(
     recoding = recoding_of(problem)
     found = output_rows(problem, least=least)
     type_of, first = _row_types(problem, found.types.inverse)
-    row_of = found.row_of[found.types.inverse[first]]
+    asked, costs = found.row_of[found.types.inverse[first]].T, found.costs[found.pattern_of]
     if merged and not recoding.single_use:
-        costs = found.costs[found.pattern_of]
         stands_for = representatives(found.row_of.T, costs)
         if keep_equal:
             own = np.arange(found.count, dtype=np.int32)
             stands_for = np.where(costs[stands_for] < costs, stands_for, own)
-        row_of = np.append(stands_for, -1)[row_of]
+        asked = np.append(stands_for, -1)[asked]
     stands = np.zeros(found.count + 1, np.bool_)
-    stands[row_of] = True
+    stands[asked] = True
     kept = np.flatnonzero(stands[:-1])
     number = np.full(found.count + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
-    row_of = number[row_of]
+    asked = np.ascontiguousarray(number[asked])
     price = suppression_cost(problem)
-    types, patterns = np.nonzero(row_of >= 0)
-    pairs = np.sort(row_of[types, patterns].astype(np.int64) * len(first) + types)
-    if merged:
-        # A row type comes to a row once for each of the rows that it stands for.
-        pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
-    rows, types = np.divmod(pairs, len(first))
-    if np.isinf(price):
-        isolated = np.bincount(types, minlength=len(first)) == 0
-        if isolated.any():
-            refuse_unshared(problem, int(first[isolated].min()))
-    return PatternColumns(
-        problem,
+    row_of = np.full(asked.shape, -1, np.int32)
+    types = np.nonzero(asked >= 0)[1]
+    rows = asked[asked >= 0]
+    row_of[found.pattern_of[kept][rows], types] = rows
+    isolated = (row_of < 0).all(axis=0)
+    if np.isinf(price) and isolated.any():
+        refuse_unshared(problem, int(first[isolated].min()))
+    positive = found.costs[found.costs > 0]
+    program = PatternProgram(
+        problem.k,
         np.bincount(type_of),
-        first,
         type_of,
+        np.arange(len(found.costs)),
         found.costs,
-        found.pattern_of[kept].astype(np.int64),
         row_of,
-        types,
-        rows,
+        len(kept),
         price,
+        SUPPRESSED,
+        float(positive.min(initial=np.inf)) if len(positive) else 1.0,
     )
+    return PatternColumns(problem, program, first, asked)
 
 
 def _row_types(

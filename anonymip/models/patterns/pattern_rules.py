@@ -44,7 +44,7 @@ def add_pattern_rules(model: pyo.ConcreteModel) -> None:
 def rules_size(columns: PatternColumns) -> int:
     """Return about how many constraints the rules need."""
     problem = columns.problem
-    rows = len(columns.costs) if recoding_of(problem).single_use else 0
+    rows = len(columns.program.costs) if recoding_of(problem).single_use else 0
     if problem.diversity is not None:
         each = 2 if problem.diversity.t is None else 4
         values = int((problem.microdata.sensitive_codes.max(axis=0) + 1).sum())
@@ -81,7 +81,7 @@ def _add_shares_of_values(model: pyo.ConcreteModel) -> None:
         for value in np.unique(values).tolist():
             alike = values == value
             # A value too rare to fill its share of the smallest row never breaks the rule.
-            if numerator * int(columns.counts[types[alike]].sum()) <= (
+            if numerator * int(columns.program.counts[types[alike]].sum()) <= (
                 denominator * columns.problem.k
             ):
                 continue

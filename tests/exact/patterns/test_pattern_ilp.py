@@ -159,8 +159,8 @@ def test_pricing_keeps_what_releases_use(case: PatternCase, above: int) -> None:
         chosen_patterns = [None if j < 0 else tuple(stars[j].tolist()) for j in index]
         if case.allows(chosen_patterns) and case.loss(chosen_patterns) <= best + above:
             for record, pattern in enumerate(index):
-                row_type = columns.type_of[record]
-                row = columns.row_of[row_type, pattern]
+                row_type = columns.program.type_of[record]
+                row = columns.asked[pattern, row_type]
                 if pattern >= 0 and columns.patterns[row] == pattern:
                     assert (int(columns.first[row_type]), pattern) in pairs
 
