@@ -77,8 +77,8 @@ def pattern_fpt(
     if columns.count > most_rows:
         raise InputError(
             f"{columns.program.type_count:,} row types under {len(columns.program.costs):,} "
-            f"patterns make {columns.count:,} output rows of at least {problem.k} records, which are "
-            f"2^{columns.count:,} guesses; pattern-fpt takes up to {most_rows:,} rows",
+            f"patterns make {columns.count:,} output rows of at least {problem.k} records, which "
+            f"are 2^{columns.count:,} guesses; pattern-fpt takes up to {most_rows:,} rows",
             remedy="Use pattern-ilp",
         )
     known = None if start is None else Solution.of(problem, start, method="start")
