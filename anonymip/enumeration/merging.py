@@ -13,6 +13,7 @@ from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.kernels.growing_sets import term_rows
 from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import diversity_rule
 from anonymip.recodings.rules.limits import Cap, conflicts
@@ -62,10 +63,11 @@ class MergedRows:
 def row_types(problem: Problem) -> RowTypes:
     """Return the records that are alike to loss, limits and diversity, by their first ones.
 
-    Under losses of the members tier, which may look at more than the attributes, none are.
+    Under losses of the members tier, which may look at more than the attributes, none are; squared
+    errors look at these alone.
     """
     n = problem.n
-    if problem.compiled.tier == "members":
+    if _looks_at_more(problem):
         return RowTypes(np.arange(n), np.arange(n), np.ones(n, np.int64))
     columns = [problem.microdata.row_types(_columns(problem)).inverse]
     if problem.diversity is not None:
@@ -79,13 +81,17 @@ def row_types(problem: Problem) -> RowTypes:
     return RowTypes(first[by_first], types, np.bincount(types))
 
 
+def _looks_at_more(problem: Problem) -> bool:
+    return problem.compiled.tier == "members" and type(problem.objective) is not SSE
+
+
 def merge_rows(problem: Problem, duals: NDArray[np.float64], *, merge: bool) -> MergedRows:
     """Merge records that have one dual value, of (n,), and are alike to loss, limits and diversity.
 
-    Losses of the members tier may look at more than the attributes, so there nothing is merged.
+    Nothing is merged under a loss that may look at more than the attributes.
     """
     inverse = np.arange(problem.n)
-    if merge and problem.compiled.tier != "members":
+    if merge and not _looks_at_more(problem):
         columns = [row_types(problem).inverse, np.unique(duals, return_inverse=True)[1].ravel()]
         _, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
         inverse = inverse.ravel()

@@ -217,7 +217,7 @@ def enumerate_sets(
         Partial sets that end the search; None for no limit.
     merge
         Whether records that are alike to duals, loss, limits and diversity are one row type.
-        Under losses of the members tier they never are.
+        Under losses of the members tier they never are, but for squared errors.
     exact_losses
         Whether losses are those of the objective's own function. Otherwise they are the search's
         own sums, which differ by rounding, and so does who is below the threshold.

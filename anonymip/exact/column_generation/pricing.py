@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from anonymip.enumeration import enumerate_sets
 from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
+from anonymip.enumeration.squared_errors import SquaredErrorPricing, are_priced
 from anonymip.errors import InputError
 from anonymip.exact.column_generation.conditions import ColumnRules
 from anonymip.exact.column_generation.settings import NUMBERS
@@ -203,15 +204,20 @@ class ListedColumns:
 
 
 class SearchedColumns:
-    """The pricing by the search for sets of rows, for monotone losses with tables.
+    """The pricing by a search for sets of rows: of monotone losses with tables, of squared errors.
 
     All searches look at so many partial sets together; None for no limit.
     """
 
     def __init__(self, rules: ColumnRules, most: int | None = None) -> None:
-        self._pricing = Pricing(
-            rules.problem, smallest=rules.smallest, largest=rules.largest, weight=rules.weight
-        )
+        smallest, largest = rules.smallest, rules.largest
+        self._pricing: Pricing | SquaredErrorPricing
+        if are_priced(rules.problem):
+            self._pricing = SquaredErrorPricing(rules.problem, smallest=smallest, largest=largest)
+        else:
+            self._pricing = Pricing(
+                rules.problem, smallest=smallest, largest=largest, weight=rules.weight
+            )
         self._left = most
 
     @property

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from anonymip.certificates.dual_proof import ColumnPool
+from anonymip.enumeration.squared_errors import are_priced
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of
 from anonymip.exact.column_generation.improving_releases import Improver
 from anonymip.exact.column_generation.pricing import (
@@ -199,7 +200,7 @@ class Proof:
         """Return the pricing; None if there was no time to list all columns."""
         rules = self._run.rules
         compiled = rules.problem.compiled
-        if compiled.has_tables and compiled.monotone:
+        if (compiled.has_tables and compiled.monotone) or are_priced(rules.problem):
             return SearchedColumns(rules, self._settings.work.searched)
         listed = ListedColumns(rules, self._budget)
         return listed if listed.stopped is None else None

@@ -78,9 +78,12 @@ class SSE(MembersObjective):
         Coordinates are rounded by up to ``eps`` of the largest, which narrow classes cost less
         than: whoever takes a bound from them has to lower it by that.
         """
-        units = [self._unit(microdata, a) for a in range(microdata.m)]
-        shifted: NDArray[np.float64] = (microdata.values - microdata.values.min(axis=0)) / units
-        return shifted
+        shifted = microdata.values - microdata.values.min(axis=0)
+        return np.asarray(shifted / self.units(microdata), np.float64)
+
+    def units(self, microdata: Microdata) -> NDArray[np.float64]:
+        """Return (m,) what the values of each attribute are divided by."""
+        return np.array([self._unit(microdata, a) for a in range(microdata.m)])
 
     def _unit(self, microdata: Microdata, attribute: int) -> float:
         if self.scale == "deviation":

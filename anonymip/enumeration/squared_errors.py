@@ -1,0 +1,336 @@
+"""Pricing of squared errors: classes of least reduced cost under duals, cut off or not.
+
+A search that is cut off knows what it left, so that any duals have a bound at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+
+from anonymip.enumeration.cluster_sets import exact_losses
+from anonymip.enumeration.merging import row_types
+from anonymip.enumeration.pricing import (
+    UNLIMITED,
+    CutDuals,
+    PricedColumns,
+    cuts_of_rows,
+    cuts_paid,
+    dual_sums,
+    members_of,
+)
+from anonymip.enumeration.rooted_state import CutsOfRows
+from anonymip.enumeration.squared_search import (
+    EVALUATIONS,
+    FOUND,
+    NODES,
+    OVERFLOW,
+    THROUGH,
+    WORK,
+    SquaredPath,
+    SquaredRows,
+    list_followers,
+    new_squared_path,
+    root_terms,
+    search_squares,
+)
+from anonymip.errors import InputError
+from anonymip.instances.microdata import RowTypes
+from anonymip.objectives.losses.squared_error import SSE
+from anonymip.problem import Problem, has_rules
+from anonymip.recodings.registry import published_form
+from anonymip.runtime.budget import Budget
+from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, SEARCH_ROUNDING
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers that steer the search, chosen by the benchmark of microaggregation."""
+
+    #: Records that may join a root at most, in a search that is cut off,
+    few: int = 300
+    #: and in one that is to go through.
+    many: int = 2_000
+    #: Nodes of a root in the first of the passes that are to end with all roots searched;
+    first_nodes: int = 1_000
+    #: each further one has so many times as many.
+    raised: int = 6
+    #: after so many it is left as it is: more may join it than are looked at.
+    most_nodes: int = 1_000_000_000
+    #: A pass that finds columns for this share of the roots is the last: their duals are wrong.
+    many_found: float = 0.03
+    #: Lower thresholds tried for a root that was cut off, as shares of what is left open.
+    thresholds: tuple[float, ...] = (0.3, 0.6)
+    #: Columns that there is room for first.
+    columns: int = 1_000
+    #: Sizes whose columns are kept of a root.
+    sizes: int = 3
+
+
+_NUMBERS = Numbers()
+
+
+def are_priced(problem: Problem) -> bool:
+    """Return whether classes of a problem are priced by squared errors."""
+    classes = published_form(problem.recoding) == "classes"
+    # A subclass may charge something else.
+    return type(problem.objective) is SSE and classes and not has_rules(problem)
+
+
+@dataclass(eq=False)
+class _Call:
+    """What one call is given, and the columns and the nodes that it comes to."""
+
+    duals: NDArray[np.float64]
+    order: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    cuts: CutsOfRows
+    budget: Budget
+    members: list[NDArray[np.int64]] = field(default_factory=list)
+    sizes: list[NDArray[np.int64]] = field(default_factory=list)
+    found: int = 0
+    nodes: int = 0
+
+    def take(self, path: SquaredPath) -> None:
+        """Take the columns of a search."""
+        count = int(path.state[FOUND])
+        self.nodes += int(path.state[NODES]) + int(path.state[WORK]) // EVALUATIONS
+        self.found += count
+        if count:
+            sizes = path.sizes[:count].copy()
+            held = np.arange(path.columns.shape[1]) < sizes[:, None]
+            members = np.where(held, path.columns[:count], np.iinfo(np.int64).max)
+            self.members.append(np.sort(members, axis=1)[held])
+            self.sizes.append(sizes)
+
+
+class SquaredErrorPricing:
+    """The search for classes of a problem with squared errors, as `Pricing` is for other losses.
+
+    Parameters
+    ----------
+    problem
+        Plain classes with the objective SSE.
+    smallest, largest
+        Fewest and most rows of a column.
+
+    Attributes
+    ----------
+    types
+        The row types: records that are alike.
+    """
+
+    def __init__(self, problem: Problem, *, smallest: int, largest: int) -> None:
+        assert isinstance(problem.objective, SSE)
+        self.problem, self.smallest, self.largest = problem, smallest, largest
+        self.types: RowTypes = row_types(problem)
+        first = self.types.first
+        self._rows = SquaredRows(
+            np.ascontiguousarray(problem.microdata.values[first], np.float64),
+            1.0 / problem.objective.units(problem.microdata),
+            self.types.counts,
+            _near_sums(problem, first, largest),
+        )
+        self._paths: dict[int, SquaredPath] = {}
+        t = len(first)
+        self._bounds, self._work, self._low = np.empty(t), np.empty((2, t)), np.empty(largest + 1)
+
+    def best(
+        self,
+        duals: ArrayLike,
+        cuts: CutDuals | None = None,
+        *,
+        below: float = 0.0,
+        per_root: int = 1,
+        max_nodes: int | None = None,
+        most_nodes: int | None = None,
+        budget: Budget | None = None,
+    ) -> PricedColumns:
+        """Return the best columns of each root whose reduced cost is below a number.
+
+        `max_nodes` are those of a root. Without it all roots are searched in passes with more and
+        more nodes, until one finds many columns or `most_nodes` are used up.
+        """
+        call = self._begin(duals, cuts, budget)
+        # Of roots that are never looked at nothing is proven.
+        least = np.full(len(call.order), -np.inf)
+        keep = per_root * min(_NUMBERS.sizes, self.largest - self.smallest + 1)
+        most = math.inf if most_nodes is None else most_nodes
+        cap, room = _NUMBERS.first_nodes if max_nodes is None else max_nodes, _NUMBERS.few
+        rest = call.order.tolist()
+        while rest:
+            again, before = [], call.found
+            for at, root in enumerate(rest):
+                if call.nodes >= most or call.budget.stop_reason() is not None:
+                    again += rest[at:]
+                    break
+                found, through = self._search(call, root, below, keep, cap, room)
+                if not through:
+                    again.append(root)
+                    if max_nodes is None:
+                        found = self._lower(call, root, below, found, cap, room)
+                least[root] = max(least[root], found)
+            rest = again
+            call.budget.report("pricing", done=call.found)
+            many = call.found - before >= _NUMBERS.many_found * len(call.order)
+            ended = call.nodes >= most or call.budget.stop_reason() is not None
+            if max_nodes is not None or many or ended or cap > _NUMBERS.most_nodes:
+                break
+            cap, room = cap * _NUMBERS.raised, _NUMBERS.many
+        return self._priced(call, cuts, below, least, not rest)
+
+    def all_below(
+        self,
+        duals: ArrayLike,
+        threshold: float,
+        cuts: CutDuals | None = None,
+        *,
+        max_columns: int,
+        max_nodes: int | None = None,
+        budget: Budget | None = None,
+    ) -> PricedColumns:
+        """Return all columns with reduced costs below a threshold; duals as for :meth:`best`.
+
+        More than `max_columns`, or `max_nodes` nodes, end the search, as the budget does.
+        """
+        call = self._begin(duals, cuts, budget)
+        # What rounding lifts above the threshold comes in, and is judged by its cost.
+        below = threshold + self._rounding(call.duals, cuts, threshold)
+        most, complete = UNLIMITED if max_nodes is None else max_nodes, True
+        for root in call.order.tolist():
+            ended = call.found > 2 * max_columns or call.budget.stop_reason() is not None
+            if ended or call.nodes >= most:
+                complete = False
+                break
+            left = most - call.nodes
+            complete = self._search(call, root, below, UNLIMITED, left, _NUMBERS.many, max_columns)[
+                1
+            ]
+            if not complete:
+                break
+        return self._priced(call, cuts, threshold, np.empty(0), complete, max_columns)
+
+    def _begin(self, duals: ArrayLike, cuts: CutDuals | None, budget: Budget | None) -> _Call:
+        given = np.array(duals, np.float64)
+        t = len(self.types.first)
+        if given.shape != (t,) or not np.isfinite(given).all():
+            raise InputError(
+                f"duals are no {t} finite numbers", remedy="Give one number a row type"
+            )
+        order = np.argsort(-given, kind="stable")
+        rank = np.empty(t, np.int64)
+        rank[order] = np.arange(t)
+        return _Call(given, order, rank, cuts_of_rows(t, cuts), budget or Budget())
+
+    def _search(
+        self,
+        call: _Call,
+        root: int,
+        below: float,
+        keep: int,
+        most: int,
+        room: int,
+        columns: int = UNLIMITED,
+    ) -> tuple[float, bool]:
+        """Search one root; return a bound of its reduced costs, and whether nothing was left."""
+        rows, bounds = self._rows, self._bounds
+        root_terms(
+            rows, call.duals, call.rank, root, self.smallest, below, bounds, self._work, self._low
+        )
+        joining = np.flatnonzero(bounds < below)
+        joining = joining[np.argsort(bounds[joining], kind="stable")]
+        places = np.cumsum(np.minimum(rows.copies[joining], self.largest))
+        fits = int(np.searchsorted(places, room, side="right"))
+        left_out = float(bounds[joining[fits]]) if fits < len(joining) else np.inf
+        room = min(room, max(1, int(places[-1]) if len(places) else 1))
+        path = self._path(room)
+        while True:
+            list_followers(rows, call.duals, path, root, joining[:fits], self.smallest)
+            least = search_squares(call.cuts, path, self.smallest, below, keep, most)
+            held = len(path.sizes)
+            if not path.state[OVERFLOW] or held > columns:
+                break
+            path = self._path(len(path.types), 4 * held)
+        call.take(path)
+        through = bool(path.state[THROUGH]) and not path.state[OVERFLOW] and left_out >= below
+        return min(float(least), left_out), through
+
+    def _lower(
+        self, call: _Call, root: int, below: float, least: float, most: int, room: int
+    ) -> float:
+        """Return a better bound of a root that was cut off, by thresholds that leave less open."""
+        for share in _NUMBERS.thresholds:
+            threshold = below + share * (least - below)
+            if not least < threshold < below:
+                break
+            found, through = self._search(call, root, threshold, 1, most, room)
+            least = max(least, found)
+            if through:
+                break
+        return least
+
+    def _path(self, room: int, columns: int = 0) -> SquaredPath:
+        """Return a workspace for so many that may join, made anew only where it is too small."""
+        size = _NUMBERS.few if room <= _NUMBERS.few else _NUMBERS.many
+        known = self._paths.get(size)
+        if known is None or len(known.sizes) < columns:
+            most = int(min(size, self.types.counts.clip(max=self.largest).sum()))
+            known = new_squared_path(most, self.largest, max(columns, _NUMBERS.columns))
+            self._paths[size] = known
+        return known
+
+    def _rounding(self, duals: NDArray[np.float64], cuts: CutDuals | None, below: float) -> float:
+        """Return how far the reduced costs of the kernel may be off."""
+        highest = float(np.abs(duals).max())
+        if cuts is not None:
+            highest += float(np.abs(cuts.duals).sum())
+        # A column that is looked for costs no more than its duals and the threshold.
+        size = self.largest * highest + (abs(below) if math.isfinite(below) else 0.0)
+        return (SEARCH_ROUNDING + DUAL_ROUNDING) * size
+
+    def _priced(
+        self,
+        call: _Call,
+        cuts: CutDuals | None,
+        threshold: float,
+        least: NDArray[np.float64],
+        complete: bool,
+        max_columns: int = UNLIMITED,
+    ) -> PricedColumns:
+        """Return the columns whose reduced cost, by the cost of the objective, is below."""
+        members = np.concatenate([np.empty(0, np.int64), *call.members]).astype(np.int32)
+        sizes = np.concatenate([np.empty(0, np.int64), *call.sizes])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        costs = exact_losses(self.problem, self.types.first[members], sizes)
+        reduced = costs - dual_sums(call.duals[members], starts)
+        if cuts is not None:
+            reduced += cuts_paid(cuts, members, starts, len(call.duals))
+        kept = np.flatnonzero(reduced < threshold)
+        complete = complete and len(kept) <= max_columns
+        kept = kept[:max_columns]
+        return PricedColumns(
+            np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
+            members[members_of(starts, sizes, kept)],
+            costs[kept],
+            reduced[kept],
+            least - self._rounding(call.duals, cuts, threshold),
+            complete,
+            call.nodes,
+        )
+
+
+def _near_sums(problem: Problem, first: NDArray[np.int64], largest: int) -> NDArray[np.float64]:
+    """Return (t, largest) sums of the least squared distances to other records, rounded down."""
+    assert isinstance(problem.objective, SSE)
+    points = problem.objective.points(problem.microdata)
+    # Differences of coordinates are off by this much at most, and distances by its root of m.
+    error = 4 * np.finfo(np.float64).eps * float(np.abs(points).max()) * problem.m**0.5
+    distances, _ = cKDTree(points).query(points[first], k=largest)
+    lowered = np.maximum(0.0, distances * (1 - LOSS_RELATIVE) - error) ** 2
+    lowered[:, 0] = 0.0
+    sums: NDArray[np.float64] = np.cumsum(lowered, axis=1)
+    return sums

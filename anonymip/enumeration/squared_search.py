@@ -1,0 +1,429 @@
+r"""Depth-first search for classes of least reduced cost under squared errors, by pairs of records.
+
+A class S of s records costs the sum of the squared distances of its pairs, divided by s. A partial
+class P of p records that grows by q records Q to s = p + q of them costs at least
+
+.. math::
+
+    \frac{1}{s} \Big( W(P) + \sum_{j \in Q} \big( D_j(P) + \tfrac12 N_j(q - 1) \big) \Big),
+
+with the sum W(P) over its pairs, the sum :math:`D_j(P)` from j to its members, and the sum
+:math:`N_j(q - 1)` of the q - 1 least distances from j to other records that may join: each pair of
+Q counts half for either end. Less the duals that is a sum of one term a record, of which the q
+least bound what P may become, for each size s that is left.
+
+Depth first from each root, the member of the highest dual. What may join is sorted by its term; a
+branch fixes which record is the *furthest* one that joins, so that only nearer ones stay and each
+class is met once. A search that is cut off knows what it left: the least of the bounds of the
+branches that it did not take bounds the reduced costs of the root as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.enumeration.rooted_state import CutsOfRows
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+#: Places of `SquaredPath.state`: nodes, evaluations, columns found, whether there were more than
+#: fit, whether the search went through.
+NODES, WORK, FOUND, OVERFLOW, THROUGH = 0, 1, 2, 3, 4
+#: Evaluations of a record that count as a node.
+EVALUATIONS = 200
+
+
+class SquaredRows(Packed):
+    """Row types as points.
+
+    Parameters
+    ----------
+    values, scale
+        (t, m) values, and (m,) what their differences are multiplied by.
+    copies
+        (t,) rows of each type.
+    near
+        (t, largest) sums of the 0, 1, 2, ... least squared distances to other records.
+    """
+
+    values: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    copies: NDArray[np.int64]
+    near: NDArray[np.float64]
+
+
+class SquaredPath(Packed):
+    """The search of one root: what may join, where it stands, what it found.
+
+    Parameters
+    ----------
+    types, own
+        (c,) what may join, and (c,) its duals.
+    between, close
+        (c, c) squared distances, and (c, largest) sums of the least of each row.
+    lists, sums, needs
+        (largest + 1, c) what may join a partial class, the sums of its distances to it, and bounds
+        of the columns in which it joins.
+    ends, at
+        (largest + 1,) how many these are, and which is next.
+    pairs, duals, paid
+        (largest + 1,) of each partial class: sum of its pairs, of its duals, of the duals of cuts.
+    live
+        (largest + 1, largest + 1) sizes that columns of it may have.
+    members
+        (largest + 1,) the partial class.
+    terms, lowest
+        Workspace.
+    columns, sizes, reduced
+        Columns found.
+    state
+        (5,) counters.
+    """
+
+    types: NDArray[np.int64]
+    own: NDArray[np.float64]
+    between: NDArray[np.float64]
+    close: NDArray[np.float64]
+    lists: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    needs: NDArray[np.float64]
+    ends: NDArray[np.int64]
+    at: NDArray[np.int64]
+    pairs: NDArray[np.float64]
+    duals: NDArray[np.float64]
+    paid: NDArray[np.float64]
+    live: NDArray[np.bool_]
+    members: NDArray[np.int64]
+    terms: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+    columns: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    reduced: NDArray[np.float64]
+    state: NDArray[np.int64]
+
+
+def new_squared_path(room: int, largest: int, columns: int) -> SquaredPath:
+    """Return a workspace for so many records that may join, and so many columns found."""
+    deep = largest + 1
+    return SquaredPath(
+        types=np.empty(room, np.int64),
+        own=np.empty(room),
+        between=np.empty((room, room)),
+        close=np.empty((room, largest)),
+        lists=np.empty((deep, room), np.int64),
+        sums=np.empty((deep, room)),
+        needs=np.empty((deep, room)),
+        ends=np.zeros(deep, np.int64),
+        at=np.zeros(deep, np.int64),
+        pairs=np.zeros(deep),
+        duals=np.zeros(deep),
+        paid=np.zeros(deep),
+        live=np.zeros((deep, deep), np.bool_),
+        members=np.zeros(deep, np.int64),
+        terms=np.empty(room),
+        lowest=np.empty(deep),
+        columns=np.empty((columns, largest), np.int64),
+        sizes=np.empty(columns, np.int64),
+        reduced=np.empty(columns),
+        state=np.zeros(5, np.int64),
+    )
+
+
+@kernel
+def least_terms(terms: NDArray[np.float64], count: int, q: int, low: NDArray[np.float64]) -> float:
+    """Write the q least of some terms, ascending; return their sum, infinite if there are fewer."""
+    held = 0
+    for a in range(count):
+        term = terms[a]
+        if held == q and term >= low[q - 1]:
+            continue
+        place = held if held < q else q - 1
+        while place > 0 and low[place - 1] > term:
+            low[place] = low[place - 1]
+            place -= 1
+        low[place] = term
+        held = min(held + 1, q)
+    if held < q:
+        return np.inf
+    total = 0.0
+    for place in range(q):
+        total += low[place]
+    return total
+
+
+@kernel
+def root_terms(
+    rows: SquaredRows,
+    duals: NDArray[np.float64],
+    rank: NDArray[np.int64],
+    root: int,
+    smallest: int,
+    limit: float,
+    bounds: NDArray[np.float64],
+    work: NDArray[np.float64],
+    low: NDArray[np.float64],
+) -> None:
+    """Write for each type the least bound of a column of the root that it joins; infinite if none.
+
+    `work` (2, t) and `low` are workspaces.
+    """
+    values, largest = rows.values, rows.near.shape[1]
+    t, m = values.shape
+    bounds[:] = np.inf
+    # Squared distances to the root; what comes before it has roots of its own.
+    for j in range(t):
+        work[0, j] = np.inf
+        if rank[j] > rank[root] or (j == root and rows.copies[j] > 1):
+            distance = 0.0
+            for a in range(m):
+                difference = (values[j, a] - values[root, a]) * rows.scale[a]
+                distance += difference * difference
+            work[0, j] = distance
+    for size in range(smallest, largest + 1):
+        q = size - 1
+        for j in range(t):
+            term = work[0, j] / size + rows.near[j, q - 1] / (2.0 * size) - duals[j]
+            work[1, j] = term
+        # A type counts once here, so that copies make the bound a little lower than it has to be.
+        total = least_terms_of_copies(work[1], rows.copies, root, q, low)
+        bound = total - duals[root]
+        if bound >= limit or not bound < np.inf:
+            continue
+        for j in range(t):
+            if work[0, j] < np.inf:
+                more = max(work[1, j] - low[q - 1], 0.0)
+                bounds[j] = min(bounds[j], bound + more)
+
+
+@kernel
+def least_terms_of_copies(
+    terms: NDArray[np.float64],
+    copies: NDArray[np.int64],
+    root: int,
+    q: int,
+    low: NDArray[np.float64],
+) -> float:
+    """Write the q least of terms, each as often as there are copies; return their sum."""
+    held = 0
+    for a in range(len(terms)):
+        term = terms[a]
+        if term == np.inf:
+            continue
+        for _ in range(min(copies[a] - (a == root), q)):
+            if held == q and term >= low[q - 1]:
+                break
+            place = held if held < q else q - 1
+            while place > 0 and low[place - 1] > term:
+                low[place] = low[place - 1]
+                place -= 1
+            low[place] = term
+            held = min(held + 1, q)
+    if held < q:
+        return np.inf
+    total = 0.0
+    for place in range(q):
+        total += low[place]
+    return total
+
+
+@kernel
+def list_followers(
+    rows: SquaredRows,
+    duals: NDArray[np.float64],
+    path: SquaredPath,
+    root: int,
+    chosen: NDArray[np.int64],
+    smallest: int,
+) -> None:
+    """Take up a root and the types that may join it, a place for each copy."""
+    largest, m, c = rows.near.shape[1], rows.values.shape[1], 0
+    for place in range(len(chosen)):
+        j = chosen[place]
+        for _ in range(min(rows.copies[j] - (j == root), largest - 1)):
+            if c < len(path.types):
+                path.types[c], path.own[c] = j, duals[j]
+                c += 1
+    between, values = path.between, rows.values
+    for a in range(c):
+        path.lists[1, a] = a
+        between[a, a] = 0.0
+        for b in range(a):
+            distance = 0.0
+            for x in range(m):
+                difference = (values[path.types[a], x] - values[path.types[b], x]) * rows.scale[x]
+                distance += difference * difference
+            between[a, b] = between[b, a] = distance
+        distance = 0.0
+        for x in range(m):
+            difference = (values[path.types[a], x] - values[root, x]) * rows.scale[x]
+            distance += difference * difference
+        path.sums[1, a] = distance
+    # The least distances of each to the others that may join.
+    for a in range(c):
+        between[a, a] = np.inf
+        for q in range(1, largest):
+            path.lowest[q - 1] = np.inf
+        if c > 1:
+            least_terms(between[a, :c], c, min(largest - 1, c), path.lowest)
+        path.close[a, 0] = 0.0
+        for q in range(1, largest):
+            path.close[a, q] = path.close[a, q - 1] + path.lowest[q - 1]
+        between[a, a] = 0.0
+    path.ends[1], path.at[1] = c, -1
+    path.pairs[1], path.duals[1], path.paid[1] = 0.0, duals[root], 0.0
+    path.members[0] = root
+    path.live[1, :] = False
+    path.live[1, smallest:] = True
+
+
+@kernel
+def bound_branches(path: SquaredPath, p: int, smallest: int, limit: float) -> None:
+    """Keep of what may join a partial class of p records the promising, in the order of branches.
+
+    Sizes without a promising column are no longer live.
+    """
+    lists, sums, needs, terms, low = path.lists, path.sums, path.needs, path.terms, path.lowest
+    count, largest = path.ends[p], path.close.shape[1]
+    for a in range(count):
+        needs[p, a] = np.inf
+    first = 0
+    for size in range(max(smallest, p + 1), largest + 1):
+        if not path.live[p, size]:
+            continue
+        q = size - p
+        for a in range(count):
+            j = lists[p, a]
+            terms[a] = (sums[p, a] + 0.5 * path.close[j, q - 1]) / size - path.own[j]
+        path.state[WORK] += count
+        bound = path.pairs[p] / size - path.duals[p] + path.paid[p]
+        bound += least_terms(terms, count, q, low)
+        if not bound < limit:
+            path.live[p, size] = False
+            continue
+        if first == 0:
+            first = size
+        for a in range(count):
+            needs[p, a] = min(needs[p, a], bound + max(terms[a] - low[q - 1], 0.0))
+    # What is left, sorted by its term for the least size; alike places stay together.
+    kept = 0
+    for a in range(count):
+        if first == 0 or not needs[p, a] < limit:
+            continue
+        j, near, need = lists[p, a], sums[p, a], needs[p, a]
+        key = (near + 0.5 * path.close[j, first - p - 1]) / first - path.own[j]
+        place = kept
+        while place > 0 and terms[place - 1] > key:
+            terms[place], lists[p, place] = terms[place - 1], lists[p, place - 1]
+            sums[p, place], needs[p, place] = sums[p, place - 1], needs[p, place - 1]
+            place -= 1
+        terms[place], lists[p, place], sums[p, place], needs[p, place] = key, j, near, need
+        kept += 1
+    path.ends[p], path.at[p] = kept, 0
+
+
+@kernel
+def keep_column(path: SquaredPath, p: int, reduced: float, keep: int) -> None:
+    """Keep the partial class as a column; of more than may be kept the best ones."""
+    found = path.state[FOUND]
+    slot = found
+    if found < keep:
+        if found == len(path.sizes):
+            path.state[OVERFLOW] = 1
+            return
+        path.state[FOUND] += 1
+    else:
+        slot = 0
+        for other in range(1, keep):
+            if path.reduced[other] > path.reduced[slot]:
+                slot = other
+        if path.reduced[slot] <= reduced:
+            return
+    path.reduced[slot], path.sizes[slot] = reduced, p
+    for a in range(p):
+        path.columns[slot, a] = path.members[a]
+
+
+@kernel
+def pay_cuts(cuts: CutsOfRows, row: int, joins: bool) -> float:
+    """Count a row in its cuts, or no longer, and return what the class pays for it."""
+    paid = 0.0
+    for place in range(cuts.starts[row], cuts.starts[row + 1]):
+        cut = cuts.cuts[place]
+        if joins:
+            cuts.held[cut] += 1
+            if cuts.held[cut] % cuts.divisors[cut] == 0:
+                paid += cuts.duals[cut]
+        else:
+            cuts.held[cut] -= 1
+    return paid
+
+
+@kernel
+def search_squares(
+    cuts: CutsOfRows, path: SquaredPath, smallest: int, below: float, keep: int, most_nodes: int
+) -> float:
+    """Search the columns of a root below a limit, and return a lower bound on all reduced costs.
+
+    Of the columns below the limit the best are kept. The bound is the limit at most, and less
+    where there are columns below it, or the nodes ended the search: `state` tells.
+    """
+    largest = path.close.shape[1]
+    path.state[:] = 0
+    cuts.held[:] = 0
+    path.paid[1] = pay_cuts(cuts, path.members[0], True)
+    least, p = below, 1
+    while p > 0:
+        if path.at[p] < 0:
+            if path.state[NODES] + path.state[WORK] // EVALUATIONS >= most_nodes:
+                break
+            path.state[NODES] += 1
+            # With enough columns only better ones count.
+            limit = below
+            if path.state[FOUND] == keep:
+                worst = path.reduced[0]
+                for slot in range(1, keep):
+                    worst = max(worst, path.reduced[slot])
+                limit = min(limit, worst)
+            if p >= smallest:
+                reduced = path.pairs[p] / p - path.duals[p] + path.paid[p]
+                least = min(least, reduced)
+                if reduced < limit:
+                    keep_column(path, p, reduced, keep)
+            if p < largest:
+                bound_branches(path, p, smallest, limit)
+            else:
+                path.ends[p], path.at[p] = 0, 0
+        if path.at[p] >= path.ends[p]:
+            pay_cuts(cuts, path.members[p - 1], False)
+            p -= 1
+            continue
+        a = path.at[p]
+        path.at[p] += 1
+        j = path.lists[p, a]
+        # Of alike records the last one stands for all.
+        if a + 1 < path.ends[p] and path.types[path.lists[p, a + 1]] == path.types[j]:
+            continue
+        path.members[p] = path.types[j]
+        path.pairs[p + 1] = path.pairs[p] + path.sums[p, a]
+        path.duals[p + 1] = path.duals[p] + path.own[j]
+        path.paid[p + 1] = path.paid[p] + pay_cuts(cuts, path.types[j], True)
+        for b in range(a):
+            other = path.lists[p, b]
+            path.lists[p + 1, b] = other
+            path.sums[p + 1, b] = path.sums[p, b] + path.between[j, other]
+        path.live[p + 1, :] = path.live[p, :]
+        path.ends[p + 1], path.at[p + 1] = a, -1
+        p += 1
+    path.state[THROUGH] = p == 0
+    # Branches that were not taken, with the one that was not looked at.
+    deepest = p
+    for level in range(1, deepest + 1):
+        if path.at[level] < 0:
+            if level == 1:
+                least = -np.inf
+            continue
+        begin = path.at[level] - (1 if level == deepest - 1 and path.at[deepest] < 0 else 0)
+        for a in range(begin, path.ends[level]):
+            least = min(least, path.needs[level, a])
+    return least
