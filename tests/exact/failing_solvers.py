@@ -6,14 +6,11 @@ import os
 import signal
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import Availability, SolverOptions, SolverResult, StandardForm
 from anonymip.solvers.adapters.highs import HighsSolver
 from anonymip.status import Stopped
-from tests.solvers.lying import Adapter
+from tests.solvers.lying import Adapter, Start
 
 
 class Killed(Adapter):
@@ -45,11 +42,7 @@ class Hasty(HighsSolver):
     stopped = Stopped.OPTIMAL
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Claim that nothing is below the first point."""
         first = replace(options, solver_options={"mip_max_improving_sols": 1})
@@ -72,11 +65,7 @@ class Resigned(HighsSolver):
     name = "Resigned"
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Find nothing."""
         return SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "Resigned 1")

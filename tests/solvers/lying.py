@@ -8,11 +8,26 @@ import signal
 from dataclasses import dataclass
 
 import numpy as np
+import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import Availability, SolverOptions, SolverResult, StandardForm
+
+Start = NDArray[np.float64] | None
+
+
+def two_items(start: tuple[int, int] | None = None, sense: int = 1) -> pyo.ConcreteModel:
+    """Return a cover that needs one of two items: the cheaper costs 3, the other 5."""
+    model = pyo.ConcreteModel()
+    model.use = pyo.Var(range(2), domain=pyo.Binary)
+    model.need = pyo.Constraint(expr=model.use[0] + model.use[1] >= 1)
+    cost = 3 * model.use[0] + 5 * model.use[1]
+    model.cost = pyo.Objective(expr=sense * cost, sense=sense)
+    for number, value in enumerate(start or ()):
+        model.use[number].set_value(value)
+    return model
 
 
 class Adapter:
@@ -35,11 +50,7 @@ class Liar(Adapter):
     answer: SolverResult
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Return the answer."""
         return self.answer
@@ -52,11 +63,7 @@ class Crasher(Adapter):
     how: str
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Crash."""
         if self.how == "abort":
@@ -80,11 +87,7 @@ class Sleeper(Adapter):
     bound: float
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Ignore limit and interrupt."""
         budget.report("sleeping", incumbent=4.0, bound=self.bound)

@@ -13,19 +13,7 @@ from hypothesis import strategies as st
 
 from anonymip.solvers import SolverOptions, availability, solve_model, solver_names
 from anonymip.status import Stopped
-
-
-def knapsack(sense: Any = pyo.maximize) -> pyo.ConcreteModel:
-    """Return values 10, 7, 6, 3 and weights 5, 4, 3, 2 with capacity 8: the best is 16."""
-    model = pyo.ConcreteModel()
-    model.take = pyo.Var(range(4), domain=pyo.Binary)
-    sign = 1 if sense == pyo.maximize else -1
-    value = pyo.sum_product(dict(enumerate((10, 7, 6, 3))), model.take)
-    model.capacity = pyo.Constraint(
-        expr=pyo.sum_product(dict(enumerate((5, 4, 3, 2))), model.take) <= 8
-    )
-    model.value = pyo.Objective(expr=sign * value, sense=sense)
-    return model
+from tests.solvers.test_conformance import knapsack
 
 
 def test_fixed_variables_are_constants(solver: str) -> None:

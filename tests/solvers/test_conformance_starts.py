@@ -6,7 +6,6 @@ import itertools
 import os
 import signal
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,7 @@ from anonymip.errors import InputError
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.solvers import SolverOptions, solve_model
 from anonymip.status import Stopped
-
-Build = Callable[..., pyo.ConcreteModel]
-
-
-def knapsack(sense: Any = pyo.maximize) -> pyo.ConcreteModel:
-    """Return values 10, 7, 6, 3 and weights 5, 4, 3, 2 with capacity 8: the best is 16."""
-    model = pyo.ConcreteModel()
-    model.take = pyo.Var(range(4), domain=pyo.Binary)
-    sign = 1 if sense == pyo.maximize else -1
-    value = pyo.sum_product(dict(enumerate((10, 7, 6, 3))), model.take)
-    model.capacity = pyo.Constraint(
-        expr=pyo.sum_product(dict(enumerate((5, 4, 3, 2))), model.take) <= 8
-    )
-    model.value = pyo.Objective(expr=sign * value, sense=sense)
-    return model
+from tests.solvers.test_conformance import Build, knapsack
 
 
 def test_small_differences_are_not_overlooked(solver: str) -> None:

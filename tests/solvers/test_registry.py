@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, SolverError, SolverUnavailable
 from anonymip.runtime.budget import Budget, Progress
@@ -28,45 +27,27 @@ from anonymip.solvers import (
 )
 from anonymip.solvers.adapters.highs import HighsSolver
 from anonymip.status import Stopped
+from tests.solvers.lying import Adapter, Start, two_items
 
 
-class Fake:
+class Fake(Adapter):
     """A solver that answers what it was made with."""
 
     name = "Fake"
     capabilities = frozenset({"mip"})
-    supports_indicators = False
     own_process = True  # the tests look at what it was asked
 
     def __init__(self, answer: SolverResult) -> None:
         self.answer = answer
         self.time_limit: float | None = None
-        self.start: NDArray[np.float64] | None = None
-
-    def availability(self) -> Availability:
-        """Return that it is there."""
-        return Availability(True, True, "1", None)
+        self.start: Start = None
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Start, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Return the answer."""
         self.time_limit, self.start = options.time_limit, start
         return self.answer
-
-
-def two_items(sense: int = 1) -> pyo.ConcreteModel:
-    """Return a cover that needs one of two items: the cheaper costs 3."""
-    model = pyo.ConcreteModel()
-    model.use = pyo.Var(range(2), domain=pyo.Binary)
-    model.need = pyo.Constraint(expr=model.use[0] + model.use[1] >= 1)
-    cost = 3 * model.use[0] + 5 * model.use[1]
-    model.cost = pyo.Objective(expr=sense * cost, sense=sense)
-    return model
 
 
 TRUTH = SolverResult(Stopped.OPTIMAL, np.array([1.0, 0.0]), 3.0, 3.0, 0.1, "Fake 1")
@@ -121,9 +102,9 @@ def test_lies_are_caught(lie: dict[str, object], text: str) -> None:
 def test_lies_are_caught_when_maximising(objective: float, bound: float) -> None:
     """In the other sense a bound below the objective is the lie."""
     lie = replace(MIRROR, objective=objective, bound=bound)
-    assert solve_model(two_items(-1), Fake(MIRROR)).stopped is Stopped.OPTIMAL
+    assert solve_model(two_items(sense=-1), Fake(MIRROR)).stopped is Stopped.OPTIMAL
     with pytest.raises(SolverError):
-        solve_model(two_items(-1), Fake(lie))
+        solve_model(two_items(sense=-1), Fake(lie))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +132,7 @@ def test_optimal_is_what_the_bound_proves(
 
 def test_false_optimal_when_maximising() -> None:
     """A bound above the objective leaves a gap for a model that maximises."""
-    result = solve_model(two_items(-1), Fake(replace(MIRROR, bound=-2.9)))
+    result = solve_model(two_items(sense=-1), Fake(replace(MIRROR, bound=-2.9)))
     assert result.stopped is Stopped.GAP
 
 

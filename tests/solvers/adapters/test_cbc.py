@@ -54,10 +54,9 @@ def test_process_that_ignores_its_limit_is_killed(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    impostor(tmp_path, monkeypatch, "trap '' INT\necho $$ > process.txt\nexec sleep 60")
+    impostor(tmp_path, monkeypatch, "trap '' INT\necho $$ > process.txt\nexec sleep 3600")
     result = solve_model(one_variable(), "cbc", SolverOptions(time_limit=0.2))
     assert (result.stopped, result.values, result.bound) == (Stopped.TIME, None, None)
-    assert result.seconds < 30
     assert list(scratch.iterdir()) == []
 
 
@@ -151,7 +150,7 @@ def test_process_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_interrupt_before_cbc_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that the signal ends at once leaves no point, and that is no error."""
-    impostor(tmp_path, monkeypatch, "exec sleep 60")
+    impostor(tmp_path, monkeypatch, "exec sleep 3600")
     budget = Budget(progress=lambda progress: budget.interrupt())
     result = solve_model(one_variable(), "cbc", budget=budget)
     assert (result.stopped, result.values) == (Stopped.INTERRUPT, None)
