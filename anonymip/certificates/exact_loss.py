@@ -15,6 +15,7 @@ import numpy as np
 
 from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import InputError, UnsupportedObjective
+from anonymip.objectives.language.tables import square_losses
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.tolerances import LOSS_RELATIVE
@@ -157,8 +158,7 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
         terms.append({"kind": "set", "column": column(a), "losses": [*map(_text, losses)]})
         unit = math.lcm(unit, *(loss.denominator for loss in losses))
     for p, a in enumerate(tables.pair_columns.tolist()):
-        start, size = int(tables.pair_start[p]), int(tables.pair_sizes[p])
-        square = tables.pair_losses[start : start + size * size].reshape(size, size)
+        size, square = int(tables.pair_sizes[p]), square_losses(tables, p)
         largest = float(np.abs(square).max())
         rows = [
             [meant(loss, largest) for loss in square[first, first:].tolist()]

@@ -12,7 +12,7 @@ from anonymip.enumeration.rooted_state import SearchRows
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.objectives.kernels.growing_sets import term_rows
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.language.tables import LossTables, losses_of_pairs
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import diversity_rule
@@ -196,7 +196,6 @@ def loss_scale(problem: Problem) -> float:
     for s, start in enumerate(tables.set_start):
         losses = tables.set_losses[start : start + tables.set_sizes[s] + 1]
         scale += float(np.abs(losses).max())
-    for p, start in enumerate(tables.pair_start):
-        losses = tables.pair_losses[start : start + tables.pair_sizes[p] ** 2]
-        scale += float(np.abs(losses).max())
+    for p in range(len(tables.pair_columns)):
+        scale += float(np.abs(losses_of_pairs(tables, p)).max())
     return scale

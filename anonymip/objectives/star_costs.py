@@ -12,7 +12,7 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.record import CellBatch
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.language.tables import LossTables, exact_losses, losses_of_pairs
 from anonymip.objectives.losses.penalties import (
     GCP,
     HierarchyLoss,
@@ -112,11 +112,9 @@ def _exact_cells_alike(tables: LossTables, microdata: Microdata) -> bool:
         slope = float(tables.range_low[r] + tables.range_high[r])
         if slope != 0 and len(microdata.levels[int(column)]) > 1:
             return False
-    for p, start in enumerate(tables.pair_start):
-        size = int(tables.pair_sizes[p])
-        exact = tables.pair_losses[start : start + size * size : size + 1]
-        largest = float(np.abs(tables.pair_losses[start : start + size * size]).max())
-        losses = cast(list[float], exact.tolist())
+    for p in range(len(tables.pair_columns)):
+        largest = float(np.abs(losses_of_pairs(tables, p)).max())
+        losses = cast(list[float], exact_losses(tables, p).tolist())
         if not all(same_loss(losses[0], loss, largest) for loss in losses):
             return False
     return True

@@ -24,7 +24,7 @@ from anonymip.exact.classes.exact_cover import (
     new_packing,
     pack_counts,
 )
-from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, new_state
+from anonymip.objectives.kernels.class_loss import ClassState, KernelRows, ends_loss, new_state
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import (
     DiversityRule,
@@ -592,9 +592,6 @@ def losses_with_followers(
             losses[at] += known if held & types.set_bits[followers[at], s] else new
     for p in range(types.pair_codes.shape[1]):
         low_code, high_code = search.pair_low[size, p], search.pair_high[size, p]
-        start, width = tables.pair_start[p], tables.pair_sizes[p]
         for at in range(count):
             code = types.pair_codes[followers[at], p]
-            losses[at] += tables.pair_losses[
-                start + min(low_code, code) * width + max(high_code, code)
-            ]
+            losses[at] += ends_loss(tables, p, min(low_code, code), max(high_code, code))

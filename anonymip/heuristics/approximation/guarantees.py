@@ -7,7 +7,13 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.language.tables import (
+    LossTables,
+    exact_losses,
+    losses_of_pairs,
+    square_losses,
+    whole_loss,
+)
 from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.runtime.kernels import kernel
 from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
@@ -76,12 +82,15 @@ def cell_costs(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]
         columns.append(int(column))
         costs.append(losses[-1] - losses[0])
     for p, column in enumerate(tables.pair_columns):
-        table = _pair_table(tables, p)
-        distance = table[np.triu_indices(len(table), 1)]
+        if tables.pair_strides[p] == 0:
+            distance = losses_of_pairs(tables, p)[int(tables.pair_sizes[p]) :]
+        else:
+            table = square_losses(tables, p)
+            distance = table[np.triu_indices(len(table), 1)]
         if not (distance == distance[:1]).all():
             return None
         columns.append(int(column))
-        costs.append(float(table[0, -1] - table[0, 0]))
+        costs.append(whole_loss(tables, p) - float(exact_losses(tables, p)[0]))
     return np.array(columns, np.int64), np.array(costs, np.float64)
 
 
@@ -98,7 +107,7 @@ def _singles_are_free(tables: LossTables) -> bool:
         return False
     parts = [tables.constant, *tables.set_losses[tables.set_start + 1]]
     for p in range(len(tables.pair_columns)):
-        diagonal = np.diagonal(_pair_table(tables, p))
+        diagonal = exact_losses(tables, p)
         if (diagonal != diagonal[0]).any():
             return False
         parts.append(diagonal[0])
@@ -122,7 +131,7 @@ def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
                 return int(column)
     for p, column in enumerate(tables.pair_columns):
         if problem.microdata.attributes[column].hierarchy is None:
-            losses = _pair_table(tables, p)
+            losses = square_losses(tables, p)
             losses = losses - losses[0, 0]
             distance = losses[np.triu_indices(len(losses), 1)]
             if len(losses) < 3 or 2 * distance.min() >= distance.max():
@@ -130,12 +139,6 @@ def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
             if len(losses) > _TRIPLES or _has_triple(losses, LOSS_RELATIVE * distance.max()):
                 return int(column)
     return None
-
-
-def _pair_table(tables: LossTables, p: int) -> NDArray[np.float64]:
-    size = int(tables.pair_sizes[p])
-    start = int(tables.pair_start[p])
-    return tables.pair_losses[start : start + size * size].reshape(size, size)
 
 
 @kernel

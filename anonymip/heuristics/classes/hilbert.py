@@ -128,13 +128,13 @@ def _count_tables(microdata: Microdata, ranges: bool) -> LossTables:
     no_term = (none, none, none, numbers)
     if ranges:
         by_range = (columns, np.zeros(m), -1.0 / span, 1.0 / span)
-        tables = LossTables(0.0, *by_range, *no_term, *no_term)
+        tables = LossTables(0.0, *by_range, *no_term, none, *no_term)
     else:
         counted = [np.maximum(np.arange(size + 1) - 1.0, 0.0) for size in levels]
         losses = [count / width for count, width in zip(counted, span, strict=True)]
         starts = np.concatenate([[0], np.cumsum(levels + 1)[:-1]]).astype(np.int64)
         by_count = (columns, levels, starts, np.concatenate(losses))
-        tables = LossTables(0.0, none, numbers, numbers, numbers, *by_count, *no_term)
+        tables = LossTables(0.0, none, numbers, numbers, numbers, *by_count, none, *no_term)
     for table in list(tables)[1:]:
         table.setflags(write=False)
     return tables

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.repair import finish
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
 from anonymip.orders.orders import stable_order, with_surrogate_loss
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import (
@@ -167,8 +167,7 @@ def _width_costs(problem: Problem) -> NDArray[np.float64]:
             tables.set_losses[first + tables.set_sizes[s] - 1] - tables.set_losses[first]
         )
     for p, column in enumerate(tables.pair_columns):
-        first, size = tables.pair_start[p], tables.pair_sizes[p]
-        whole[column] += abs(tables.pair_losses[first + size - 1] - tables.pair_losses[first])
+        whole[column] += abs(whole_loss(tables, p) - exact_losses(tables, p)[0])
     # Attributes that cost nothing are split last, but they are split.
     whole[whole == 0] = 1e-9 * max(whole.max(), 1.0)
     return np.divide(whole, spans, out=np.zeros(domains.m), where=spans > 0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
-from anonymip.errors import InputError, NoSolution, unknown_name
+from anonymip.errors import NoSolution, unknown_name
 from anonymip.graphs import components
 from anonymip.heuristics.freeform.partitioned import finish_cover
 from anonymip.heuristics.freeform.set_growth import (
@@ -22,7 +22,6 @@ from anonymip.heuristics.freeform.set_growth import (
     take,
 )
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -78,7 +77,7 @@ def k_concealment(
     UnsupportedObjective
         If the objective has no tables.
     InputError
-        If the join is unknown, or a hierarchical attribute has too many values for a table.
+        If the join is unknown.
     NoSolution
         If it finds no sets that keep the limits, or its sets are not diverse.
     """
@@ -294,12 +293,10 @@ class PublishedCells(Packed):
         (m,) where the flags of an attribute published as sets begin; -1 for ranges and nodes.
     flags
         (n, values) bool, whether a set has a value.
-    sizes
-        (m,) number of levels.
-    span_start
-        (m,) where the spans of a hierarchical attribute begin, -1 for others.
-    span_low, span_high
-        Ranks that the lowest node over two ranks covers, flat [lowest * L + highest].
+    node
+        (n, m) int32, what is published of a hierarchical attribute: a place in what follows.
+    parent, first, last
+        Of the nodes of all hierarchies: parent, lowest and highest rank below.
     """
 
     codes: NDArray[np.int32]
@@ -307,43 +304,30 @@ class PublishedCells(Packed):
     high: NDArray[np.int32]
     flag_start: NDArray[np.int64]
     flags: NDArray[np.bool_]
-    sizes: NDArray[np.int64]
-    span_start: NDArray[np.int64]
-    span_low: NDArray[np.int32]
-    span_high: NDArray[np.int32]
+    node: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
 
 
 def exact_cells(microdata: Microdata) -> PublishedCells:
-    """Return the cells of records published as they are.
-
-    Raises
-    ------
-    InputError
-        If a hierarchical attribute has too many values.
-    """
+    """Return the cells of records published as they are."""
     n, m = microdata.n, microdata.m
-    sizes = np.array([len(level) for level in microdata.levels], np.int64)
-    flag_start, span_start = np.full(m, -1, np.int64), np.full(m, -1, np.int64)
-    values, spans = 0, 0
-    lows, highs = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    flag_start, node = np.full(m, -1, np.int64), np.full((n, m), -1, np.int32)
+    values, nodes = 0, 0
+    parents, lows, highs = ([np.empty(0, np.int32)] for _ in range(3))
     for a, attribute in enumerate(microdata.attributes):
         if attribute.hierarchy is not None:
-            if sizes[a] ** 2 > LARGEST_PAIR_TABLE:
-                raise InputError(
-                    f"attribute {attribute.name!r} has {sizes[a]} distinct values; tables of "
-                    f"nodes hold at most {int(LARGEST_PAIR_TABLE**0.5)}",
-                    remedy="Use another method, or fewer values",
-                )
             leaf, tree = microdata.leaves(a), attribute.hierarchy.tree
-            nodes = tree.common_ancestors(leaf[:, None], leaf[None, :]).ravel()
+            node[:, a] = nodes + leaf[microdata.codes[:, a]]
             # The levels follow the leaves, so those below a node are a range of ranks.
-            lows.append(np.searchsorted(leaf, tree.first[nodes]).astype(np.int32))
-            highs.append((np.searchsorted(leaf, tree.last[nodes], "right") - 1).astype(np.int32))
-            span_start[a] = spans
-            spans += int(sizes[a]) ** 2
+            lows.append(np.searchsorted(leaf, tree.first).astype(np.int32))
+            highs.append((np.searchsorted(leaf, tree.last, "right") - 1).astype(np.int32))
+            parents.append((tree.parent + nodes).astype(np.int32))
+            nodes += len(tree.parent)
         elif attribute.publish == "set":
             flag_start[a] = values
-            values += int(sizes[a])
+            values += len(microdata.levels[a])
     flags = np.zeros((n, values), np.bool_)
     for column in np.flatnonzero(flag_start >= 0):
         flags[np.arange(n), flag_start[column] + microdata.codes[:, column]] = True
@@ -354,8 +338,8 @@ def exact_cells(microdata: Microdata) -> PublishedCells:
         codes.copy(),
         flag_start,
         flags,
-        sizes,
-        span_start,
+        node,
+        np.concatenate(parents),
         np.concatenate(lows),
         np.concatenate(highs),
     )
@@ -364,7 +348,7 @@ def exact_cells(microdata: Microdata) -> PublishedCells:
 @kernel
 def is_consistent(cells: PublishedCells, i: int, record: int) -> bool:
     """Return whether published record i is consistent with an original record."""
-    for a in range(len(cells.sizes)):
+    for a in range(len(cells.flag_start)):
         code = cells.codes[record, a]
         if cells.flag_start[a] >= 0:
             if not cells.flags[i, cells.flag_start[a] + code]:
@@ -377,15 +361,18 @@ def is_consistent(cells: PublishedCells, i: int, record: int) -> bool:
 @kernel
 def widen(cells: PublishedCells, i: int, record: int) -> None:
     """Let published record i cover an original record."""
-    for a in range(len(cells.sizes)):
+    for a in range(len(cells.flag_start)):
         code = cells.codes[record, a]
         if cells.flag_start[a] >= 0:
             cells.flags[i, cells.flag_start[a] + code] = True
             continue
         low, high = min(cells.low[i, a], code), max(cells.high[i, a], code)
-        if cells.span_start[a] >= 0:
-            at = cells.span_start[a] + low * cells.sizes[a] + high
-            low, high = cells.span_low[at], cells.span_high[at]
+        node = cells.node[i, a]
+        if node >= 0:
+            # The lowest node over both: nodes above cover ever more, the root everything.
+            while cells.first[node] > low or cells.last[node] < high:
+                node = cells.parent[node]
+            cells.node[i, a], low, high = node, cells.first[node], cells.last[node]
         cells.low[i, a], cells.high[i, a] = low, high
 
 

@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances.microdata import Microdata
+from anonymip.objectives.kernels.class_loss import ends_loss
 from anonymip.objectives.language.record import cells_of_sets
-from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE, LossTables
+from anonymip.objectives.language.tables import (
+    LARGEST_PAIR_TABLE,
+    LossTables,
+    losses_of_pairs,
+)
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import Apart, Cap, Limit, met_by_sets
 from anonymip.runtime.kernels import kernel
@@ -87,8 +92,9 @@ class SetTerms(Packed):
         (s,) number of levels, offset into the flat losses by count 0, 1, ...
     pair_codes
         (p, n) int32, ranks.
-    pair_sizes, pair_start, pair_losses
-        (p,) number of ranks L, offset into the flat losses [lowest * L + highest].
+    pair_sizes, pair_strides, pair_start, pair_losses
+        (p,) number of ranks, and losses by lowest and highest rank as in
+        :class:`~anonymip.objectives.language.tables.LossTables`.
     table_start
         (s + p + 1,) where the penalties of each set and pair term begin in a table of one record.
     """
@@ -104,6 +110,7 @@ class SetTerms(Packed):
     set_losses: NDArray[np.float64]
     pair_codes: NDArray[np.int32]
     pair_sizes: NDArray[np.int64]
+    pair_strides: NDArray[np.int64]
     pair_start: NDArray[np.int64]
     pair_losses: NDArray[np.float64]
     table_start: NDArray[np.int64]
@@ -169,9 +176,8 @@ def _set_term(
 def _pair_term(
     microdata: Microdata, tables: LossTables, records: NDArray[np.int64], p: int
 ) -> _CodeTerm:
-    start, size = tables.pair_start[p], int(tables.pair_sizes[p])
     codes = microdata.codes[records, tables.pair_columns[p]]
-    return codes, size, tables.pair_losses[start : start + size * size]
+    return codes, int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
 
 
 def _limited_count(
@@ -256,6 +262,7 @@ def _pack(
         *flat(sets),
         codes(pairs),
         np.array([size for _, size, _ in pairs], np.int64),
+        np.array([size if len(losses) == size**2 else 0 for _, size, losses in pairs], np.int64),
         *flat(pairs),
         np.cumsum([0, *sizes]).astype(np.int64),
     )
@@ -391,8 +398,7 @@ def set_loss(terms: SetTerms, states: SetStates, i: int) -> float:
     for s in range(len(terms.set_sizes)):
         loss += terms.set_losses[terms.set_start[s] + states.counts[i, s]]
     for p in range(len(terms.pair_sizes)):
-        at = states.pair_low[i, p] * terms.pair_sizes[p] + states.pair_high[i, p]
-        loss += terms.pair_losses[terms.pair_start[p] + at]
+        loss += ends_loss(terms, p, states.pair_low[i, p], states.pair_high[i, p])
     return loss
 
 
@@ -410,8 +416,7 @@ def fill_losses(terms: SetTerms, states: SetStates, losses: NDArray[np.float64])
         for s in range(len(terms.set_sizes)):
             loss += terms.set_losses[terms.set_start[s] + states.counts[i, s]]
         for p in range(len(terms.pair_sizes)):
-            at = states.pair_low[i, p] * terms.pair_sizes[p] + states.pair_high[i, p]
-            loss += terms.pair_losses[terms.pair_start[p] + at]
+            loss += ends_loss(terms, p, states.pair_low[i, p], states.pair_high[i, p])
         losses[i] = loss
 
 
@@ -435,11 +440,9 @@ def increase(terms: SetTerms, states: SetStates, i: int, record: int) -> float:
             at = terms.set_start[s] + states.counts[i, s]
             weight += terms.set_losses[at + 1] - terms.set_losses[at]
     for p in range(len(terms.pair_sizes)):
-        code, size, start = terms.pair_codes[p, record], terms.pair_sizes[p], terms.pair_start[p]
-        low_code, high_code = states.pair_low[i, p], states.pair_high[i, p]
-        new = min(low_code, code) * size + max(high_code, code)
-        now = terms.pair_losses[start + low_code * size + high_code]
-        weight += terms.pair_losses[start + new] - now
+        code, low, high = terms.pair_codes[p, record], states.pair_low[i, p], states.pair_high[i, p]
+        now = ends_loss(terms, p, low, high)
+        weight += ends_loss(terms, p, min(low, code), max(high, code)) - now
     return weight
 
 
@@ -460,12 +463,14 @@ def fill_table(terms: SetTerms, states: SetStates, i: int, table: NDArray[np.flo
         for place in range(states.list_start[s], states.list_start[s] + count):
             table[begin + states.listed[i, place]] = 0.0
     for p in range(len(terms.pair_sizes)):
-        begin, size, start = terms.table_start[sets + p], terms.pair_sizes[p], terms.pair_start[p]
-        low, high = states.pair_low[i, p], states.pair_high[i, p]
-        now = terms.pair_losses[start + low * size + high]
-        for code in range(size):
-            new = min(low, code) * size + max(high, code)
-            table[begin + code] = terms.pair_losses[start + new] - now
+        begin, low, high = (
+            terms.table_start[sets + p],
+            states.pair_low[i, p],
+            states.pair_high[i, p],
+        )
+        now = ends_loss(terms, p, low, high)
+        for code in range(terms.pair_sizes[p]):
+            table[begin + code] = ends_loss(terms, p, min(low, code), max(high, code)) - now
 
 
 @kernel

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.current_classes import ClassRules, part_of
-from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
+from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, pair_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -268,8 +268,7 @@ def _put_row(tables: LossTables, work: ListedWork, depth: int, i: int) -> None:
         rank = work.ranks[i, p]
         first[depth, p] = rank if depth == 0 else min(first[before, p], rank)
         last[depth, p] = rank if depth == 0 else max(last[before, p], rank)
-        at = tables.pair_start[p] + first[depth, p] * tables.pair_sizes[p] + last[depth, p]
-        loss += tables.pair_losses[at]
+        loss += ends_loss(tables, p, first[depth, p], last[depth, p])
     work.growing.losses[depth] = loss
     pairs = work.donors.pairs
     for d in range(work.size[1]):
@@ -296,7 +295,7 @@ def _loss_with_donor(tables: LossTables, work: ListedWork, depth: int, donor: in
             min(work.growing.first[depth, p], rank),
             max(work.growing.last[depth, p], rank),
         )
-        loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
+        loss += ends_loss(tables, p, first, last)
     return loss
 
 

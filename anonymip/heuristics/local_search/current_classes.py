@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows, range_loss
+from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, kernel_rows, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import in_type_order
 from anonymip.problem import Problem
@@ -263,7 +263,7 @@ def changed_loss(
         if joining >= 0:
             rank = np.int64(rows.pair_codes[joining, p])
             first, last = min(first, rank), max(last, rank)
-        loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
+        loss += ends_loss(tables, p, first, last)
     return loss
 
 

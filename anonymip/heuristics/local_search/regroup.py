@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.current_classes import ClassRules
-from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss, range_loss
+from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, pair_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import (
     ValueCounts,
@@ -221,7 +221,7 @@ def _loss_with(tables: LossTables, work: RegroupWork, c: int, i: int) -> float:
         rank = work.ranks[i, p]
         first = rank if empty else min(grown.first[c, p], rank)
         last = rank if empty else max(grown.last[c, p], rank)
-        loss += tables.pair_losses[tables.pair_start[p] + first * tables.pair_sizes[p] + last]
+        loss += ends_loss(tables, p, first, last)
     return loss
 
 

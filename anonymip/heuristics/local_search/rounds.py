@@ -31,7 +31,7 @@ from anonymip.heuristics.local_search.windows import (
     windows_step,
 )
 from anonymip.objectives.kernels.class_loss import KernelRows
-from anonymip.objectives.language.tables import LossTables
+from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
@@ -102,10 +102,8 @@ def embedding(tables: LossTables, rows: KernelRows) -> NDArray[np.float64]:
         point[np.arange(len(point)), rows.set_codes[:, s] % used] = second / 2
         parts.append(point)
     for p in range(len(tables.pair_columns)):
-        start, size = int(tables.pair_start[p]), int(tables.pair_sizes[p])
-        losses = tables.pair_losses[start : start + size * size].reshape(size, size)
-        widest = abs(losses[0, -1] - losses[0, 0])
-        parts.append(rows.pair_codes[:, [p]] * (widest / max(size - 1, 1)))
+        widest = abs(whole_loss(tables, p) - exact_losses(tables, p)[0])
+        parts.append(rows.pair_codes[:, [p]] * (widest / max(int(tables.pair_sizes[p]) - 1, 1)))
     if not sum(part.shape[1] for part in parts):
         return np.zeros((len(rows.range_values), 1))  # a loss that looks at nothing
     return np.ascontiguousarray(np.concatenate(parts, axis=1))

@@ -13,7 +13,7 @@ from pyomo.core.expr import LinearExpression
 
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives.language.tables import LossTables, effects_of_cells
+from anonymip.objectives.language.tables import LossTables, effects_of_cells, square_losses
 from anonymip.problem import Problem
 from anonymip.recodings import Cap, EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
@@ -241,9 +241,7 @@ def ancestors_of(microdata: Microdata, tables: LossTables) -> tuple[Ancestors, .
     found = []
     for p, attribute in enumerate(map(int, tables.pair_columns)):
         if microdata.attributes[attribute].hierarchy is not None:
-            start, size = int(tables.pair_start[p]), int(tables.pair_sizes[p])
-            losses = tables.pair_losses[start : start + size * size].reshape(size, size)
-            found.append(Ancestors.of(microdata, attribute, losses))
+            found.append(Ancestors.of(microdata, attribute, square_losses(tables, p)))
     return tuple(found)
 
 

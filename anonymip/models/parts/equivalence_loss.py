@@ -15,6 +15,7 @@ from anonymip.assignments import Classes
 from anonymip.models.parts.equivalence_context import Context, linear
 from anonymip.objectives import cells_of
 from anonymip.objectives.language.record import cells_of_sets
+from anonymip.objectives.language.tables import square_losses
 from anonymip.problem import Problem
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -271,8 +272,7 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
     for p_index, column in enumerate(map(int, tables.pair_columns)):
         if column not in levels:
             continue
-        start, size = int(tables.pair_start[p_index]), int(tables.pair_sizes[p_index])
-        losses = tables.pair_losses[start : start + size * size].reshape(size, size)
+        losses = square_losses(tables, p_index)
         for i, charge in enumerate(charges):
             for p, q in choices[i, column]:
                 charge.add(float(losses[p, q]), model.range_choice[i, column, p, q])

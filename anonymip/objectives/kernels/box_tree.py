@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
     KernelRows,
+    ends_loss,
     joined_loss,
     range_loss,
     record_loss,
@@ -152,11 +153,7 @@ def _widest_dimension(tree: BoxTree, tables: LossTables, node: int) -> int:
                 best, widest = ranges + s, width
     for p in range(tree.pair_min.shape[1]):
         low, high = tree.pair_min[node, p], tree.pair_max[node, p]
-        start, size = tables.pair_start[p], tables.pair_sizes[p]
-        width = (
-            tables.pair_losses[start + low * size + high]
-            - tables.pair_losses[start + low * size + low]
-        )
+        width = ends_loss(tables, p, low, high) - ends_loss(tables, p, low, low)
         if width > widest:
             best, widest = ranges + sets + p, width
     return best
@@ -269,9 +266,7 @@ def box_bound(tree: BoxTree, tables: LossTables, state: ClassState, node: int) -
     for p in range(len(state.pair_low)):
         low_code = min(state.pair_low[p], tree.pair_max[node, p])
         high_code = max(state.pair_high[p], tree.pair_min[node, p])
-        loss += tables.pair_losses[
-            tables.pair_start[p] + low_code * tables.pair_sizes[p] + high_code
-        ]
+        loss += ends_loss(tables, p, low_code, high_code)
     return loss
 
 

@@ -6,6 +6,8 @@ row types in whatever order the caller arranges; attributes that the loss ignore
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -146,6 +148,42 @@ def range_loss(tables: LossTables, r: int, low: float, high: float) -> float:
     return tables.range_high[r] * (high - low) + slope * low
 
 
+class EndLosses(Protocol):
+    """Whatever has losses by lowest and highest rank in the form of :class:`LossTables`."""
+
+    @property
+    def pair_sizes(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def pair_strides(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def pair_start(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def pair_losses(self) -> NDArray[np.float64]: ...  # noqa: D102
+
+
+@kernel
+def ends_loss(tables: EndLosses, p: int, low: int, high: int) -> float:
+    """Return the loss of a cell by its lowest and its highest rank in O(1)."""
+    start, stride = tables.pair_start[p], tables.pair_strides[p]
+    if stride > 0:
+        return tables.pair_losses[start + low * stride + high]
+    return _largest_between(tables, p, low, high)
+
+
+@kernel
+def _largest_between(tables: EndLosses, p: int, low: int, high: int) -> float:
+    """Return the loss of the highest node over two neighbours of a range: two lines overlap."""
+    start = tables.pair_start[p]
+    if low == high:
+        return tables.pair_losses[start + low]
+    # The exponent of a float is the whole part of its logarithm.
+    doubled = (np.float64(high - low).view(np.int64) >> 52) - 1023
+    line = start + (1 + doubled) * tables.pair_sizes[p]
+    return max(
+        tables.pair_losses[line + low], tables.pair_losses[line + high - (np.int64(1) << doubled)]
+    )
+
+
 @kernel
 def record_loss(tables: LossTables, state: ClassState) -> float:
     """Return the loss of publishing one record as the class."""
@@ -155,8 +193,7 @@ def record_loss(tables: LossTables, state: ClassState) -> float:
     for s in range(len(state.counts)):
         loss += tables.set_losses[tables.set_start[s] + state.counts[s]]
     for p in range(len(state.pair_low)):
-        at = tables.pair_start[p] + state.pair_low[p] * tables.pair_sizes[p] + state.pair_high[p]
-        loss += tables.pair_losses[at]
+        loss += ends_loss(tables, p, state.pair_low[p], state.pair_high[p])
     return loss
 
 
@@ -178,9 +215,7 @@ def joined_loss(tables: LossTables, rows: KernelRows, state: ClassState, row: in
         code = rows.pair_codes[row, p]
         low_code = min(state.pair_low[p], code)
         high_code = max(state.pair_high[p], code)
-        loss += tables.pair_losses[
-            tables.pair_start[p] + low_code * tables.pair_sizes[p] + high_code
-        ]
+        loss += ends_loss(tables, p, low_code, high_code)
     return loss
 
 
@@ -198,7 +233,5 @@ def pair_loss(tables: LossTables, rows: KernelRows, one: int, other: int) -> flo
     for p in range(len(tables.pair_columns)):
         low_code = min(rows.pair_codes[one, p], rows.pair_codes[other, p])
         high_code = max(rows.pair_codes[one, p], rows.pair_codes[other, p])
-        loss += tables.pair_losses[
-            tables.pair_start[p] + low_code * tables.pair_sizes[p] + high_code
-        ]
+        loss += ends_loss(tables, p, low_code, high_code)
     return loss

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.objectives.kernels.class_loss import KernelRows
+from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -174,9 +174,14 @@ def losses_with(
     ranks = rows.pair_codes
     for p in range(sets.pair_low.shape[1]):
         low_code, high_code = sets.pair_low[line, p], sets.pair_high[line, p]
-        start, width = tables.pair_start[p], tables.pair_sizes[p]
+        start, stride = tables.pair_start[p], tables.pair_strides[p]
+        if stride == 0:
+            for at in range(begin, end):
+                rank = ranks[more[at], p]
+                losses[at] += ends_loss(tables, p, min(low_code, rank), max(high_code, rank))
+            continue
         for at in range(begin, end):
             rank = ranks[more[at], p]
             losses[at] += tables.pair_losses[
-                start + min(low_code, rank) * width + max(high_code, rank)
+                start + min(low_code, rank) * stride + max(high_code, rank)
             ]

@@ -20,6 +20,10 @@ from anonymip.runtime.packed import Packed
 _RESIDUE = 1e-15
 #: Largest table of a non-linear term on ranges: all pairs of values of one attribute.
 LARGEST_PAIR_TABLE = 4_000_000
+#: Largest table of nodes over all pairs; beyond it they are found by largest losses of neighbours.
+LARGEST_NODE_TABLE = LARGEST_PAIR_TABLE
+#: Up to so many values all pairs take no more room than the largest losses of neighbours do.
+_FEW_LEVELS = 3
 
 
 class NotSeparable(UnsupportedObjective):
@@ -44,10 +48,16 @@ class LossTables(Packed):
         coefficients of lower and upper end.
     set_columns, set_sizes, set_start, set_losses
         (s,) attribute, number of observed levels, offset into the flat losses by count 0, 1, ...
-    pair_columns, pair_sizes, pair_start, pair_losses
-        (p,) attribute, number of observed levels L, offset into the flat losses
-        [lower * L + upper]. Curved losses of ranges, and all losses of hierarchical attributes:
-        the levels follow the leaves of the tree, so the lowest and the highest fix the node.
+    pair_columns, pair_sizes, pair_strides, pair_start, pair_losses
+        (p,) attribute, number of observed levels L, stride, offset into the flat losses. Curved
+        losses of ranges, and all losses of hierarchical attributes: the levels follow the leaves
+        of the tree, so the lowest and the highest fix the node. With the stride L the losses are
+        those of all pairs, at [lower * L + upper]. With the stride 0, of large hierarchies whose
+        loss rises towards the root, they are lines of L: what exact cells cost, then in line
+        1 + j the largest loss of a node over two neighbouring levels among the 2^j pairs of
+        neighbours from a level on. The node over a range is the highest of those over its
+        neighbours, so two overlapping entries of a line tell its loss (Bender & Farach-Colton
+        2000, Section 3).
     """
 
     constant: float
@@ -61,8 +71,13 @@ class LossTables(Packed):
     set_losses: NDArray[np.float64]
     pair_columns: NDArray[np.int64]
     pair_sizes: NDArray[np.int64]
+    pair_strides: NDArray[np.int64]
     pair_start: NDArray[np.int64]
     pair_losses: NDArray[np.float64]
+
+
+#: Attribute, number of levels, stride and losses of a term by lowest and highest rank.
+_PairTerm = tuple[int, int, int, NDArray[np.float64]]
 
 
 def tabulate(
@@ -95,7 +110,7 @@ def tabulate(
             nonlinear.setdefault(attributes.pop(), []).append(term)
     ranges: list[tuple[int, float, float, float]] = []
     sets: list[tuple[int, NDArray[np.float64]]] = []
-    pairs: list[tuple[int, NDArray[np.float64]]] = []
+    pairs: list[_PairTerm] = []
     for attribute in range(domains.m):
         terms = nonlinear.get(attribute, [])
         low = expression.linear.get((attribute, "lower"), 0.0)
@@ -103,11 +118,14 @@ def tabulate(
         slope = expression.linear.get((attribute, "count"), 0.0)
         read = {kind for term in terms for _, kind in term.basis()}
         if domains.trees[attribute] is not None:
-            losses = _node_losses(attribute, expression, terms, domains, leaves[attribute])
-            losses, exact = _from_exact(losses)
+            size = len(leaves[attribute])
+            large = size**2 > LARGEST_NODE_TABLE and size > _FEW_LEVELS
+            read_nodes = _neighbour_losses if large else _node_losses
+            losses = read_nodes(attribute, expression, terms, domains, leaves[attribute])
+            exact = _shared_exact(losses[0] if large else np.diagonal(losses))
             constants.append(exact)
-            if losses.any():
-                pairs.append((attribute, losses))
+            if (losses != exact).any():
+                pairs.append((attribute, size, 0 if large else size, losses - exact))
             continue
         if "count" in read and len(read) > 1:
             raise NotSeparable(
@@ -117,9 +135,9 @@ def tabulate(
             )
         if terms and "count" not in read:
             losses = _pair_losses(attribute, (low, high), terms, domains, levels)
-            losses, exact = _from_exact(losses)
+            exact = _shared_exact(np.diagonal(losses))
             constants.append(exact)
-            pairs.append((attribute, np.triu(losses)))
+            pairs.append((attribute, len(losses), len(losses), np.triu(losses - exact)))
         elif (low or high) and len(levels[attribute]) > 1:
             # Where only the width counts, values are left as they are: they are exact.
             origin = 0.0 if low + high == 0 else float(domains.origin[attribute])
@@ -140,12 +158,9 @@ def tabulate(
     return _pack(_sum_up(constants), ranges, sets, pairs)
 
 
-def _from_exact(losses: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return losses by pair without what all exact cells cost, and that; 0 where it differs."""
-    exact = np.diagonal(losses)
-    if len(exact) == 0 or (exact != exact[0]).any():
-        return losses, 0.0
-    return losses - exact[0], float(exact[0])
+def _shared_exact(exact: NDArray[np.float64]) -> float:
+    """Return what all exact cells cost; 0 where it differs."""
+    return 0.0 if len(exact) == 0 or (exact != exact[0]).any() else float(exact[0])
 
 
 def _sum_up(constants: list[float]) -> float:
@@ -188,8 +203,56 @@ def _node_losses(
     """Return (L, L) losses of the lowest node over the levels from the first to the second."""
     tree = domains.trees[attribute]
     assert tree is not None
-    _refuse_large(len(leaf), f"looking at nodes of {domains.names[attribute]!r}")
     nodes = tree.common_ancestors(leaf[:, None], leaf[None, :])
+    return _losses_of_nodes(attribute, expression, terms, domains, nodes)
+
+
+def _neighbour_losses(
+    attribute: int,
+    expression: Expression,
+    terms: list[Nonlinear],
+    domains: Domains,
+    leaf: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return (lines, L) losses of exact levels, then largest losses of neighbours.
+
+    Raises NotSeparable if the loss of some node is below that of one under it: the highest node
+    of a range is then not the dearest.
+
+    Complexity: O(L log L) time and memory, O(nodes height) time.
+    """
+    tree, name = domains.trees[attribute], domains.names[attribute]
+    assert tree is not None
+    between = tree.common_ancestors(leaf[:-1], leaf[1:])
+    nodes = np.unique(np.concatenate([leaf, between]))
+    by_node = np.full(len(tree.labels), np.nan)
+    by_node[nodes] = _losses_of_nodes(attribute, expression, terms, domains, nodes)
+    # The lowest node above each that is over some of the levels alone, too.
+    above = tree.parent[nodes]
+    while (other := (above >= 0) & np.isnan(by_node[above])).any():
+        above[other] = tree.parent[above[other]]
+    if (by_node[above[above >= 0]] < by_node[nodes[above >= 0]]).any():
+        raise NotSeparable(
+            f"the objective can fall towards the root of {name!r}, which has {len(leaf)} distinct "
+            f"values; tables of such losses hold at most {int(LARGEST_NODE_TABLE**0.5)}",
+            remedy="Use a loss that rises towards the root, or fewer values",
+        )
+    lines = [by_node[leaf], by_node[between]]
+    while (ahead := 2 ** (len(lines) - 1)) < len(leaf):
+        last = lines[-1]
+        lines.append(np.maximum(last[: -ahead // 2], last[ahead // 2 :]))
+    return np.stack([np.pad(line, (0, len(leaf) - len(line)), "edge") for line in lines])
+
+
+def _losses_of_nodes(
+    attribute: int,
+    expression: Expression,
+    terms: list[Nonlinear],
+    domains: Domains,
+    nodes: NDArray[np.integer],
+) -> NDArray[np.float64]:
+    tree = domains.trees[attribute]
+    assert tree is not None
     values: dict[Basis, NDArray[np.float64]] = {
         (attribute, "level"): tree.level[nodes].astype(np.float64),
         (attribute, "leaves"): tree.leaves_below[nodes].astype(np.float64),
@@ -204,6 +267,7 @@ def _node_losses(
 
 
 def _refuse_large(levels: int, what: str) -> None:
+    """Refuse a table of all pairs of too many values."""
     if levels**2 > LARGEST_PAIR_TABLE:
         raise NotSeparable(
             f"the objective is {what}, which has {levels} distinct values; tables hold at most "
@@ -224,18 +288,16 @@ def _pack(
     constant: float,
     ranges: list[tuple[int, float, float, float]],
     sets: list[tuple[int, NDArray[np.float64]]],
-    pairs: list[tuple[int, NDArray[np.float64]]],
+    pairs: list[_PairTerm],
 ) -> LossTables:
-    def flat(
-        tables: list[tuple[int, NDArray[np.float64]]],
-    ) -> tuple[NDArray[np.float64], list[int]]:
-        lengths = [table.size for _, table in tables]
+    def flat(tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], list[int]]:
+        lengths = [table.size for table in tables]
         starts = [sum(lengths[:i]) for i in range(len(lengths))]
-        joined = [table.ravel() for _, table in tables]
+        joined = [table.ravel() for table in tables]
         return np.concatenate([np.empty(0), *joined]), starts
 
-    set_losses, set_start = flat(sets)
-    pair_losses, pair_start = flat(pairs)
+    set_losses, set_start = flat([losses for _, losses in sets])
+    pair_losses, pair_start = flat([losses for *_, losses in pairs])
     tables = LossTables(
         float(constant),
         np.array([a for a, _, _, _ in ranges], np.int64),
@@ -246,14 +308,54 @@ def _pack(
         np.array([len(losses) - 1 for _, losses in sets], np.int64),
         np.array(set_start, np.int64),
         set_losses,
-        np.array([a for a, _ in pairs], np.int64),
-        np.array([len(losses) for _, losses in pairs], np.int64),
+        np.array([a for a, *_ in pairs], np.int64),
+        np.array([size for _, size, _, _ in pairs], np.int64),
+        np.array([stride for _, _, stride, _ in pairs], np.int64),
         np.array(pair_start, np.int64),
         pair_losses,
     )
     for table in list(tables)[1:]:
         table.setflags(write=False)
     return tables
+
+
+def losses_of_pairs(tables: LossTables, p: int) -> NDArray[np.float64]:
+    """Return the flat losses of a term by lowest and highest rank, in the order they lie in."""
+    ends = np.append(tables.pair_start, len(tables.pair_losses))
+    return tables.pair_losses[ends[p] : ends[p + 1]]
+
+
+def exact_losses(tables: LossTables, p: int) -> NDArray[np.float64]:
+    """Return (L,) what a term by lowest and highest rank charges for exact cells."""
+    size, stride = int(tables.pair_sizes[p]), int(tables.pair_strides[p])
+    return losses_of_pairs(tables, p)[:: stride + 1][:size]
+
+
+def whole_loss(tables: LossTables, p: int) -> float:
+    """Return what such a term charges for a cell over all ranks."""
+    losses, size = losses_of_pairs(tables, p), int(tables.pair_sizes[p])
+    return float(losses[size - 1] if tables.pair_strides[p] else losses[-size:].max())
+
+
+def square_losses(tables: LossTables, p: int) -> NDArray[np.float64]:
+    """Return (L, L) the losses of such a term by lowest and highest rank.
+
+    Raises UnsupportedObjective if it has too many values for a table of all pairs.
+    """
+    size, losses = int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
+    if tables.pair_strides[p]:
+        return losses.reshape(size, size)
+    if size**2 > LARGEST_PAIR_TABLE:
+        raise UnsupportedObjective(
+            f"an attribute with a hierarchy has {size} distinct values; tables of all pairs hold "
+            f"at most {int(LARGEST_PAIR_TABLE**0.5)}",
+            remedy="Use a method that needs none: local-search, greedy-search, reassign",
+        )
+    square = np.diag(losses[:size])
+    # The node over a range is the highest of those over its neighbours.
+    for low in range(size - 1):
+        square[low, low + 1 :] = np.maximum.accumulate(losses[size + low : 2 * size - 1])
+    return np.where(np.tri(size, k=-1, dtype=np.bool_), square.T, square)
 
 
 def first_decrease(tables: LossTables) -> int | None:
@@ -270,8 +372,9 @@ def first_decrease(tables: LossTables) -> int | None:
         if np.any(np.diff(tables.set_losses[start + 1 : start + size + 1]) < 0):
             return int(column)
     for p, column in enumerate(tables.pair_columns):
-        start, size = tables.pair_start[p], tables.pair_sizes[p]
-        losses = tables.pair_losses[start : start + size * size].reshape(size, size)
+        if tables.pair_strides[p] == 0:
+            continue  # only rising losses are kept this way
+        losses, size = square_losses(tables, p), int(tables.pair_sizes[p])
         wider_up = np.diff(losses, axis=1)[np.triu_indices(size - 1)] if size > 1 else np.empty(0)
         falls_down = (
             np.diff(losses, axis=0)[:, 1:][np.triu_indices(size - 1)] if size > 1 else np.empty(0)
@@ -298,8 +401,11 @@ def least_step(tables: LossTables, microdata: Microdata) -> float:
         first = tables.set_start[s] + 1
         steps.append(np.abs(np.diff(tables.set_losses[first : first + tables.set_sizes[s]])))
     for p in range(len(tables.pair_columns)):
-        first, size = tables.pair_start[p], tables.pair_sizes[p]
-        losses = tables.pair_losses[first : first + size * size].reshape(size, size)
+        if tables.pair_strides[p] == 0:
+            # No two losses of nodes lie closer together; which of them lie in a line is not asked.
+            steps.append(np.diff(np.unique(losses_of_pairs(tables, p))))
+            continue
+        losses, size = square_losses(tables, p), int(tables.pair_sizes[p])
         # Ranges from row to column, and what one more value at either end adds.
         wider = np.triu_indices(size, 1)
         whole = losses[wider]
@@ -322,8 +428,7 @@ def effects_of_cells(tables: LossTables, microdata: Microdata) -> NDArray[np.flo
         losses = tables.set_losses[first : first + tables.set_sizes[s]]
         effects[column] = max(effects[column], losses.max() - losses.min())
     for p, column in enumerate(tables.pair_columns):
-        first, size = tables.pair_start[p], tables.pair_sizes[p]
-        losses = tables.pair_losses[first : first + size * size]
+        losses = losses_of_pairs(tables, p)
         effects[column] = max(effects[column], losses.max() - losses.min())
     return effects
 
@@ -339,8 +444,6 @@ def size_of_exact(tables: LossTables, microdata: Microdata) -> float:
         size += abs(float(tables.range_low[r] + tables.range_high[r])) * largest
     for s, start in enumerate(tables.set_start):
         size += abs(float(tables.set_losses[start + min(1, tables.set_sizes[s])]))
-    for p, start in enumerate(tables.pair_start):
-        width = int(tables.pair_sizes[p])
-        exact = tables.pair_losses[start : start + width * width : width + 1]
-        size += float(np.abs(exact).max(initial=0.0))
+    for p in range(len(tables.pair_columns)):
+        size += float(np.abs(exact_losses(tables, p)).max(initial=0.0))
     return size

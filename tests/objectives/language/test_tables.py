@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonymip import GCP, Attribute, HierarchyLoss, LiangGCP, Microdata, objective
+from anonymip import GCP, Attribute, Hierarchy, HierarchyLoss, LiangGCP, Microdata, objective
+from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import CellBatch, CompiledObjective, LossTables
 from anonymip.objectives.kernels.class_loss import (
+    ends_loss,
     join_class,
     joined_loss,
     kernel_rows,
@@ -22,7 +24,15 @@ from anonymip.objectives.kernels.class_loss import (
     open_class,
     record_loss,
 )
-from anonymip.objectives.language.tables import LARGEST_PAIR_TABLE
+from anonymip.objectives.language import tables as language_tables
+from anonymip.objectives.language.tables import (
+    LARGEST_PAIR_TABLE,
+    effects_of_cells,
+    exact_losses,
+    least_step,
+    square_losses,
+    whole_loss,
+)
 
 Function = Callable[[Any], Any]
 
@@ -221,3 +231,79 @@ def test_a_wide_domain_hides_no_distance(charged: Any) -> None:
         expected = float(compiled.record_losses(batch)[0])
         (loss,) = record_losses(data, compiled, [[i, j]])
         assert loss == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+@st.composite
+def paths_of_trees(draw: st.DrawFn) -> list[tuple[str, ...]]:
+    """Draw the paths of a hierarchy, some of which skip a level."""
+    sizes = draw(st.lists(st.integers(1, 5), min_size=4, max_size=9))
+    width = draw(st.integers(1, 4))
+    paths = []
+    for group, size in enumerate(sizes):
+        above = f"g{group // width}"
+        middle = draw(st.booleans())
+        for value in range(size):
+            own = (f"{group}-{value}",)
+            paths.append((*own, f"b{group}", above, "*") if middle else (*own, above, "*"))
+    return draw(st.permutations(paths))
+
+
+def naive_node_loss(paths: list[tuple[str, ...]], charged: str, one: str, other: str) -> float:
+    """Return what the lowest label on two paths costs, by leaves or by levels."""
+    by_value = {path[0]: path for path in paths}
+    label = next(label for label in by_value[one] if label in by_value[other])
+    if charged == "leaves":
+        return (sum(label in path for path in paths) - 1) / (len(paths) - 1)
+    level = max(path.index(label) for path in paths if label in path)
+    return level / max(len(path) - 1 for path in paths)
+
+
+@pytest.mark.parametrize("charged", ["leaves", "levels"])
+@given(paths=paths_of_trees(), data=st.data())
+def test_neighbours_tell_what_every_node_costs(
+    charged: str, paths: list[tuple[str, ...]], data: st.DataObject
+) -> None:
+    """Largest losses of neighbours are those of the tree, and of the table of all pairs."""
+    names = sorted(path[0] for path in paths)
+    values = data.draw(st.lists(st.sampled_from(names), min_size=4, unique=True))
+    given = Microdata(
+        pd.DataFrame({"place": values}),
+        (Attribute("place", "hierarchical", hierarchy=Hierarchy(paths)),),
+    )
+    loss = GCP() if charged == "leaves" else HierarchyLoss()
+    tables = []
+    for largest in (0, LARGEST_PAIR_TABLE):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(language_tables, "LARGEST_NODE_TABLE", largest)
+            tables.append(loss.compile(given).tables)
+    few, all_pairs = tables
+    assert few.pair_strides.tolist() == [0]
+    assert all_pairs.pair_strides.tolist() == [len(values)]
+    levels = given.levels[0].tolist()
+    for low in range(len(levels)):
+        for high in range(low, len(levels)):
+            found = few.constant + ends_loss(few, 0, low, high)
+            assert found == all_pairs.constant + ends_loss(all_pairs, 0, low, high)
+            expected = naive_node_loss(paths, charged, levels[low], levels[high])
+            assert found == pytest.approx(expected, abs=1e-12)
+    assert (square_losses(few, 0) == square_losses(all_pairs, 0)).all()
+    assert whole_loss(few, 0) == whole_loss(all_pairs, 0)
+    assert (exact_losses(few, 0) == exact_losses(all_pairs, 0)).all()
+    assert effects_of_cells(few, given) == effects_of_cells(all_pairs, given)
+    assert least_step(few, given) <= least_step(all_pairs, given)
+
+
+def test_losses_of_large_hierarchies_are_tables_where_they_rise() -> None:
+    """A loss that falls towards the root, or a table of all pairs, is refused beyond its limit."""
+    size = int(LARGEST_PAIR_TABLE**0.5) + 1
+    hierarchy = Hierarchy.from_bands(range(size), (10, 100))
+    data = Microdata(
+        pd.DataFrame({"x": np.arange(size).astype(str)}),
+        (Attribute("x", "hierarchical", hierarchy=hierarchy),),
+    )
+    assert objective(lambda record: -record.level["x"]).compile(data).tier == "general"
+    compiled = GCP().compile(data)
+    assert compiled.monotone
+    assert whole_loss(compiled.tables, 0) == 1.0
+    with pytest.raises(UnsupportedObjective, match="tables of all pairs"):
+        square_losses(compiled.tables, 0)
