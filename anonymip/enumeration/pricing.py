@@ -30,6 +30,7 @@ from anonymip.enumeration.rooted_state import (
     RootedFollowers,
     RootedPath,
     RootedRules,
+    RootedSearch,
     Roots,
     SearchRows,
     new_columns_found,
@@ -90,6 +91,8 @@ class RootedRun:
         _restart(path, rules.largest)
         self.found.held[:] = 0
         self.complete, self.reason = False, None
+        given = self.tables, self.rows, cuts, rules, roots, path
+        state = RootedSearch(*given, self._followers, self.found)
         amount, searched = 100, 0
         while self.reason is None:
             stopped = budget.stop_reason()
@@ -98,17 +101,7 @@ class RootedRun:
                 break
             start, before = time.perf_counter(), int(path.nodes[0])
             most = min(before + amount, max_nodes)
-            status = search_columns(
-                self.tables,
-                self.rows,
-                cuts,
-                rules,
-                roots,
-                path,
-                self._followers,
-                self.found,
-                most,
-            )
+            status = search_columns(state, most)
             searched = int(path.place[ROOT])
             budget.report(phase, done=int(self.found.held[0]))
             if self.found.held[0] > max_columns:
@@ -119,8 +112,10 @@ class RootedRun:
             elif status == FULL:
                 held, *arrays = self.found
                 self.found = ColumnsFound(held, *map(_larger, arrays))
+                state = state._replace(found=self.found)
             elif status == CRAMPED:
                 self._followers = RootedFollowers(*map(_larger, self._followers))
+                state = state._replace(followers=self._followers)
             elif most == max_nodes:
                 self.reason = "max_nodes"
             else:

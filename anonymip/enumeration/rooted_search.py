@@ -29,11 +29,10 @@ from anonymip.enumeration.rooted_state import (
     RootedFollowers,
     RootedPath,
     RootedRules,
-    Roots,
+    RootedSearch,
     SearchRows,
 )
 from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
-from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import (
     count_in,
     may_be_diverse,
@@ -97,17 +96,9 @@ def _insert(top: NDArray[np.float64], most: int, dual: float) -> None:
 
 
 @kernel
-def keep_promising(
-    rows: SearchRows,
-    rules: RootedRules,
-    path: RootedPath,
-    followers: RootedFollowers,
-    begin: int,
-    end: int,
-    missing: int,
-    rounds: int,
-) -> int:
+def keep_promising(search: RootedSearch, begin: int, end: int, missing: int, rounds: int) -> int:
     """Keep what may join the partial set in a column that is wanted, and return its end."""
+    rows, rules, path, followers = search.rows, search.rules, search.path, search.followers
     types, losses, penalties = followers.rows, followers.losses, followers.penalties
     depth, cutoff, top = path.place[DEPTH], path.cutoff[0], path.top
     size = path.place[SIZE]
@@ -154,16 +145,9 @@ def sort_by_loss(followers: RootedFollowers, begin: int, end: int) -> None:
 
 
 @kernel
-def bound_branches(
-    rows: SearchRows,
-    rules: RootedRules,
-    path: RootedPath,
-    followers: RootedFollowers,
-    begin: int,
-    end: int,
-    missing: int,
-) -> None:
+def bound_branches(search: RootedSearch, begin: int, end: int, missing: int) -> None:
     """Bound what the columns cost in which each row is the furthest that joins; two are missing."""
+    rows, rules, path, followers = search.rows, search.rules, search.path, search.followers
     types, depth, top = followers.rows, path.place[DEPTH], path.top
     multiple, most = multiple_of(rules, path.place[SIZE]), missing - 1
     base = path.penalties[depth] - path.duals[depth]
@@ -192,27 +176,15 @@ def bound_branches(
 
 
 @kernel
-def search_columns(
-    tables: LossTables,
-    rows: SearchRows,
-    cuts: CutsOfRows,
-    rules: RootedRules,
-    roots: Roots,
-    path: RootedPath,
-    followers: RootedFollowers,
-    found: ColumnsFound,
-    max_nodes: int,
-) -> int:
+def search_columns(search: RootedSearch, max_nodes: int) -> int:
     """Go on with a search and return what it ends with.
 
     Parameters
     ----------
-    tables, rows, cuts, rules, roots, path
-        Of more values than a limit allows the loss is infinite. Of the duals of `rows` the highest
-        need not come first. A search begins with place (0, -1, rules.largest) and no nodes.
-    followers, found
-        Room; `found` gets the columns. The first call needs room for twice as many followers as
-        there are types.
+    search
+        Of more values than a limit allows the loss is infinite. Of the duals of the rows the
+        highest need not come first. It begins with place (0, -1, rules.largest) and no nodes. What
+        is found comes into `found`; `followers` have room for twice as many as there are types.
     max_nodes
         Partial sets looked at, of all calls, at which to end.
 
@@ -220,20 +192,22 @@ def search_columns(
     -----
     Complexity: O(m) time for each type that may join a partial set looked at.
     """
+    rules, roots, path = search.rules, search.roots, search.path
+    followers, found = search.followers, search.found
     place = path.place
     while True:
         depth = place[DEPTH]
         if depth == 0 and place[SIZE] == rules.largest:
             if place[ROOT] >= 0:
-                _take_out(rows, cuts, path, roots.types[place[ROOT]])
+                _take_out(search, roots.types[place[ROOT]])
             if place[ROOT] + 1 == len(roots.types):
                 return COMPLETE
             place[ROOT] += 1
             place[SIZE] = rules.smallest - 1
-            _enter_root(tables, rows, cuts, rules, roots, path, followers)
+            _enter_root(search)
         # Back to the last partial set that something may still join.
         if depth > 0 and path.at[depth] == path.end[depth]:
-            _leave(rows, cuts, path)
+            _leave(search)
             continue
         # Of the root alone nothing is the furthest: all may follow that could join it.
         size = place[SIZE] + 1 if depth == 0 else place[SIZE]
@@ -244,7 +218,7 @@ def search_columns(
             continue
         # The next call meets this row again unless there is room for all that it brings about.
         listed = last + 1 - begin
-        if depth + 2 == size and not _has_room(found, rules, path, size, listed):
+        if depth + 2 == size and not _has_room(search, size, listed):
             return FULL
         if path.end[depth] + listed > len(followers.rows):
             return CRAMPED
@@ -255,30 +229,24 @@ def search_columns(
             place[FIRST], place[FIRST_MEMBER] = found.held[0], found.held[1]
             path.nodes[1], path.cutoff[0] = 0, roots.below[place[ROOT]]
         elif path.nodes[1] >= rules.nodes_a_size:
-            _give_up(rows, cuts, roots, path, followers)
+            _give_up(search)
             continue
         else:
             path.at[depth] += 1
             path.losses[depth + 1] = followers.losses[last]
             path.penalties[depth + 1] = path.penalties[depth] + followers.penalties[last]
-            _enter(rows, cuts, path, followers.rows[last], depth)
+            _enter(search, followers.rows[last], depth)
         place[DEPTH] = depth + 1
         path.nodes[0] += 1
         path.nodes[1] += 1
-        _expand(tables, rows, cuts, rules, roots, path, followers, found, begin, last)
+        _expand(search, begin, last)
 
 
 @kernel
-def _enter_root(
-    tables: LossTables,
-    rows: SearchRows,
-    cuts: CutsOfRows,
-    rules: RootedRules,
-    roots: Roots,
-    path: RootedPath,
-    followers: RootedFollowers,
-) -> None:
+def _enter_root(search: RootedSearch) -> None:
     """Let the set be the root alone, and list what may join it in a column of any size."""
+    tables, rows, rules, path = search.tables, search.rows, search.rules, search.path
+    roots, followers = search.roots, search.followers
     number = path.place[ROOT]
     root, below = roots.types[number], roots.below[number]
     roots.least[number] = below
@@ -289,8 +257,8 @@ def _enter_root(
     losses_with(tables, rows.terms, path.sets, 0, types, 0, 1, losses)
     path.losses[1] = losses[0]
     path.duals[0] = path.penalties[0] = 0.0
-    path.penalties[1] = _penalty(cuts, root)
-    _enter(rows, cuts, path, root, 0)
+    path.penalties[1] = _penalty(search.cuts, root)
+    _enter(search, root, 0)
     listed, conflicting = 0, len(rows.conflicts) > 0
     for at in range(roots.begin[number], roots.end[number]):
         row = roots.near[at]
@@ -346,8 +314,9 @@ def _penalty(cuts: CutsOfRows, row: int) -> float:
 
 
 @kernel
-def _enter(rows: SearchRows, cuts: CutsOfRows, path: RootedPath, row: int, depth: int) -> None:
+def _enter(search: RootedSearch, row: int, depth: int) -> None:
     """Let a row join the partial set of `depth` rows."""
+    rows, cuts, path = search.rows, search.cuts, search.path
     path.members[depth] = row
     path.used[row] += 1
     path.duals[depth + 1] = path.duals[depth] + rows.duals[row]
@@ -361,17 +330,19 @@ def _enter(rows: SearchRows, cuts: CutsOfRows, path: RootedPath, row: int, depth
 
 
 @kernel
-def _leave(rows: SearchRows, cuts: CutsOfRows, path: RootedPath) -> None:
+def _leave(search: RootedSearch) -> None:
     """Go back to the partial set before the last row; the root stays for its next size."""
+    path = search.path
     path.place[DEPTH] -= 1
     depth = path.place[DEPTH]
     if depth > 0:
-        _take_out(rows, cuts, path, path.members[depth])
+        _take_out(search, path.members[depth])
 
 
 @kernel
-def _take_out(rows: SearchRows, cuts: CutsOfRows, path: RootedPath, row: int) -> None:
+def _take_out(search: RootedSearch, row: int) -> None:
     """Take the last row out of the counts."""
+    rows, cuts, path = search.rows, search.cuts, search.path
     path.used[row] -= 1
     take_back(rows.diversity, path.counts, row)
     for at in range(cuts.starts[row], cuts.starts[row + 1]):
@@ -379,40 +350,26 @@ def _take_out(rows: SearchRows, cuts: CutsOfRows, path: RootedPath, row: int) ->
 
 
 @kernel
-def _give_up(
-    rows: SearchRows,
-    cuts: CutsOfRows,
-    roots: Roots,
-    path: RootedPath,
-    followers: RootedFollowers,
-) -> None:
+def _give_up(search: RootedSearch) -> None:
     """Leave all partial sets of the root and size; what was not looked at lowers the bound."""
+    roots, path, followers = search.roots, search.path, search.followers
     number = path.place[ROOT]
     path.nodes[2] += 1
     while path.place[DEPTH] > 0:
         depth = path.place[DEPTH]
         for at in range(path.at[depth], path.end[depth]):
             roots.least[number] = min(roots.least[number], followers.bounds[at])
-        _leave(rows, cuts, path)
+        _leave(search)
 
 
 @kernel
-def _expand(
-    tables: LossTables,
-    rows: SearchRows,
-    cuts: CutsOfRows,
-    rules: RootedRules,
-    roots: Roots,
-    path: RootedPath,
-    followers: RootedFollowers,
-    found: ColumnsFound,
-    first: int,
-    last: int,
-) -> None:
+def _expand(search: RootedSearch, first: int, last: int) -> None:
     """List what may join the partial set, out of what could join the one before: `first` to `last`.
 
     Where one row is missing, write the columns down instead.
     """
+    tables, rows, cuts, rules = search.tables, search.rows, search.cuts, search.rules
+    path, followers = search.path, search.followers
     depth, size = path.place[DEPTH], path.place[SIZE]
     missing, begin = size - depth, path.end[depth - 1]
     path.at[depth] = path.end[depth] = begin
@@ -433,43 +390,35 @@ def _expand(
             penalties[at] = 0.0
             if depth > 1:
                 losses[at] = path.losses[depth]
-        end = keep_promising(rows, rules, path, followers, begin, end, missing, 1)
+        end = keep_promising(search, begin, end, missing, 1)
     if depth > 1:
         losses_with(tables, rows.terms, path.sets, depth, types, begin, end, losses)
     cutting = len(cuts.duals) > 0
     for at in range(begin, end):
         penalties[at] = _penalty(cuts, types[at]) if cutting else 0.0
     if missing == 1:
-        _write_down(rows, rules, roots, path, followers, found, begin, end)
+        _write_down(search, begin, end)
         return
-    end = keep_promising(rows, rules, path, followers, begin, end, missing, 3)
+    end = keep_promising(search, begin, end, missing, 3)
     sort_by_loss(followers, begin, end)
-    bound_branches(rows, rules, path, followers, begin, end, missing)
+    bound_branches(search, begin, end, missing)
     path.end[depth] = end
 
 
 @kernel
-def _has_room(
-    found: ColumnsFound, rules: RootedRules, path: RootedPath, size: int, listed: int
-) -> bool:
+def _has_room(search: RootedSearch, size: int, listed: int) -> bool:
     """Return whether there is room for all columns that the next partial set may end in."""
-    more = min(listed, rules.keep)
+    found = search.found
+    more = min(listed, search.rules.keep)
     held, members = found.held[0], found.held[1]
     return held + more <= len(found.sizes) and members + more * size <= len(found.members)
 
 
 @kernel
-def _write_down(
-    rows: SearchRows,
-    rules: RootedRules,
-    roots: Roots,
-    path: RootedPath,
-    followers: RootedFollowers,
-    found: ColumnsFound,
-    begin: int,
-    end: int,
-) -> None:
+def _write_down(search: RootedSearch, begin: int, end: int) -> None:
     """Write down the columns that the partial set is with one more row, if they are wanted."""
+    rows, rules, roots, path = search.rows, search.rules, search.roots, search.path
+    followers, found = search.followers, search.found
     depth, size, number = path.place[DEPTH], path.place[SIZE], path.place[ROOT]
     multiple = multiple_of(rules, size)
     base = path.penalties[depth] - path.duals[depth]

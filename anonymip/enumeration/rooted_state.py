@@ -189,6 +189,19 @@ class ColumnsFound(Packed):
     members: NDArray[np.int32]
 
 
+class RootedSearch(Packed):
+    """A search: what it is given, where it stands, and what it has found."""
+
+    tables: LossTables
+    rows: SearchRows
+    cuts: CutsOfRows
+    rules: RootedRules
+    roots: Roots
+    path: RootedPath
+    followers: RootedFollowers
+    found: ColumnsFound
+
+
 def new_rooted_path(tables: LossTables, rows: SearchRows, largest: int) -> RootedPath:
     """Return the workspace of a search for columns of up to `largest` rows, not begun."""
     deep, whole = largest + 1, np.int64

@@ -25,6 +25,7 @@ from anonymip.enumeration.rooted_state import (
     ColumnsFound,
     RootedFollowers,
     RootedRules,
+    RootedSearch,
     Roots,
     new_columns_found,
     new_rooted_followers,
@@ -66,17 +67,9 @@ class Search:
     def go_on(self, max_nodes: int = 10**9) -> int:
         """Go on; make room whenever it is asked for."""
         while True:
-            status = search_columns(
-                self.tables,
-                self.rows,
-                self.cuts,
-                self.rules,
-                self.roots,
-                self.path,
-                self.followers,
-                self.found,
-                max_nodes,
-            )
+            given = self.tables, self.rows, self.cuts, self.rules, self.roots
+            search = RootedSearch(*given, self.path, self.followers, self.found)
+            status = search_columns(search, max_nodes)
             self.stops.append(int(status))
             if status == CRAMPED:
                 self.followers = RootedFollowers(*(np.append(a, a[:9]) for a in self.followers))

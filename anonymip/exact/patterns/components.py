@@ -15,7 +15,6 @@ from anonymip.exact.patterns.group_master import (
     GROUPS,
     PARTS,
     RestrictedAnswer,
-    cheapest_groups,
     solve_groups,
     triple_bound,
 )
@@ -163,31 +162,28 @@ class PatternComponent:
         budget = mip.budget
         if self.amounts is None:
             return None
-        tightened = triple_bound(self.duals, self.amounts, self.upper, budget.share(GROUPS.duals))
-        if tightened is None:
+        prices = triple_bound(self.duals, self.amounts, self.upper, budget.share(GROUPS.duals))
+        if prices is None:
             return None
-        if tightened.bound > self.lower:
-            self.lower, self.by_solver, self.by_triples = tightened.bound, False, True
+        if prices.bound > self.lower:
+            self.lower, self.by_solver, self.by_triples = prices.bound, False, True
             self.by_duals = self.lower
-        named, duals, triples = None, tightened.duals, tightened.triples
-        size = GROUPS.in_mip
+        named, value, size = None, prices.value, GROUPS.in_mip
         while not self.closed and budget.stop_reason() is None:
-            room = self._target() - tightened.value
-            near, most = cheapest_groups(duals, triples, room, size, budget)
+            near, most = prices.cheapest(self._target() - value, size, budget)
             if near is None:
                 break
-            last = most >= self._target() - tightened.value
+            last = most >= self._target() - value
             seconds = GROUPS.seconds if size == GROUPS.in_mip else PARTS.seconds
             own = mip if last else mip.within(_part(budget, seconds))
-            answer = solve_groups(self.duals, self.amounts, near, triples.triples, own)
+            answer = solve_groups(self.duals, self.amounts, near, prices.triples, own)
             named = answer.solver
-            self._take(answer, np.inf if last else duals.lifted(tightened.value + most))
+            self._take(answer, np.inf if last else self.duals.lifted(value + most))
             if last or size >= GROUPS.most_in_mip:
                 break
             if size == GROUPS.in_mip:
-                room = self._target() - tightened.value
-                within = mip.within(budget.share(GROUPS.nearby))
-                near, _ = cheapest_groups(duals, triples, room, GROUPS.most_in_mip, within.budget)
+                within, room = mip.within(budget.share(GROUPS.nearby)), self._target() - value
+                near, _ = prices.cheapest(room, GROUPS.most_in_mip, within.budget)
                 if near is not None:
                     self.amounts = improve_nearby(
                         self.duals, self.amounts, within, groups=near, enough=self.lower

@@ -7,8 +7,7 @@ two members share are paid too, which no search under duals of records alone kno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import numpy as np
@@ -64,71 +63,97 @@ class RecordGroups:
 
 
 @dataclass(frozen=True, eq=False)
-class TripleDuals:
-    """Duals of triples of records, which at most one group can hold two of.
+class GroupPrices:
+    """Duals of records, and of triples of records, which at most one group can hold two of.
 
-    `triples` (c, 3) int64 are distinct row types of one record each; `duals` (c,) int64, at least
-    0, in the unit of the duals of records.
+    `triples` (c, 3) int64 are distinct row types of one record each; `paid` (c,) int64, at least 0,
+    are their duals in the unit of the duals of records.
     """
 
-    triples: NDArray[np.int64]
-    duals: NDArray[np.int64]
+    duals: PatternDuals
+    triples: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 3), np.int64))
+    paid: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
-    @classmethod
-    def of(cls, cuts: Sequence[RankOneCut], duals: NDArray[np.float64], unit: int) -> TripleDuals:
-        """Return the duals of cuts of three types and divisor 2, in parts of a unit of the loss."""
-        triples = np.array([cut.types for cut in cuts], np.int64).reshape(-1, 3)
-        return cls(triples, np.rint(duals * unit).astype(np.int64))
+    @property
+    def value(self) -> int:
+        """The bound in parts of a unit of the loss, if no group has a reduced cost below zero.
 
+        Notes
+        -----
+        Every output row of a release can be cut into groups of k to 2k - 1 records. Their losses
+        are their reduced costs, plus the duals of their records, less those of the triples that
+        they pay, each at most once. Records without companions cost no less than their duals.
+        """
+        duals = self.duals
+        return int((duals.program.counts * duals.multipliers).sum()) - int(self.paid.sum())
 
-def no_triples() -> TripleDuals:
-    """Return no duals."""
-    return TripleDuals(np.empty((0, 3), np.int64), np.empty(0, np.int64))
+    @property
+    def bound(self) -> float:
+        """The bound in units of the loss, raised to the next loss that is possible."""
+        return self.duals.lifted(self.value)
 
+    def groups_within(self, most: int, limit: int) -> RecordGroups | None:
+        """Return the groups of so much reduced cost at most; None if there are more than the limit.
 
-def record_groups_within(
-    duals: PatternDuals, triples: TripleDuals, most: int, limit: int
-) -> RecordGroups | None:
-    """Return the groups of so much reduced cost at most; None if there are more than the limit.
+        The reduced cost of a group is its loss, less the duals of its records, plus that of every
+        triple of which it holds two or three. Of groups of the same records only the cheapest is
+        kept; the limit counts all. A depth-first search through every row, by ascending cost of a
+        record less its dual; the reduced cost so far, and the next record as often as the group
+        needs one, bound what follows.
+        """
+        duals, program = self.duals, self.duals.program
+        scaled = np.floor(program.costs * duals.unit).astype(np.int64)
+        net = scaled[duals.pair_patterns] - duals.multipliers[duals.pair_types]
+        # Rows whose own least is above that have no such group.
+        near = np.flatnonzero(duals.row_losses[duals.pair_rows] <= most)
+        near = near[np.lexsort((net[near], duals.pair_rows[near]))]
+        opens = np.flatnonzero(np.diff(duals.pair_rows[near], prepend=-1))
+        begin = np.append(opens, len(near))
+        order = np.argsort(self.triples, axis=None, kind="stable")
+        ahead = np.searchsorted(self.triples.ravel()[order], np.arange(program.type_count + 1))
+        members = np.full((limit, 2 * program.k - 1), -1, np.int64)
+        places = np.empty((limit, 2), np.int64)
+        found = _list_groups(
+            program.k,
+            begin,
+            duals.pair_types[near],
+            net[near],
+            program.counts,
+            ahead,
+            order // 3,
+            self.paid,
+            most,
+            _STEPS * limit,
+            members,
+            places,
+        )
+        if found > limit:
+            return None
+        members, first = members[:found], near[opens[places[:found, 0]]]
+        rows, patterns = duals.pair_rows[first], duals.pair_patterns[first]
+        members.sort(axis=1)
+        return cheapest_of(RecordGroups(members, rows, patterns, places[:found, 1]))
 
-    The reduced cost of a group is its loss, less the duals of its records, plus that of every
-    triple of which it holds two or three. Of groups of the same records only the cheapest is kept;
-    the limit counts all. A depth-first search through every row, by ascending cost of a record less
-    its dual; the reduced cost so far, and the next record as often as the group needs one, bound
-    what follows.
-    """
-    program = duals.program
-    scaled = np.floor(program.costs * duals.unit).astype(np.int64)
-    net = scaled[duals.pair_patterns] - duals.multipliers[duals.pair_types]
-    # Rows whose own least is above that have no such group.
-    near = np.flatnonzero(duals.row_losses[duals.pair_rows] <= most)
-    near = near[np.lexsort((net[near], duals.pair_rows[near]))]
-    opens = np.flatnonzero(np.diff(duals.pair_rows[near], prepend=-1))
-    begin = np.append(opens, len(near))
-    order = np.argsort(triples.triples, axis=None, kind="stable")
-    ahead = np.searchsorted(triples.triples.ravel()[order], np.arange(program.type_count + 1))
-    members = np.full((limit, 2 * program.k - 1), -1, np.int64)
-    places = np.empty((limit, 2), np.int64)
-    found = _list_groups(
-        program.k,
-        begin,
-        duals.pair_types[near],
-        net[near],
-        program.counts,
-        ahead,
-        order // 3,
-        triples.duals,
-        most,
-        _STEPS * limit,
-        members,
-        places,
-    )
-    if found > limit:
-        return None
-    members, first = members[:found], near[opens[places[:found, 0]]]
-    rows, patterns = duals.pair_rows[first], duals.pair_patterns[first]
-    members.sort(axis=1)
-    return cheapest_of(RecordGroups(members, rows, patterns, places[:found, 1]))
+    def cheapest(self, most: int, size: int, budget: Budget) -> tuple[RecordGroups | None, int]:
+        """Return the groups of least reduced cost, `size` at most, and how much that is at most.
+
+        The threshold grows by a factor of the square root of 2, until there are too many. None if
+        the first step has more already, or without time; else all groups of so much reduced cost
+        are there.
+        """
+        star = self.duals.program.star_cost * self.duals.unit
+        found, reached = None, -1
+        for power in range(GROUPS.finest, 64):
+            if budget.stop_reason() is not None:
+                break
+            step = min(most, int(star * 2.0 ** (power / 2)))
+            more = self.groups_within(step, 4 * size)
+            if more is None or len(more) > size:
+                break
+            found, reached = more, step
+            if step == most:
+                break
+        return found, reached
 
 
 def cheapest_of(groups: RecordGroups) -> RecordGroups:
@@ -137,18 +162,6 @@ def cheapest_of(groups: RecordGroups) -> RecordGroups:
     groups = groups.only(order)
     new = (groups.members[1:] != groups.members[:-1]).any(axis=1)
     return groups.only(np.concatenate([np.ones(min(1, len(groups)), np.bool_), new]))
-
-
-def value_of(duals: PatternDuals, triples: TripleDuals) -> int:
-    """Return the bound in parts of a unit of the loss, if no group has a reduced cost below zero.
-
-    Notes
-    -----
-    Every output row of a release can be cut into groups of k to 2k - 1 records. Their losses are
-    their reduced costs, plus the duals of their records, less those of the triples that they
-    pay, each at most once. Records without companions cost no less than their duals.
-    """
-    return int((duals.program.counts * duals.multipliers).sum()) - int(triples.duals.sum())
 
 
 @kernel
@@ -288,23 +301,9 @@ class GroupNumbers:
 PARTS, GROUPS = PartNumbers(), GroupNumbers()
 
 
-@dataclass(frozen=True, eq=False)
-class TripleBound:
-    """Duals of records and of triples, and the bound they give, in parts of a unit of the loss."""
-
-    duals: PatternDuals
-    triples: TripleDuals
-    value: int
-
-    @property
-    def bound(self) -> float:
-        """The bound in units of the loss, raised to the next loss that is possible."""
-        return self.duals.lifted(self.value)
-
-
 def triple_bound(
     duals: PatternDuals, amounts: NDArray[np.int64], enough: float, budget: Budget
-) -> TripleBound | None:
+) -> GroupPrices | None:
     """Return better duals with those of triples; None if there are too many groups or no time.
 
     A release is a set of groups of k to 2k - 1 records that holds every record once. In its linear
@@ -321,7 +320,7 @@ def triple_bound(
     master = RestrictedMaster(covering(program, program.counts), program.star_cost)
     master.add(as_columns(program, groups))
     centre = Multipliers(duals.multipliers / duals.unit, np.empty(0), 0.0)
-    best: TripleBound | None = None
+    best: GroupPrices | None = None
     reached, idle = -np.inf, 0
     while (
         budget.stop_reason() is None and len(master.known) <= GROUPS.most and idle < GROUPS.rounds
@@ -332,18 +331,18 @@ def triple_bound(
         for step in GROUPS.steps:
             ahead = point.multipliers.mixed(centre, step)
             new = pattern_duals(program, ahead.duals)
-            own = TripleDuals.of(master.cuts, ahead.cuts, new.unit)
-            cheaper = record_groups_within(new, own, -1, GROUPS.new)
+            triples = np.array([cut.types for cut in master.cuts], np.int64).reshape(-1, 3)
+            own = GroupPrices(new, triples, np.rint(ahead.cuts * new.unit).astype(np.int64))
+            cheaper = own.groups_within(-1, GROUPS.new)
             if cheaper is not None:
                 break
         if cheaper is None:
             break
         centre = ahead
-        new = repaired(new, cheaper)
-        value = value_of(new, own)
+        own = replace(own, duals=repaired(new, cheaper))
         rises = point.value >= reached + GROUPS.least * program.star_cost
-        if best is None or new.lifted(value) > best.bound:
-            best, rises = TripleBound(new, own, value), True
+        if best is None or own.bound > best.bound:
+            best, rises = own, True
         budget.report("duals of triples", bound=best.bound)
         if best.bound >= enough:
             break
@@ -390,29 +389,6 @@ def repaired(duals: PatternDuals, cheaper: RecordGroups) -> PatternDuals:
     return replace(duals, multipliers=repaired)
 
 
-def cheapest_groups(
-    duals: PatternDuals, triples: TripleDuals, most: int, size: int, budget: Budget
-) -> tuple[RecordGroups | None, int]:
-    """Return the groups of least reduced cost, `size` at most, and how much that is at most.
-
-    The threshold grows by a factor of the square root of 2, until there are too many. None if the
-    first step has more already, or without time; else all groups of so much reduced cost are there.
-    """
-    star = duals.program.star_cost * duals.unit
-    found, reached = None, -1
-    for power in range(GROUPS.finest, 64):
-        if budget.stop_reason() is not None:
-            break
-        step = min(most, int(star * 2.0 ** (power / 2)))
-        more = record_groups_within(duals, triples, step, 4 * size)
-        if more is None or len(more) > size:
-            break
-        found, reached = more, step
-        if step == most:
-            break
-    return found, reached
-
-
 def groups_of(duals: PatternDuals, amounts: NDArray[np.int64]) -> RecordGroups:
     """Return a release as groups: output rows of 2k and more records are cut."""
     k = duals.program.k
@@ -452,7 +428,7 @@ def amounts_of(
 def _first(duals: PatternDuals, amounts: NDArray[np.int64], budget: Budget) -> RecordGroups | None:
     """Return the groups of least reduced cost, and those of a release."""
     most = int(duals.program.star_cost * duals.unit * 2**GROUPS.coarsest)
-    found, _ = cheapest_groups(duals, no_triples(), most, GROUPS.first, budget)
+    found, _ = GroupPrices(duals).cheapest(most, GROUPS.first, budget)
     return None if found is None else joined(duals.program, found, groups_of(duals, amounts))
 
 

@@ -17,6 +17,7 @@ from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.exact.failed_solver import FAILURES, what_failed
 from anonymip.exact.model_run import SECONDS_A_CONSTRAINT, ModelRun
 from anonymip.exact.patterns.proof import prove
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import Trust, TrustOfPatterns
 from anonymip.exact.warm_starts import find_start
 from anonymip.heuristics.patterns.pattern_greedy import PatternGreedy, pattern_greedy
@@ -143,15 +144,7 @@ def pattern_ilp(
         )
         found = known.with_bound(bound)
     elif formulation == "parts":
-        found = prove(
-            problem,
-            start=known,
-            budget=run.budget,
-            solver=solver,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-        )
+        found = prove(problem, Mip(solver, run.settings, run.budget), known)
         run.trace += found.trace
     else:
         found = _solved(run, formulation, bound)

@@ -20,6 +20,7 @@ from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.bounds.patterns.pattern_lagrangian import pattern_row_bound
 from anonymip.errors import InputError, NoSolution, SolverError
 from anonymip.exact.failed_solver import FAILED, FAILURES, cheap_release, what_failed
+from anonymip.exact.model_run import ModelRun
 from anonymip.exact.set_partitioning.restricted_master import (
     Columns,
     often_at_most,
@@ -33,9 +34,9 @@ from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of, suppression_cost
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.kernels import Stopwatch, kernel
+from anonymip.runtime.kernels import kernel
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions, SolverResult, StandardForm, solve_form
+from anonymip.solvers import SolverResult, StandardForm, solve_form
 from anonymip.status import Stopped
 from anonymip.tolerances import LOSS_RELATIVE, SOLVER_RESOLUTION, same_loss
 
@@ -329,42 +330,33 @@ def pattern_pairs(
         If no release exists, or none was found within the budget.
     """
     _refuse_unfit(problem)
-    watch, budget = Stopwatch(), budget or Budget()
-    options = SolverOptions(
-        relative_gap=gap,
+    run = ModelRun.begin(
+        problem,
+        "pattern-pairs",
+        solver=solver,
+        gap=gap,
         threads=threads,
-        seed=seed,
         log=log,
-        solver_options=dict(solver_options or {}),
+        solver_options=solver_options,
+        budget=budget,
+        seed=seed,
     )
-    trace: list[str] = []
+    run.describe()
     # Names a record that no pattern gives a companion, where there is one.
     pattern_row_bound(problem)
-    best = _begin(problem, start, budget, seed, trace)
-    pairs, stopped = pairs_with_duals(problem, budget)
+    best = _begin(run, start)
+    pairs, stopped = pairs_with_duals(problem, run.budget)
     bound = Bound(pairs.bound, "assignment of the records to each other", "argument")
-    search = _Search(problem, pairs, solver, options, budget, trace)
+    search = _Search(run, pairs)
     if stopped is None and not (best is not None and _is_proven(best, bound.value)):
         best, stopped, proven = search.run(best)
         if proven is not None and proven.value > bound.value:
             bound = proven
     if best is None:
         raise NoSolution("pattern-pairs found no release in time", remedy="Give it more time")
-    return Solution.of(
-        problem,
-        best.assignment,
-        method="pattern-pairs",
-        bound=Bound(min(bound.value, best.objective), bound.method, bound.proof, watch.seconds),
-        stopped=stopped or Stopped.GAP,
-        options={
-            "gap": gap,
-            **({"solver_options": dict(solver_options)} if solver_options else {}),
-        },
-        seconds=watch.seconds,
-        seed=seed,
-        trace=tuple(trace),
-        solver=search.named,
-    )
+    value = min(bound.value, best.objective)
+    bound = Bound(value, bound.method, bound.proof, run.watch.seconds)
+    return run.solution(best.assignment, stopped or Stopped.GAP, bound, search.named)
 
 
 def _refuse_unfit(problem: Problem) -> None:
@@ -379,18 +371,18 @@ def _refuse_unfit(problem: Problem) -> None:
         )
 
 
-def _begin(
-    problem: Problem, start: Assignment | None, budget: Budget, seed: int, trace: list[str]
-) -> Solution | None:
+def _begin(run: ModelRun, start: Assignment | None) -> Solution | None:
     """Return the release to start from; None if none is found."""
     if start is not None:
-        return Solution.of(problem, start, method="start")
+        return Solution.of(run.problem, start, method="start")
     try:
-        incumbent = pattern_search(problem, budget=budget.share(_SHARE), seed=seed)
+        incumbent = pattern_search(
+            run.problem, budget=run.budget.share(_SHARE), seed=run.settings.seed
+        )
     except NoSolution:
-        trace.append("the heuristic found no solution to start from")
+        run.trace.append("the heuristic found no solution to start from")
         return None
-    trace.append(f"start: {incumbent.objective:.6g}")
+    run.trace.append(f"start: {incumbent.objective:.6g}")
     return incumbent
 
 
@@ -402,12 +394,8 @@ def _is_proven(best: Solution, bound: float) -> bool:
 class _Search:
     """Programs on more and more groups, until no other group can matter."""
 
-    problem: Problem
+    own: ModelRun
     pairs: RecordPairs
-    solver: str
-    options: SolverOptions
-    budget: Budget
-    trace: list[str]
     named: str | None = None
 
     def run(self, best: Solution | None) -> tuple[Solution | None, Stopped | None, Bound | None]:
@@ -420,7 +408,7 @@ class _Search:
             cutoff = min(cutoff, everything)
             groups = small_groups_within(pairs, cutoff + SOLVER_RESOLUTION, _MOST_GROUPS)
             if groups is None:
-                self.trace.append(
+                self.own.trace.append(
                     f"more than {_MOST_GROUPS:,} groups may matter: not all looked at"
                 )
                 return best, Stopped.NODES, proven
@@ -432,7 +420,7 @@ class _Search:
                 best = found
             if result.stopped is Stopped.INFEASIBLE:
                 if cutoff >= everything:
-                    known = best or cheap_release(self.problem, self.budget, self.options.seed)
+                    known = best or self._cheap_release()
                     if known is not None:
                         claim = RefutedClaim.of_infeasible(result.solver, known)
                         return self._without_solver(claim, best), Stopped.ERROR, None
@@ -448,7 +436,7 @@ class _Search:
                 value = self._trusted(result.bound, groups)
                 if cutoff < everything:
                     value = min(value, pairs.bound + cutoff)
-            if not self.options.solver_options:
+            if not self.own.settings.solver_options:
                 try:
                     self._hold_against_releases(value, best)
                 except RefutedClaim as claim:
@@ -469,10 +457,15 @@ class _Search:
     def _hold_against_releases(self, claimed: float, best: Solution | None) -> None:
         """Raise RefutedClaim if a release that is known or found soon is below a bound."""
         losses = np.append(self.pairs.cheapest, self.pairs.unpaired)
-        slack = slack_of(losses[np.isfinite(losses)], self.problem.n)
-        for known in (best, cheap_release(self.problem, self.budget, self.options.seed)):
+        slack = slack_of(losses[np.isfinite(losses)], self.own.problem.n)
+        for known in (best, self._cheap_release()):
             if known is not None:
                 refuse_refuted(str(self.named), claimed, known.objective, slack, known)
+
+    def _cheap_release(self) -> Solution | None:
+        """Return a release that needs no solver."""
+        own = self.own
+        return cheap_release(own.problem, own.budget, own.settings.seed)
 
     def _without_solver(self, failure: BaseException, best: Solution | None) -> Solution:
         """Return the best release that is known when the solver fails."""
@@ -480,7 +473,7 @@ class _Search:
         known = [release for release in (best, refuting) if release is not None]
         if not known:
             raise failure
-        self.trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
+        self.own.trace.append(f"{what_failed(failure)}: {FAILED}the best release so far is kept")
         return min(known, key=lambda release: release.objective)
 
     def _first_cutoff(self) -> float:
@@ -505,21 +498,21 @@ class _Search:
         losses = groups.costs
         largest = float(np.abs(losses).max(initial=0.0))
         # Every row of the program may be off a little, and its dual is up to the largest loss.
-        sure = claimed - SOLVER_RESOLUTION * largest * max(1.0, self.problem.n / 100)
+        sure = claimed - SOLVER_RESOLUTION * largest * max(1.0, self.own.problem.n / 100)
         return float(np.ceil(sure)) if np.array_equal(np.rint(losses), losses) else sure
 
     def _solve(self, groups: Columns) -> tuple[Solution | None, SolverResult]:
         """Return the best release of the groups, if one is found, and the solver's result."""
         form = _form(groups, self.pairs)
-        self.trace.append(f"{len(groups.costs):,} pairs and triples in the program")
-        self.budget.report("pairs and triples", total=len(groups.costs))
-        result = solve_form(form, self.solver, self.options, budget=self.budget)
+        self.own.trace.append(f"{len(groups.costs):,} pairs and triples in the program")
+        self.own.budget.report("pairs and triples", total=len(groups.costs))
+        result = solve_form(form, self.own.solver, self.own.settings, budget=self.own.budget)
         self.named = result.solver
         if result.values is None:
             return None, result
         times = np.rint(result.values[: len(groups.costs)]).astype(np.int64)
         found = self._patterns(groups, times)
-        return Solution.of(self.problem, found, method="pattern-pairs"), result
+        return Solution.of(self.own.problem, found, method="pattern-pairs"), result
 
     def _patterns(self, groups: Columns, times: NDArray[np.int64]) -> Patterns:
         """Return the patterns that groups give their members."""
@@ -530,7 +523,7 @@ class _Search:
                 np.argsort(pairs.inverse, kind="stable"), np.cumsum(pairs.counts)[:-1]
             )
         ]
-        index = np.full(self.problem.n, SUPPRESSED, np.int32)
+        index = np.full(self.own.problem.n, SUPPRESSED, np.int32)
         for at in np.flatnonzero(times).tolist():
             members = groups.of(at)
             pattern = pairs.common if pairs.common >= 0 else SUPPRESSED

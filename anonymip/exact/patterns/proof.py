@@ -30,20 +30,10 @@ from anonymip.recodings.output_rows import OutputRows, output_rows
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
-from anonymip.solvers import SolverOptions
 from anonymip.status import Stopped
 
 
-def prove(
-    problem: Problem,
-    *,
-    start: Solution | None = None,
-    budget: Budget | None = None,
-    solver: str = "highs",
-    gap: float = 0.0,
-    threads: int = 1,
-    seed: int = 0,
-) -> Solution:
+def prove(problem: Problem, mip: Mip | None = None, start: Solution | None = None) -> Solution:
     """Return a best release by patterns, and the proof of it as far as time goes.
 
     The pattern of stars only is relaxed, as if it needed no k records; what is left falls into
@@ -58,12 +48,12 @@ def prove(
     release. If not, they are a bound still, the cheapest further records are put under stars only,
     and where that costs more than the bound the problem is solved as a whole.
 
-    The problem is without single use and diversity. The start is returned if nothing better is
+    The problem is without single use and diversity. `mip` is the solver of whatever is open, with
+    the budget of all. The start is returned if nothing better is
     found. NoSolution if no release exists, or none was found in time; SolverError if what the
     solver returns does not survive the checks.
     """
-    watch, budget = Stopwatch(), budget or Budget()
-    mip = Mip(solver, SolverOptions(relative_gap=gap, threads=threads, seed=seed), budget)
+    watch, mip = Stopwatch(), mip or Mip()
     rows = output_rows(problem)
     found = _solve(pattern_program(problem, rows), mip)
     relaxed_pattern = found.program.relaxed_pattern
@@ -73,9 +63,9 @@ def prove(
         )
         fill_relaxed_pattern(found.components, problem.k)
         closed = proves_optimal(problem, found.upper, found.lower, strict=True)
-        if not closed and budget.stop_reason() is None:
+        if not closed and mip.budget.stop_reason() is None:
             found = _whole(problem, rows, found, mip)
-    return _solution(problem, rows, found, start, gap, budget, watch, seed)
+    return _solution(problem, rows, found, start, mip, watch)
 
 
 @dataclass(eq=False)
@@ -140,10 +130,7 @@ def _amounts(component: PatternComponent) -> NDArray[np.int64]:
     return component.amounts
 
 
-def _solve(
-    program: PatternProgram,
-    mip: Mip,
-) -> _Found:
+def _solve(program: PatternProgram, mip: Mip) -> _Found:
     budget, gap = mip.budget, mip.options.relative_gap
     duals = _duals(program, budget)
     components = components_of(duals)
@@ -189,12 +176,7 @@ def _duals(program: PatternProgram, budget: Budget) -> PatternDuals:
     return ascend(program, None, budget.share(PARTS.ascent), enough=enough)
 
 
-def _whole(
-    problem: Problem,
-    rows: OutputRows,
-    before: _Found,
-    mip: Mip,
-) -> _Found:
+def _whole(problem: Problem, rows: OutputRows, before: _Found, mip: Mip) -> _Found:
     """Return what solving the problem with its pattern of stars only as any other gives."""
     before.trace.append("the problem is solved with this pattern among the others")
     program = pattern_program(problem, rows, relaxed=False)
@@ -202,11 +184,8 @@ def _whole(
     found.trace[:0] = before.trace
     best, other = (before, found) if before.upper <= found.upper else (found, before)
     if other.lower > best.lower:
-        best.elsewhere, best.by_report, best.tripled = (
-            other.lower,
-            other.by_solver,
-            other.by_triples,
-        )
+        best.elsewhere, best.by_report = other.lower, other.by_solver
+        best.tripled = other.by_triples
     best.trace, best.solver = found.trace, found.solver or before.solver
     best.failed = found.failed or before.failed
     return best
@@ -217,14 +196,12 @@ def _solution(
     rows: OutputRows,
     found: _Found,
     start: Solution | None,
-    gap: float,
-    budget: Budget,
+    mip: Mip,
     watch: Stopwatch,
-    seed: int,
 ) -> Solution:
     """Return the checked solution."""
     if found.by_solver:
-        start = _held_against(problem, found, start, budget, seed)
+        start = _held_against(problem, found, start, mip)
     assignment = None
     relaxed_fits = found.program.relaxed_pattern < 0 or not 0 < found.left < problem.k
     if relaxed_fits and all(component.amounts is not None for component in found.components):
@@ -256,8 +233,7 @@ def _solution(
         assignment,
         method="pattern-ilp",
         bound=bound,
-        stopped=_stopped(found, budget),
-        options={"formulation": "parts", "gap": gap},
+        stopped=_stopped(found, mip.budget),
         seconds=watch.seconds,
         trace=tuple(found.trace),
         solver=found.solver,
@@ -265,13 +241,13 @@ def _solution(
 
 
 def _held_against(
-    problem: Problem, found: _Found, start: Solution | None, budget: Budget, seed: int
+    problem: Problem, found: _Found, start: Solution | None, mip: Mip
 ) -> Solution | None:
     """Return the start, or a better release if that refutes what a solver reports.
 
     Bounds that are refuted are taken back.
     """
-    releases = [start, cheap_release(problem, budget, seed)]
+    releases = [start, cheap_release(problem, mip.budget, mip.options.seed)]
     known = [release for release in releases if release is not None]
     best = min(known, key=lambda release: release.objective, default=None)
     if best is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -284,9 +284,9 @@ class RestrictedMaster(Generic[Rules]):
 class Mip:
     """A solver of integer programs, with its options, and the budget of the next one."""
 
-    solver: str
-    options: SolverOptions
-    budget: Budget
+    solver: str = "highs"
+    options: SolverOptions = field(default_factory=SolverOptions)
+    budget: Budget = field(default_factory=Budget)
 
     def within(self, budget: Budget) -> Mip:
         """Return the same with another budget."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,15 @@ from anonymip import (
 )
 from anonymip.bounds.patterns.pattern_duals import loss_of, pattern_duals, pattern_program
 from anonymip.exact.patterns.components import components_of, greedy_amounts
-from anonymip.exact.patterns.group_master import PartNumbers, RestrictedAnswer
+from anonymip.exact.patterns.group_master import (
+    GroupPrices,
+    PartNumbers,
+    RestrictedAnswer,
+    triple_bound,
+)
 from anonymip.exact.patterns.pattern_ilp import pattern_ilp
 from anonymip.exact.patterns.proof import fill_relaxed_pattern, prove
+from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import trusted_bound
 from anonymip.heuristics.patterns.pattern_greedy import pattern_greedy
 from anonymip.runtime.budget import Budget
@@ -148,7 +155,7 @@ def test_without_time_the_start_and_an_argument_are_returned() -> None:
     start = Solution.of(problem, Patterns(np.full(problem.n, len(stars) - 1)), method="given")
     budget = Budget()
     budget.interrupt()
-    found = prove(problem, start=start, budget=budget)
+    found = prove(problem, Mip(budget=budget), start)
     assert found.objective <= start.objective
     assert not found.is_optimal
     assert found.bound is not None
@@ -183,7 +190,7 @@ def test_other_solvers_prove_the_same(solver: str) -> None:
     if solver == "scip" and not availability(solver).installed:
         pytest.skip("scip is not installed")
     assert (
-        prove(hard_pattern_problem(), solver=solver).objective
+        prove(hard_pattern_problem(), Mip(solver)).objective
         == prove(hard_pattern_problem()).objective
     )
 
@@ -270,12 +277,18 @@ def test_what_of_a_bound_is_trusted(
 def test_a_bound_by_triples_says_so() -> None:
     """Without time for a MIP on groups."""
 
-    def without_mips(*_: object) -> tuple[None, int]:
-        return None, -1
+    class WithoutMips(GroupPrices):
+        def cheapest(self, *_: object) -> tuple[None, int]:
+            return None, -1
+
+    def without_mips(*given: Any) -> GroupPrices:
+        found = triple_bound(*given)
+        assert found is not None
+        return WithoutMips(found.duals, found.triples, found.paid)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pattern_components, "PARTS", PartNumbers(direct=0))
-        patch.setattr(pattern_components, "cheapest_groups", without_mips)
+        patch.setattr(pattern_components, "triple_bound", without_mips)
         patch.setattr(
             pattern_components, "solve_restricted", lambda *_: RestrictedAnswer(None, None, "none")
         )

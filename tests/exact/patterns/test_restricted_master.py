@@ -22,29 +22,25 @@ from anonymip.bounds.patterns.pattern_duals import (
 from anonymip.bounds.patterns.pattern_lagrangian import ascend
 from anonymip.exact.patterns.components import amounts_by_duals, greedy_amounts
 from anonymip.exact.patterns.group_master import (
+    GroupPrices,
     RestrictedAnswer,
-    TripleDuals,
     amounts_of,
-    cheapest_groups,
     groups_of,
-    no_triples,
-    record_groups_within,
     repaired,
     solve_groups,
     triple_bound,
-    value_of,
 )
 from anonymip.exact.patterns.neighbourhoods import Search, _freed, improve_nearby, places_of
 from anonymip.exact.patterns.proof import prove
 from anonymip.exact.set_partitioning import rank_one_cuts, restricted_master
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import SolverOptions, SolverResult
+from anonymip.solvers import SolverResult
 from tests.bounds.patterns.pattern_references import hard_pattern_problem
 from tests.random_patterns import PatternCase, pattern_cases
 
 
-def drawn_duals(case: PatternCase, seed: int) -> tuple[PatternDuals, TripleDuals]:
+def drawn_duals(case: PatternCase, seed: int) -> GroupPrices:
     """Return random duals of the records and of some triples."""
     program = pattern_program(replace(case, single_use=False, diversity=None).problem())
     draw = np.random.default_rng(seed)
@@ -52,12 +48,12 @@ def drawn_duals(case: PatternCase, seed: int) -> tuple[PatternDuals, TripleDuals
     single = np.flatnonzero(program.counts == 1).tolist()
     chosen = [triple for triple in combinations(single, 3) if draw.random() < 0.5]
     costs = draw.integers(0, 3, len(chosen)) * duals.unit // 2
-    return duals, TripleDuals(np.array(chosen, np.int64).reshape(-1, 3), costs)
+    return GroupPrices(duals, np.array(chosen, np.int64).reshape(-1, 3), costs)
 
 
-def naive(duals: PatternDuals, triples: TripleDuals) -> dict[tuple[int, ...], int]:
+def naive(prices: GroupPrices) -> dict[tuple[int, ...], int]:
     """Return the reduced cost of every group."""
-    program, found = duals.program, {}
+    duals, program, found = prices.duals, prices.duals.program, {}
     for size in range(program.k, 2 * program.k):
         for own in combinations_with_replacement(range(program.type_count), size):
             if any(own.count(row_type) > program.counts[row_type] for row_type in own):
@@ -70,7 +66,7 @@ def naive(duals: PatternDuals, triples: TripleDuals) -> dict[tuple[int, ...], in
             if shared:
                 paid = [
                     int(dual)
-                    for triple, dual in zip(triples.triples, triples.duals, strict=True)
+                    for triple, dual in zip(prices.triples, prices.paid, strict=True)
                     if sum(row_type in own for row_type in triple.tolist()) >= 2
                 ]
                 found[own] = min(shared) + sum(paid) - int(duals.multipliers[list(own)].sum())
@@ -83,9 +79,9 @@ def test_all_groups_are_found(case: PatternCase, seed: int, stars: int) -> None:
     """Each set of records once, at its least cost, as a search of all sets says."""
     if case.optimum() is None:
         return
-    duals, triples = drawn_duals(case, seed)
-    most = stars * duals.unit
-    found = record_groups_within(duals, triples, most, 100_000)
+    prices = drawn_duals(case, seed)
+    most = stars * prices.duals.unit
+    found = prices.groups_within(most, 100_000)
     assert found is not None
     listed = {
         tuple(row_type for row_type in members if row_type >= 0): reduced
@@ -94,11 +90,9 @@ def test_all_groups_are_found(case: PatternCase, seed: int, stars: int) -> None:
         )
     }
     assert len(listed) == len(found)
-    assert listed == {
-        own: reduced for own, reduced in naive(duals, triples).items() if reduced <= most
-    }
+    assert listed == {own: reduced for own, reduced in naive(prices).items() if reduced <= most}
     if len(found):
-        assert record_groups_within(duals, triples, most, len(found) - 1) is None
+        assert prices.groups_within(most, len(found) - 1) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -109,12 +103,12 @@ def test_any_duals_of_triples_bound_the_optimum(case: PatternCase) -> None:
     if best is None:
         return
     for seed in range(4):
-        duals, triples = drawn_duals(case, seed)
-        cheaper = record_groups_within(duals, triples, -1, 100_000)
+        prices = drawn_duals(case, seed)
+        cheaper = prices.groups_within(-1, 100_000)
         assert cheaper is not None
-        new = repaired(duals, cheaper)
-        assert min(naive(new, triples).values(), default=0) >= 0
-        assert value_of(new, triples) / new.unit <= float(best) + 1e-9
+        new = replace(prices, duals=repaired(prices.duals, cheaper))
+        assert min(naive(new).values(), default=0) >= 0
+        assert new.value / new.duals.unit <= float(best) + 1e-9
 
 
 @settings(max_examples=40, deadline=None)
@@ -152,7 +146,7 @@ def test_triples_prove_more_than_duals_of_records() -> None:
     assert amounts is not None
     tightened = triple_bound(duals, amounts, np.inf, Budget())
     assert tightened is not None
-    assert len(tightened.triples.triples)
+    assert len(tightened.triples)
     assert duals.bound < tightened.bound <= prove(problem).objective
 
 
@@ -160,13 +154,13 @@ def test_groups_are_listed_as_far_as_time_goes() -> None:
     """All of them with time, none without."""
     duals = ascend(pattern_program(hard_pattern_problem()), None, Budget())
     most = duals.unit
-    groups, reached = cheapest_groups(duals, no_triples(), most, 5_000, Budget())
+    groups, reached = GroupPrices(duals).cheapest(most, 5_000, Budget())
     assert groups is not None
     assert reached == most
-    assert len(groups) == len(record_groups_within(duals, no_triples(), most, 20_000) or ())
+    assert len(groups) == len(GroupPrices(duals).groups_within(most, 20_000) or ())
     spent = Budget()
     spent.interrupt()
-    assert cheapest_groups(duals, no_triples(), most, 5_000, spent) == (None, -1)
+    assert GroupPrices(duals).cheapest(most, 5_000, spent) == (None, -1)
 
 
 def test_a_solver_that_denies_the_known_release_is_refused() -> None:
@@ -178,7 +172,7 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(restricted_master, "solve_form", lambda *_, **__: answer)
         own, triples = groups_of(duals, amounts), np.empty((0, 3), np.int64)
-        mip = Mip("highs", SolverOptions(), Budget())
+        mip = Mip(budget=Budget())
         with pytest.raises(SolverError, match="liar 1 calls"):
             solve_groups(duals, amounts, own, triples, mip)
         with pytest.raises(SolverError, match="liar 1 calls"):
@@ -201,7 +195,7 @@ def test_rounding_is_no_success() -> None:
         patch.setattr(neighbourhoods, "solve_groups", as_it_was)
         patch.setattr(neighbourhoods, "loss_of", lambda *_: next(losses))
         own, budget = groups_of(duals, before), Budget.of(1.0)
-        after = improve_nearby(duals, before, Mip("highs", SolverOptions(), budget), groups=own)
+        after = improve_nearby(duals, before, Mip(budget=budget), groups=own)
     assert after is before
 
 
@@ -213,11 +207,9 @@ def test_releases_become_groups_and_back() -> None:
     own = groups_of(duals, before)
     assert ((own.sizes >= 2) & (own.sizes <= 3)).all()
     assert amounts_of(duals, own, np.ones(len(own), np.int64)).tolist() == before.tolist()
-    groups, _ = cheapest_groups(duals, no_triples(), duals.unit, 5_000, Budget())
+    groups, _ = GroupPrices(duals).cheapest(duals.unit, 5_000, Budget())
     assert groups is not None
-    after = improve_nearby(
-        duals, before, Mip("highs", SolverOptions(), Budget.of(1.0)), groups=groups
-    )
+    after = improve_nearby(duals, before, Mip(budget=Budget.of(1.0)), groups=groups)
     program = duals.program
     held = np.bincount(duals.pair_rows, weights=after)
     assert ((held == 0) | (held >= program.k)).all()
@@ -246,7 +238,7 @@ def test_a_greedy_release_comes_near_the_optimum() -> None:
     duals = ascend(pattern_program(problem), None, Budget())
     before = greedy_amounts(duals)
     assert before is not None
-    after = improve_nearby(duals, before, Mip("highs", SolverOptions(), Budget()))
+    after = improve_nearby(duals, before, Mip(budget=Budget()))
     assert obeys_the_rules(duals, after)
     best = prove(problem).objective
     assert best <= loss_of(duals, after) < loss_of(duals, before)
@@ -300,7 +292,7 @@ def test_an_interrupt_ends_it() -> None:
     assert before is not None
     budget = Budget()
     budget.interrupt()
-    after = improve_nearby(duals, before, Mip("highs", SolverOptions(), budget))
+    after = improve_nearby(duals, before, Mip(budget=budget))
     assert after.tolist() == before.tolist()
 
 
@@ -316,7 +308,7 @@ def test_small_releases_stay_releases(case: PatternCase) -> None:
     before = greedy_amounts(duals)
     if before is None:
         return
-    after = improve_nearby(duals, before, Mip("highs", SolverOptions(), Budget.of(2.0)))
+    after = improve_nearby(duals, before, Mip(budget=Budget.of(2.0)))
     assert obeys_the_rules(duals, after)
     assert best <= loss_of(duals, after) <= loss_of(duals, before)
 
