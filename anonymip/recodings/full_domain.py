@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import Assignment, CellSets, Classes, Description, Levels
+from anonymip.assignments import Assignment, Classes, Description, Levels
 from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective, argument
 from anonymip.instances.microdata import Microdata
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows import STAR, equal_rows, level_maps
+from anonymip.recodings.rows import STAR, describe_levels, equal_rows, level_maps
 
 
 @dataclass(frozen=True)
@@ -193,36 +193,10 @@ class FullDomain:
         """
         microdata = problem.microdata
         given = _levels_of(microdata, assignment)
-        cells, by_value = published_cells(microdata, given), cells_by_value(microdata, given)
-        n, m = cells.shape
-        hidden = given.suppressed_records[:, None] | (cells == STAR)
-        lower = np.full((n, m), np.nan)
-        nodes = np.full((n, m), -1, np.int32)
-        start, stop = np.zeros((n, m), np.int64), np.zeros((n, m), np.int64)
-        codes: list[NDArray[np.int32]] = []
-        offset = 0
-        for a, attribute in enumerate(microdata.attributes):
-            column = microdata.codes[:, a]
-            of_value = by_value[a]
-            if attribute.is_numeric:
-                lower[:, a] = microdata.levels[a].astype(np.float64)[column]
-            elif attribute.hierarchy is not None:
-                nodes[:, a] = cells[:, a]
-            # Values of one cell side by side, so that each cell points at its own.
-            order = np.argsort(of_value, kind="stable").astype(np.int32)
-            first = np.searchsorted(of_value[order], of_value, "left")
-            last = np.searchsorted(of_value[order], of_value, "right")
-            start[:, a], stop[:, a] = offset + first[column], offset + last[column]
-            codes.append(order)
-            offset += len(order)
-        lower[hidden], nodes[hidden] = np.nan, -1
-        return Description(
-            lower,
-            lower.copy(),
-            CellSets(start, np.where(hidden, start, stop), np.concatenate(codes)),
-            nodes,
-            hidden,
-        )
+        stars = published_cells(microdata, given) == STAR
+        hidden = given.suppressed_records[:, None] | stars
+        by_value = [cells[None] for cells in cells_by_value(microdata, given)]
+        return describe_levels(microdata, by_value, np.zeros(hidden.shape, np.int64), hidden)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return no limit: all records that look alike are one class."""

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import Assignment, CellSets, Classes, Description
+from anonymip.assignments import Assignment, Classes, Description
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.star_costs import level_costs
 from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows import LevelMap, level_maps
+from anonymip.recodings.rows import LevelMap, describe_levels, level_maps
 
 #: Patterns of levels that can be listed one by one.
 MAX_LEVEL_PATTERNS = 20_000
@@ -126,38 +126,9 @@ class PatternLevels:
             raise InvalidAssignment(None, f"is no partition but {type(assignment).__name__}")
         microdata, maps = problem.microdata, level_maps(problem.microdata)
         levels = self._levels(problem, assignment)[assignment.labels]
-        n, m = levels.shape
-        lower = np.full((n, m), np.nan)
-        nodes = np.full((n, m), -1, np.int32)
-        hidden = np.zeros((n, m), np.bool_)
-        start, stop = np.zeros((n, m), np.int64), np.zeros((n, m), np.int64)
-        codes: list[NDArray[np.int32]] = []
-        offset = 0
-        for a, attribute in enumerate(microdata.attributes):
-            column = microdata.codes[:, a]
-            if attribute.hierarchy is not None:
-                nodes[:, a] = maps[a].cells[levels[:, a], column]
-            else:
-                hidden[:, a] = levels[:, a] > 0
-                if attribute.is_numeric:
-                    lower[:, a] = microdata.levels[a].astype(np.float64)[column]
-            for level, of_value in enumerate(maps[a].cells):
-                # Values of one cell side by side, so that each cell points at its own.
-                order = np.argsort(of_value, kind="stable").astype(np.int32)
-                first = np.searchsorted(of_value[order], of_value, "left")
-                last = np.searchsorted(of_value[order], of_value, "right")
-                here = levels[:, a] == level
-                start[here, a] = offset + first[column[here]]
-                stop[here, a] = offset + last[column[here]]
-                codes.append(order)
-                offset += len(order)
-        lower[hidden] = np.nan
-        return Description(
-            lower,
-            lower.copy(),
-            CellSets(start, np.where(hidden, start, stop), np.concatenate(codes)),
-            nodes,
-            hidden,
+        exact = np.array([attribute.hierarchy is None for attribute in microdata.attributes])
+        return describe_levels(
+            microdata, [each.cells for each in maps], levels, exact & (levels > 0)
         )
 
     def max_size(self, problem: ProblemView) -> SizeLimit:

@@ -200,6 +200,44 @@ def level_maps(microdata: Microdata) -> tuple[LevelMap, ...]:
     return tuple(LevelMap.of(microdata, a) for a in range(microdata.m))
 
 
+def describe_levels(
+    microdata: Microdata,
+    cells: Sequence[NDArray[np.int32]],
+    levels: NDArray[np.integer],
+    hidden: NDArray[np.bool_],
+) -> Description:
+    """Return what is published on (n, m) levels, with (n, m) stars where cells are hidden.
+
+    `cells` (levels, L) are those of the observed values of each attribute; the members of a node
+    are the observed values whose cell it is. Complexity: O(m (n + levels L log L)).
+    """
+    n, m = levels.shape
+    lower = np.full((n, m), np.nan)
+    nodes = np.full((n, m), -1, np.int32)
+    start, stop = np.zeros((n, m), np.int64), np.zeros((n, m), np.int64)
+    codes: list[NDArray[np.int32]] = []
+    offset = 0
+    for a, attribute in enumerate(microdata.attributes):
+        column = microdata.codes[:, a]
+        if attribute.hierarchy is not None:
+            nodes[:, a] = cells[a][levels[:, a], column]
+        elif attribute.is_numeric:
+            lower[:, a] = microdata.levels[a].astype(np.float64)[column]
+        for level, of_value in enumerate(cells[a]):
+            # Values of one cell side by side, so that each cell points at its own.
+            order = np.argsort(of_value, kind="stable").astype(np.int32)
+            first = np.searchsorted(of_value[order], of_value, "left")
+            last = np.searchsorted(of_value[order], of_value, "right")
+            here = levels[:, a] == level
+            start[here, a] = offset + first[column[here]]
+            stop[here, a] = offset + last[column[here]]
+            codes.append(order)
+            offset += len(order)
+    lower[hidden], nodes[hidden] = np.nan, -1
+    members = CellSets(start, np.where(hidden, start, stop), np.concatenate(codes))
+    return Description(lower, lower.copy(), members, nodes, hidden)
+
+
 def _refines(fine: NDArray[np.int32], coarse: NDArray[np.int32]) -> bool:
     """Return whether equal cells of the one are equal in the other."""
     distinct = len(np.unique(fine))

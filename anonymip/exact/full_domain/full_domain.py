@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError, NoSolution, argument
-from anonymip.instances.microdata import Microdata, RowTypes
+from anonymip.instances.microdata import Microdata
 from anonymip.objectives import (
     GCP,
     HierarchyLoss,
@@ -165,7 +165,6 @@ class Judgement(NamedTuple):
     surplus: float
 
 
-@dataclass(eq=False)
 class LevelLattice:
     """Lower bounds of all combinations of levels, sharpened by each place that is judged.
 
@@ -202,22 +201,8 @@ class LevelLattice:
     and only classes of fewer than k records tell something about the places below.
     """
 
-    problem: Problem
-    bounds: NDArray[np.float64] = field(init=False)
-    _cells: LevelCells = field(init=False)
-    _types: RowTypes = field(init=False)
-    _codes: NDArray[np.int32] = field(init=False)
-    _columns: NDArray[np.int32] = field(init=False)
-    _terms: list[NDArray[np.float64]] | None = field(init=False, default=None)
-    _constant: float = field(init=False, default=0.0)
-    _least: NDArray[np.float64] = field(init=False)
-    _sums: NDArray[np.float64] = field(init=False)
-    _rises: bool = field(init=False, default=False)
-    _limit: int = field(init=False)
-    _price: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        problem = self.problem
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         if not isinstance(problem.recoding, FullDomain):
             raise InputError(
                 f"the problem asks for {problem.recoding.name}, not for levels of the whole table",
@@ -237,6 +222,8 @@ class LevelLattice:
         # A column of its own is gathered faster than one of a table of rows.
         self._columns = np.ascontiguousarray(self._codes.T)
         self._least = np.full(self.shape, -np.inf)
+        self._terms: list[NDArray[np.float64]] | None = None
+        self._constant, self._rises = 0.0, False
         if is_additive(problem.compiled):
             self._add_terms()
         self.bounds = self._least.copy()
