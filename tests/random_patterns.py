@@ -232,3 +232,9 @@ def pattern_cases(
         values = tuple(digits) if draw(st.booleans()) else case.sensitive
         case = replace(case, sensitive=values, diversity=asked)
     return case
+
+
+#: Cases without rules, with those of patterns, and with closeness.
+every_case = st.one_of(
+    pattern_cases(), pattern_cases(ruled=True), pattern_cases(ruled=True, close=True)
+)

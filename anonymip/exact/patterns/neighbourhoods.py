@@ -16,8 +16,8 @@ from anonymip.exact.patterns.group_master import (
     refuse_infeasible,
     solve_groups,
 )
-from anonymip.exact.set_partitioning.restricted_master import Mip
-from anonymip.solvers import Named, StandardForm
+from anonymip.exact.set_partitioning.restricted_master import Mip, whole_form
+from anonymip.solvers import StandardForm
 from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.status import Stopped
 from anonymip.tolerances import INTEGRALITY, same_loss
@@ -38,17 +38,13 @@ def solve_restricted(
     continuous in the model, and where a solver's point is no vertex, one is found by a linear
     program. SolverError if what the solver returns contradicts itself or the start.
     """
-    program = duals.program
     pairs = np.flatnonzero(kept)
     form = _form(duals, pairs)
+    start = None
     if amounts is not None:
-        used = np.zeros(program.rows, np.bool_)
-        used[duals.pair_rows[amounts > 0]] = True
-        rows = np.unique(duals.pair_rows[pairs])
-        values = np.concatenate([amounts[pairs], used[rows]]).tolist()
-        for variable, value in zip(form.variables, values, strict=True):
-            variable.value = value
-    result = mip.solve(form, start=amounts is not None)
+        used = np.isin(np.unique(duals.pair_rows[pairs]), duals.pair_rows[amounts > 0])
+        start = np.concatenate([amounts[pairs], used]).tolist()
+    result = mip.solve(form, start)
     bound = result.bound
     if result.stopped is Stopped.INFEASIBLE:
         if amounts is not None:
@@ -89,30 +85,16 @@ def _form(duals: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
     free = bool(np.isfinite(program.price))
     saved = program.price if free else 0.0
     cost = np.concatenate([program.costs[duals.pair_patterns[pairs]] - saved, np.zeros(used)])
-    names = [f"x_{i}_{r}" for i, r in zip(types.tolist(), rows[row].tolist(), strict=True)]
-    names += [f"y_{r}" for r in rows.tolist()]
-    rows_named = [f"link_{i}" for i in range(count)]
-    rows_named += [f"filled_{r}" for r in rows.tolist()] + [
-        f"given_{i}" for i in range(program.type_count)
-    ]
-    return StandardForm(
-        variables=tuple(Named(name) for name in names),
-        constraints=tuple(Named(name) for name in rows_named),
-        cost=cost,
+    least = np.full(program.type_count, -np.inf) if free else records
+    lower = np.concatenate([np.full(count, -np.inf), np.zeros(used), least])
+    upper = np.concatenate([np.zeros(count), np.full(used, np.inf), records])
+    return whole_form(
+        cost,
+        vstack([links, filled, given]).tocsr(),
+        (lower, upper),
+        np.concatenate([most, np.ones(used)]),
         offset=saved * float(records.sum()),
-        matrix=vstack([links, filled, given]).tocsr(),
-        row_lower=np.concatenate(
-            [
-                np.full(count, -np.inf),
-                np.zeros(used),
-                np.full(program.type_count, -np.inf) if free else records,
-            ]
-        ),
-        row_upper=np.concatenate([np.zeros(count), np.full(used, np.inf), records]),
-        lower=np.zeros(width),
-        upper=np.concatenate([most, np.ones(used)]),
-        integer=np.concatenate([np.zeros(count, np.bool_), np.ones(used, np.bool_)]),
-        maximize=False,
+        integer=np.arange(width) >= count,
     )
 
 

@@ -380,10 +380,7 @@ def solve_integer(
         (np.concatenate([coverage, row_bounds[0]]), np.concatenate([coverage, row_bounds[1]])),
         np.concatenate([[1.0], pool.limits[columns]]),
     )
-    for variable in form.variables:
-        variable.value = 0.0
-    form.variables[0].value = 1.0
-    result = mip.solve(form, start=True)
+    result = mip.solve(form, [1.0] + [0.0] * len(columns))
     chosen = None
     if result.values is not None and result.values[0] < 0.5:
         chosen = pool.selection(columns, result.values[1:])

@@ -292,9 +292,12 @@ class Mip:
         """Return the same with another budget."""
         return replace(self, budget=budget)
 
-    def solve(self, form: StandardForm, *, start: bool) -> SolverResult:
-        """Solve a program, from the values of its variables or not."""
-        return solve_form(form, self.solver, self.options, start=start, budget=self.budget)
+    def solve(self, form: StandardForm, start: Sequence[float] | None = None) -> SolverResult:
+        """Solve a program, from values of its variables or from none."""
+        for variable, value in zip(form.variables, start or (), strict=False):
+            variable.value = value
+        started = start is not None
+        return solve_form(form, self.solver, self.options, start=started, budget=self.budget)
 
 
 def solve_whole(
@@ -331,10 +334,7 @@ def solve_whole(
         most,
         offset=saved * float(rules.sides.sum()),
     )
-    if start is not None:
-        for variable, value in zip(form.variables, start.tolist(), strict=True):
-            variable.value = value
-    result = mip.solve(form, start=start is not None)
+    result = mip.solve(form, None if start is None else start.tolist())
     if result.values is None:
         return result, None
     return result, np.rint(result.values).astype(np.int64)
@@ -355,8 +355,12 @@ def whole_form(
     most: NDArray[np.float64],
     *,
     offset: float = 0.0,
+    integer: NDArray[np.bool_] | None = None,
 ) -> StandardForm:
-    """Return the integer program of columns, none taken more than so often, at the least cost."""
+    """Return the program of columns, none taken more than so often, at the least cost.
+
+    `integer` (c,) says which are taken whole times; all, if it is not given.
+    """
     return StandardForm(
         variables=tuple(Named(f"column_{at}") for at in range(len(cost))),
         constraints=tuple(Named(f"row_{at}") for at in range(len(sides[0]))),
@@ -367,6 +371,6 @@ def whole_form(
         row_upper=sides[1],
         lower=np.zeros(len(cost)),
         upper=most,
-        integer=np.ones(len(cost), np.bool_),
+        integer=np.ones(len(cost), np.bool_) if integer is None else integer,
         maximize=False,
     )

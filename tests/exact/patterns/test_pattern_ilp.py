@@ -28,7 +28,7 @@ from anonymip import (
 from anonymip.assignments import Patterns
 from anonymip.exact.patterns.pattern_ilp import columns_within, pattern_ilp
 from anonymip.models.patterns.pattern import strong_columns
-from tests.random_patterns import PatternCase, pattern_cases
+from tests.random_patterns import PatternCase, every_case, pattern_cases
 
 CHOICES = st.fixed_dictionaries(
     {
@@ -55,24 +55,10 @@ def assert_finds(best: float, solution: Solution) -> None:
     assert solution.method == "pattern-ilp"
 
 
-@settings(max_examples=80)
-@given(case=pattern_cases(), choices=CHOICES)
+@settings(max_examples=220)
+@given(case=every_case, choices=CHOICES)
 def test_equals_brute_force(case: PatternCase, choices: dict[str, Any]) -> None:
-    """Masks of rules and of patterns, costs of columns."""
-    assert_proves(case, **choices)
-
-
-@settings(max_examples=80)
-@given(case=pattern_cases(ruled=True), choices=CHOICES)
-def test_equals_brute_force_under_rules(case: PatternCase, choices: dict[str, Any]) -> None:
-    """Single use, suppression and diversity."""
-    assert_proves(case, **choices)
-
-
-@settings(max_examples=60)
-@given(case=pattern_cases(ruled=True, close=True), choices=CHOICES)
-def test_equals_brute_force_under_closeness(case: PatternCase, choices: dict[str, Any]) -> None:
-    """Shares of sensitive values near those of the table."""
+    """Masks of rules and of patterns, costs of columns; single use, suppression, diversity."""
     assert_proves(case, **choices)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import anonymip.exact.patterns.neighbourhoods as neighbourhoods
@@ -38,6 +39,18 @@ from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
 from tests.bounds.patterns.pattern_references import hard_pattern_problem
 from tests.random_patterns import PatternCase, pattern_cases
+
+
+def hard_duals() -> PatternDuals:
+    """Return good duals of a problem that they do not prove."""
+    return ascend(pattern_program(hard_pattern_problem()), None, Budget())
+
+
+def by_costs(duals: PatternDuals) -> NDArray[np.int64]:
+    """Return the greedy release."""
+    amounts = greedy_amounts(duals)
+    assert amounts is not None
+    return amounts
 
 
 def drawn_duals(case: PatternCase, seed: int) -> GroupPrices:
@@ -140,19 +153,16 @@ def test_violated_triples_are_those_of_a_search_of_all(seed: int) -> None:
 
 def test_triples_prove_more_than_duals_of_records() -> None:
     """The bound lies between that of the records' duals and the optimum."""
-    problem = hard_pattern_problem()
-    duals = ascend(pattern_program(problem), None, Budget())
-    amounts = greedy_amounts(duals)
-    assert amounts is not None
-    tightened = triple_bound(duals, amounts, np.inf, Budget())
+    duals = hard_duals()
+    tightened = triple_bound(duals, by_costs(duals), np.inf, Budget())
     assert tightened is not None
     assert len(tightened.triples)
-    assert duals.bound < tightened.bound <= prove(problem).objective
+    assert duals.bound < tightened.bound <= prove(hard_pattern_problem()).objective
 
 
 def test_groups_are_listed_as_far_as_time_goes() -> None:
     """All of them with time, none without."""
-    duals = ascend(pattern_program(hard_pattern_problem()), None, Budget())
+    duals = hard_duals()
     most = duals.unit
     groups, reached = GroupPrices(duals).cheapest(most, 5_000, Budget())
     assert groups is not None
@@ -165,14 +175,13 @@ def test_groups_are_listed_as_far_as_time_goes() -> None:
 
 def test_a_solver_that_denies_the_known_release_is_refused() -> None:
     """By groups and by pairs: it is in the model."""
-    duals = ascend(pattern_program(hard_pattern_problem()), None, Budget())
-    amounts = greedy_amounts(duals)
-    assert amounts is not None
+    duals = hard_duals()
+    amounts = by_costs(duals)
     answer = SolverResult(Stopped.INFEASIBLE, None, None, None, 0.0, "liar 1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(restricted_master, "solve_form", lambda *_, **__: answer)
         own, triples = groups_of(duals, amounts), np.empty((0, 3), np.int64)
-        mip = Mip(budget=Budget())
+        mip = Mip()
         with pytest.raises(SolverError, match="liar 1 calls"):
             solve_groups(duals, amounts, own, triples, mip)
         with pytest.raises(SolverError, match="liar 1 calls"):
@@ -183,8 +192,7 @@ def test_a_solver_that_denies_the_known_release_is_refused() -> None:
 def test_rounding_is_no_success() -> None:
     """A release that loses less by a trifle does not take the place of the known one."""
     duals = pattern_duals(program := pattern_program(hard_pattern_problem()), program.cheapest)
-    before = greedy_amounts(duals)
-    assert before is not None
+    before = by_costs(duals)
     losses = (300.0 - 1e-12 * step for step in count())
 
     def as_it_was(_: PatternDuals, amounts: np.ndarray, *__: object, **___: object) -> object:
@@ -201,20 +209,15 @@ def test_rounding_is_no_success() -> None:
 
 def test_releases_become_groups_and_back() -> None:
     """And neighbourhoods filled by groups make a better one of it."""
-    duals = ascend(pattern_program(hard_pattern_problem()), None, Budget())
-    before = greedy_amounts(duals)
-    assert before is not None
+    duals = hard_duals()
+    before = by_costs(duals)
     own = groups_of(duals, before)
     assert ((own.sizes >= 2) & (own.sizes <= 3)).all()
     assert amounts_of(duals, own, np.ones(len(own), np.int64)).tolist() == before.tolist()
     groups, _ = GroupPrices(duals).cheapest(duals.unit, 5_000, Budget())
     assert groups is not None
     after = improve_nearby(duals, before, Mip(budget=Budget.of(1.0)), groups=groups)
-    program = duals.program
-    held = np.bincount(duals.pair_rows, weights=after)
-    assert ((held == 0) | (held >= program.k)).all()
-    given_ = np.bincount(duals.pair_types, weights=after, minlength=program.type_count)
-    assert (given_ <= program.counts).all()
+    assert obeys_the_rules(duals, after)
     assert duals.bound <= loss_of(duals, after) < loss_of(duals, before)
 
 
@@ -236,9 +239,8 @@ def test_a_greedy_release_comes_near_the_optimum() -> None:
     """Between the proven optimum and the release that it began with, well below the latter."""
     problem = hard_pattern_problem(60)
     duals = ascend(pattern_program(problem), None, Budget())
-    before = greedy_amounts(duals)
-    assert before is not None
-    after = improve_nearby(duals, before, Mip(budget=Budget()))
+    before = by_costs(duals)
+    after = improve_nearby(duals, before, Mip())
     assert obeys_the_rules(duals, after)
     best = prove(problem).objective
     assert best <= loss_of(duals, after) < loss_of(duals, before)
@@ -247,13 +249,11 @@ def test_a_greedy_release_comes_near_the_optimum() -> None:
 
 def test_prices_lead_to_a_better_release_than_costs() -> None:
     """It obeys the rules, and lies between the optimum and the greedy release."""
-    problem = hard_pattern_problem()
-    duals = ascend(pattern_program(problem), None, Budget())
-    by_costs, by_duals = greedy_amounts(duals), amounts_by_duals(duals)
-    assert by_costs is not None
+    duals = hard_duals()
+    by_duals = amounts_by_duals(duals)
     assert by_duals is not None
     assert obeys_the_rules(duals, by_duals)
-    assert duals.bound <= loss_of(duals, by_duals) < loss_of(duals, by_costs)
+    assert duals.bound <= loss_of(duals, by_duals) < loss_of(duals, by_costs(duals))
 
 
 @settings(max_examples=60, deadline=None)
@@ -288,8 +288,7 @@ def test_records_in_no_row_are_freed() -> None:
 def test_an_interrupt_ends_it() -> None:
     """The release is returned as it was."""
     duals = pattern_duals(program := pattern_program(hard_pattern_problem()), program.cheapest)
-    before = greedy_amounts(duals)
-    assert before is not None
+    before = by_costs(duals)
     budget = Budget()
     budget.interrupt()
     after = improve_nearby(duals, before, Mip(budget=budget))

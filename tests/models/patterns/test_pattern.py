@@ -30,7 +30,7 @@ from anonymip.models import model_size, relax
 from anonymip.models.patterns.pattern import ask_for_rows, build_pattern_strong, strong_columns
 from anonymip.status import Stopped
 from tests.models.pair_formulations import violations
-from tests.random_patterns import PatternCase, pattern_cases
+from tests.random_patterns import PatternCase, every_case, pattern_cases
 
 FORMS = ("pattern", "pattern-strong")
 
@@ -58,26 +58,10 @@ def solved(problem: Problem, form: str, solver: str = "highs") -> Solution | Non
     return solution
 
 
-@settings(max_examples=60)
-@given(case=pattern_cases(), form=st.sampled_from(FORMS))
+@settings(max_examples=170)
+@given(case=every_case, form=st.sampled_from(FORMS))
 def test_equals_brute_force(case: PatternCase, form: str) -> None:
-    """Masks of rules and of patterns, costs of columns; infeasible exactly if nothing fits."""
-    solution = solved(case.problem(), form)
-    assert (None if solution is None else solution.objective) == case.optimum()
-
-
-@settings(max_examples=60)
-@given(case=pattern_cases(ruled=True), form=st.sampled_from(FORMS))
-def test_equals_brute_force_under_rules(case: PatternCase, form: str) -> None:
-    """Single use, suppression and diversity, alone and together."""
-    solution = solved(case.problem(), form)
-    assert (None if solution is None else solution.objective) == case.optimum()
-
-
-@settings(max_examples=50)
-@given(case=pattern_cases(ruled=True, close=True), form=st.sampled_from(FORMS))
-def test_equals_brute_force_under_closeness(case: PatternCase, form: str) -> None:
-    """Shares of texts and of numbers, as near as t asks, by exact arithmetic."""
+    """Masks of rules and of patterns, costs of columns; the rules, alone and together."""
     solution = solved(case.problem(), form)
     assert (None if solution is None else solution.objective) == case.optimum()
 
