@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.bounds.near_program import NearProgram
 from anonymip.bounds.nearest_neighbour import bound_of_terms, lowered_terms
 from anonymip.bounds.record_duals import RecordDuals
-from anonymip.effort import check_effort
+from anonymip.effort import EFFORTS, check_effort
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
@@ -25,37 +24,29 @@ from anonymip.solution import Bound
 class LadderNumbers:
     """Numbers that steer the ladder. Losses computed, times columns: about 2e8 a second."""
 
-    #: Losses, times columns, that an effort may compute.
-    cells: Mapping[str, float] = field(
-        default_factory=lambda: {"quick": 5e8, "normal": 4e9, "thorough": 1e11}
-    )
-    #: Of which a normal effort spends so many a record, but some in any case: the bound of a table
-    #: of some thousand records is not to take longer than its release.
-    each_record: float = 1.33e5
-    always: float = 8e8
-    #: Shares of what is left that k-sets take at most, and all thorough sweeps but the last.
-    share_of_k_sets: float = 0.4
-    share_of_sweeps: float = 0.8
-    #: How far duals are raised first, in k-set terms: in continuous tables of 30,000 records even
-    #: this takes most of what may be computed.
-    nearest: float = 1.25
-    #: How far then, if so many times what that took is left: farther sweeps took 2 to 3, 5 to 7 and
-    #: 25 times as much, and one that was cut short was never better than none.
-    after: tuple[tuple[float, float], ...] = ((50.0, 2.5), (16.0, 2.0), (4.0, 1.5))
-    #: How far a thorough ascent raises them besides, by which steps, and the losses that one search
-    #: may compute. Far ones, which are thorough, stand in between at shares of the way, and the
-    #: farthest are searched longer.
-    thorough: tuple[float, ...] = (1.5, 2.0, 2.5, 3.0)
-    #: Factor -> steps of the way and losses of one search, where they are not one step and `each`.
-    steps: Mapping[float, tuple[tuple[float, ...], int]] = field(
+    #: Effort -> losses, times columns, that may be computed in all: so many for each record, at
+    #: least, and at most. A normal effort takes 20 s of a table of 30,000 records of 8 columns, a
+    #: thorough one two minutes, and ten of a million; the bound of a table of some thousand records
+    #: is not to take longer than its release.
+    cells: Mapping[str, tuple[float, float, float]] = field(
         default_factory=lambda: {
-            2.5: ((0.5, 1.0), 200_000),
-            3.0: ((0.25, 0.5, 0.75, 1.0), 1_000_000),
+            "quick": (0.0, 5e8, 5e8),
+            "normal": (1.33e5, 8e8, 4e9),
+            "thorough": (6.7e5, 1e10, 1e11),
         }
     )
+    #: Share of what is left that k-sets take at most, where sweeps follow.
+    share_of_k_sets: float = 0.4
+    #: How far duals are raised, in k-set terms, and how many times what the first sweep took has to
+    #: be left for it: in continuous tables of 30,000 records even the first takes most of what may
+    #: be computed, the next took 2 to 3, 5 to 7 and 25 times as much, and one that was cut short
+    #: was never better than none.
+    sweeps: tuple[tuple[float, float], ...] = ((1.25, 0.0), (1.5, 4.0), (2.0, 16.0), (2.5, 50.0))
+    #: Losses that the search for one type may compute in a sweep.
     each: int = 200_000
-    #: A linear program guides the ascent instead where so many times what the first sweep took is
-    #: left: it took 10 to 90 times as much until the first round ended, and gained 4 to 10 percent.
+    #: A linear program guides the ascent from there on where so many times what the first sweep
+    #: took is left: it took 10 to 90 times as much until the first round ended, and gained 4 to 10
+    #: percent.
     guided: float = 60.0
     #: Losses that the search for one type may compute then: of a few far from all others the search
     #: is long, and who is not raised leaves the others no room.
@@ -69,27 +60,36 @@ class LadderNumbers:
 NUMBERS = LadderNumbers()
 
 
-def guided_ascent(duals: RecordDuals, budget: Budget) -> Iterator[bool]:
-    """Raise duals round by round, from their k-set terms on, until the budget ends.
+def guided_ascent(
+    duals: RecordDuals, budget: Budget, program: NearProgram | None = None
+) -> Iterator[bool]:
+    """Raise duals round by round, from their k-set terms on, until the work ends.
 
-    Yields after each round whether it has looked at all records.
+    A `program` goes on where it stands. Yields after each round, and where the duals' own budget
+    ends one, which then goes on: whether it has looked at all records.
     """
     unit = float(np.abs(duals.duals).mean())
     if unit == 0.0:
         return
-    program = NearProgram(duals, budget)
-    program.solve((1.0 - NUMBERS.pricing) * duals.left)
+    program = program or NearProgram(duals, budget)
+    ending = (1.0 - NUMBERS.pricing) * duals.left
+    while not program.solve(ending, pause=duals.budget):
+        yield False
     best, taken, charged = -np.inf, 0.0, unit * int(duals.counts.sum())
     # A round that is cut short is in vain.
-    while duals.left > taken and budget.stop_reason() is None:
+    while duals.left > taken:
         before = duals.left
-        complete, members = duals.ascend_to(program.aims, NUMBERS.each_guided)
+        complete = duals.ascend_to(program.aims, NUMBERS.each_guided)
+        while duals.interrupted:
+            yield False
+            complete = duals.go_on()
         yield complete
         # Duals of both signs may add up to nothing, which no gain is a share of.
         least = NUMBERS.gain * max(abs(best), charged) if np.isfinite(best) else 0.0
         if not complete or duals.value < best + least:
             return
         best, taken = duals.value, before - duals.left
+        members = duals.binding_sets()
         program.sets.add(members, duals.costs(members))
         program.improve()
 
@@ -99,9 +99,9 @@ def ladder_bound(
 ) -> Bound | None:
     """Return a lower bound on the loss of any release, as good as the effort allows.
 
-    The bounds are nearest neighbours, k-sets, and an ascent from there, first a short way and then,
-    where enough work is left for it, a long one, or rounds that a linear program guides; see
-    :mod:`anonymip.bounds.record_duals` for what holds, and :mod:`anonymip.bounds.ladder`.
+    The bounds are nearest neighbours, k-sets, and an ascent from there, first a short way and then
+    farther ones, and rounds that a linear program guides; see :mod:`anonymip.bounds.record_duals`
+    for what holds, and :class:`Ladder` for their order.
     The name of the bound says which of them it is, and whether the work ended before all
     records were looked at.
 
@@ -111,7 +111,8 @@ def ladder_bound(
         With a monotone objective that has tables.
     effort
         How much work: ``"quick"`` ends with k-sets, ``"normal"`` takes about 20 s at most and
-        ``"thorough"`` about ten minutes. None for thorough within a time limit, else normal.
+        ``"thorough"`` about two minutes of 30,000 records and ten of a million. None for thorough
+        within a time limit, else normal.
     budget
         Ends the work; what was reached until then is a bound.
 
@@ -123,23 +124,133 @@ def ladder_bound(
     Notes
     -----
     Exact up to rounding, by which every dual is lowered. Counts work and not seconds: the same
-    effort gives the same bound. Complexity: exponential in k for one row, but ended after a number
-    of losses with what is proven until then.
+    effort gives the same bound, and more effort none that is lower. Complexity: exponential in k
+    for one row, but ended after a number of losses with what is proven until then.
     """
-    if not has_ladder(problem):
-        return None
-    watch, budget = Stopwatch(), budget or Budget()
+    budget = budget or Budget()
     effort = check_effort(effort, limited=budget.deadline is not None)
-    terms, complete = lowered_terms(problem, budget, effort)
-    best = bound_of_terms(problem, terms, "nearest-neighbour", _remarks(complete), watch)
-    if not complete or not raises_duals(problem):
-        return best
-    try:
-        for bound in _higher_bounds(problem, terms, effort, budget, watch):
-            best = bound if bound.value > best.value else best
-    except CompilationStopped:
-        pass  # what is proven by then is a bound
-    return best
+    return Ladder(problem, effort, budget).climb(budget) if has_ladder(problem) else None
+
+
+class Ladder:
+    """The way up, which goes on where a budget ended it.
+
+    All efforts climb the same way: a higher one does what the lower ones do, one after the other,
+    and then its own, from the k-set terms and the program that they leave. So more work never makes
+    the bound lower, and a time limit only ends it sooner. The work of an effort is finding k-sets,
+    in a share of it; the first sweep; farther ones as they fit; and guided rounds, if these fit.
+
+    Parameters
+    ----------
+    problem
+        That has a ladder.
+    effort
+        How far.
+    budget
+        Ends all work; what a linear program has begun is not ended by less.
+
+    Attributes
+    ----------
+    best
+        The highest bound so far.
+    ended
+        Whether there is nothing more to do with this effort.
+    """
+
+    def __init__(self, problem: Problem, effort: str, budget: Budget) -> None:
+        self._problem, self._effort, self._whole = problem, effort, budget
+        self._watch = Stopwatch()
+        self._part, self._way = budget, self._rungs()
+        self._duals: RecordDuals | None = None
+        self.best: Bound | None = None
+        self.ended = False
+
+    def climb(self, budget: Budget) -> Bound | None:
+        """Go on until the budget ends or the effort is spent; return the best bound so far."""
+        self._part = budget
+        if self._duals is not None:
+            self._duals.budget = budget
+        try:
+            for bound in self._way:
+                if self.best is None or bound.value > self.best.value:
+                    self.best = bound
+                if budget.stop_reason() is not None:
+                    return self.best
+        except CompilationStopped:
+            if self.best is None:
+                raise
+        # What is proven by then is a bound.
+        self.ended = True
+        return self.best
+
+    def _rungs(self) -> Iterator[Bound]:
+        """Yield the bounds of the way, and one where a budget ends a part of it."""
+        problem, complete = self._problem, False
+        while not complete:
+            terms, complete = lowered_terms(problem, self._part, self._effort)
+            stopped = self._part.stop_reason() is not None
+            yield bound_of_terms(
+                problem, terms, "nearest-neighbour", _remarks(complete), self._watch
+            )
+            if not complete and not stopped:
+                return
+        if not raises_duals(problem):
+            return
+        duals = self._duals = RecordDuals(problem, terms, 0.0, self._part)
+        # Where the first sweep ended, how far the farthest went, and the program.
+        raised, program = _Raised(), None
+        for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
+            duals.allow(_cells(problem, effort))
+            yield from self._k_sets(duals, 1.0 if effort == "quick" else NUMBERS.share_of_k_sets)
+            if effort == "quick" or not _duals_hold(problem):
+                continue
+            yield from self._sweeps(duals, raised)
+            if duals.left < NUMBERS.guided * raised.taken or not raised.complete:
+                continue
+            program = program or NearProgram(duals, self._whole)
+            for complete in guided_ascent(duals, self._whole, program):
+                yield self._bound(duals, "column generation, dual ascent", complete)
+
+    def _k_sets(self, duals: RecordDuals, share: float) -> Iterator[Bound]:
+        complete = duals.raise_to_k_sets(share)
+        while duals.interrupted:
+            yield self._bound(duals, "k-sets", complete)
+            complete = duals.go_on()
+        yield self._bound(duals, "k-sets", complete)
+
+    def _sweeps(self, duals: RecordDuals, raised: _Raised) -> Iterator[Bound]:
+        for factor, times in NUMBERS.sweeps:
+            if factor <= raised.factor or duals.left <= 0 or duals.left < times * raised.taken:
+                continue
+            before = duals.left
+            complete = duals.ascend(factor, (1.0,), NUMBERS.each)
+            while duals.interrupted:
+                yield self._bound(duals, "dual ascent", complete)
+                complete = duals.go_on()
+            yield self._bound(duals, "dual ascent", complete)
+            if not complete:
+                return
+            if not raised.complete:
+                raised.taken, raised.complete = before - duals.left, True
+            raised.factor = factor
+
+    def _bound(self, duals: RecordDuals, method: str, complete: bool) -> Bound:
+        return bound_of_terms(self._problem, duals.terms(), method, _remarks(complete), self._watch)
+
+
+@dataclass
+class _Raised:
+    """How far complete sweeps have raised duals, and the losses that the first one computed."""
+
+    factor: float = 0.0
+    taken: float = 0.0
+    complete: bool = False
+
+
+def _cells(problem: Problem, effort: str) -> float:
+    """Return the losses, times columns, that an effort may compute."""
+    each, least, most = NUMBERS.cells[effort]
+    return min(most, max(least, each * problem.n))
 
 
 def has_ladder(problem: Problem) -> bool:
@@ -154,37 +265,6 @@ def raises_duals(problem: Problem) -> bool:
     return has_ladder(problem) and (problem.k > 2 or _duals_hold(problem))
 
 
-def _higher_bounds(
-    problem: Problem, terms: NDArray[np.float64], effort: str, budget: Budget, watch: Stopwatch
-) -> Iterator[Bound]:
-    """Yield the bounds by k-sets and by every sweep or round of the ascent."""
-    cells = NUMBERS.cells[effort]
-    if effort == "normal":
-        cells = min(cells, max(NUMBERS.each_record * problem.n, NUMBERS.always))
-    duals = RecordDuals(problem, terms, cells, budget)
-    complete = duals.raise_to_k_sets(NUMBERS.share_of_k_sets if effort != "quick" else 1.0)
-    yield bound_of_terms(problem, duals.terms(), "k-sets", _remarks(complete), watch)
-    if effort == "quick" or not _duals_hold(problem) or duals.left <= 0:
-        return
-    before, thorough = duals.left, effort == "thorough"
-    share = NUMBERS.share_of_sweeps if thorough else 1.0
-    complete = duals.ascend(NUMBERS.nearest, *_search(NUMBERS.nearest), share)
-    yield bound_of_terms(problem, duals.terms(), "dual ascent", _remarks(complete), watch)
-    taken = before - duals.left
-    if complete and duals.left >= NUMBERS.guided * taken:
-        for complete in guided_ascent(duals, budget):
-            named, remarks = "column generation, dual ascent", _remarks(complete)
-            yield bound_of_terms(problem, duals.terms(), named, remarks, watch)
-        return
-    farther = NUMBERS.thorough if thorough else _next_factor(duals.left, taken)
-    for factor in farther:
-        if duals.left <= 0 or budget.stop_reason() is not None:
-            return
-        share = NUMBERS.share_of_sweeps if factor < farther[-1] else 1.0
-        complete = duals.ascend(factor, *_search(factor), share)
-        yield bound_of_terms(problem, duals.terms(), "dual ascent", _remarks(complete), watch)
-
-
 def _remarks(complete: bool) -> tuple[str, ...]:
     return () if complete else ("cut short",)
 
@@ -197,13 +277,3 @@ def _duals_hold(problem: Problem) -> bool:
     if type(recoding) is Freeform:  # another may allow other covers
         return recoding.degrees is None
     return published_form(recoding) == "classes"
-
-
-def _next_factor(left: float, taken: float) -> tuple[float, ...]:
-    """Return how far duals are raised after a first sweep; nothing if that would be cut short."""
-    return next(((factor,) for times, factor in NUMBERS.after if left >= times * taken), ())
-
-
-def _search(factor: float) -> tuple[tuple[float, ...], int]:
-    """Return the steps by which duals are raised, and the losses that one search may compute."""
-    return NUMBERS.steps.get(factor, ((1.0,), NUMBERS.each))

@@ -109,6 +109,8 @@ class NearSearch(Packed):
         (1,) the highest dual so far.
     binding
         (t, k) types of a set that kept the dual of each type from its cap.
+    open
+        (t,) whether more work may find more of what a row of each type loses at least.
     """
 
     tables: LossTables
@@ -126,6 +128,7 @@ class NearSearch(Packed):
     best: NDArray[np.int64]
     reached: NDArray[np.float64]
     binding: NDArray[np.int32]
+    open: NDArray[np.bool_]
 
 
 def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, RowTypes, int]:
@@ -171,6 +174,7 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
         best=np.full(k, -1, whole),
         reached=np.zeros(1),
         binding=np.empty((t, k), np.int32),
+        open=counts < k,
     )
     build_tree(search.tree, tables, rows, counts)
     return search, types, len(columns)

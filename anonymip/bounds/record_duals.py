@@ -30,6 +30,9 @@ duals raised are at most h, and the others at most c(S). All that matters lies w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,10 +55,24 @@ from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
+from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, SEARCH_ROUNDING
 
 #: Losses that the search for one k-set may compute.
 _EACH = 60_000
+
+
+@dataclass
+class _Sweep:
+    """A sweep over rows: what does a step of it, how far it is, and what ended it."""
+
+    step: Callable[[int], int]
+    cursor: NDArray[np.int64]
+    total: int
+    phase: str
+    alone: bool
+    begun: bool = False
+    stopped: Stopped | None = None
 
 
 class RecordDuals:
@@ -82,6 +99,8 @@ class RecordDuals:
         As given; the row types, and (t,) how many rows each has.
     search
         Of sets around a row.
+    budget
+        Ends the work; another may take its place.
     """
 
     def __init__(
@@ -91,12 +110,22 @@ class RecordDuals:
         # What all sets lose alike would only take digits away.
         tables = full._replace(constant=0.0)
         self.search, types, columns = new_near_search(problem, tables)
-        self._budget, self._constant = budget, full.constant
+        self.budget, self._constant = budget, full.constant
         self.problem, self.k, self.types = problem, problem.k, types
         self._inverse, self.counts = types.inverse, self.search.counts
         self.duals = terms[types.first] - self._constant
-        self._most = most / max(1, columns)
+        self._columns = max(1, columns)
+        self._most = most / self._columns
+        self._sweeping: _Sweep | None = None
         self.floors = self.duals
+
+    def allow(self, most: float) -> None:
+        """Let so many losses be computed in all, times columns, those before among them."""
+        self._most = most / self._columns
+
+    def charge(self, cells: float) -> None:
+        """Count work that is no search: so many losses, times columns, took as long."""
+        self.search.work[0] += int(cells / self._columns)
 
     @property
     def left(self) -> float:
@@ -111,13 +140,12 @@ class RecordDuals:
     def raise_to_k_sets(self, share: float = 1.0) -> bool:
         """Let each dual be what the record loses at least in any set of k; return if all are.
 
-        This share of the losses that are left to compute is for them.
+        This share of the losses that are left to compute is for them. Those that were found before
+        stay, and so do others that are as high as the search for one may raise them.
         """
-        none = np.zeros(len(self.duals))
-        order = np.arange(len(none))
-        done = self._sweep("bound by k-sets", order, none, none, none, True, _EACH, share)
-        self.floors = self.duals.copy()
-        return done
+        none, self.duals = np.zeros(len(self.duals)), self.floors.copy()
+        order = np.flatnonzero(self.search.open)
+        return self._sweep("bound by k-sets", order, none, none, none, True, _EACH, share)
 
     def ascend(
         self, factor: float, shares: tuple[float, ...], each: int, share: float = 1.0
@@ -131,17 +159,19 @@ class RecordDuals:
         caps, order = self.highest(factor), np.argsort(self.floors, kind="stable")
         return self._ascend(caps, order, shares, each, share)
 
-    def ascend_to(self, aims: NDArray[np.float64], each: int) -> tuple[bool, NDArray[np.int32]]:
+    def ascend_to(self, aims: NDArray[np.float64], each: int) -> bool:
         """Raise the duals from the k-set terms on, those with low aims first, to their (t,) aims.
 
         Who is to stand below its k-set term is lowered to there; the search for one row may compute
-        `each` losses. Returns whether all were looked at, and (c, k) types of sets that kept duals
-        from their aims, ascending in each set.
+        `each` losses. Returns whether all were looked at.
         """
         self.search.binding[:, 0] = -1  # where nothing keeps a dual from its aim
-        complete = self._ascend(aims, np.argsort(aims, kind="stable"), (1.0,), each, 1.0)
+        return self._ascend(aims, np.argsort(aims, kind="stable"), (1.0,), each, 1.0)
+
+    def binding_sets(self) -> NDArray[np.int32]:
+        """Return (c, k) types of sets that kept duals from their aims, ascending in each set."""
         members = self.search.binding[self.search.binding[:, 0] >= 0]
-        return complete, np.sort(members, axis=1)
+        return np.sort(members, axis=1)
 
     def _ascend(
         self,
@@ -207,8 +237,26 @@ class RecordDuals:
                 )
             )
 
-        run_in_steps(step, len(order), self._budget, phase, first=20)
-        return bool(cursor[0] == len(order))
+        self._sweeping = _Sweep(step, cursor, len(order), phase, alone)
+        return self.go_on()
+
+    def go_on(self) -> bool:
+        """Go on with the last sweep where the budget ended it; return if all were looked at."""
+        sweep = self._sweeping
+        assert sweep is not None
+        if sweep.stopped is not None or not sweep.begun:
+            sweep.begun = True
+            sweep.stopped = run_in_steps(
+                sweep.step, sweep.total, self.budget, sweep.phase, first=20
+            )
+        if sweep.alone:
+            self.floors = self.duals.copy()
+        return bool(sweep.cursor[0] == sweep.total)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the budget ended the last sweep, which may go on."""
+        return self._sweeping is not None and self._sweeping.stopped is not None
 
     def terms(self) -> NDArray[np.float64]:
         """Return (n,) the duals of the records, lowered by what rounding may have added."""
@@ -259,7 +307,10 @@ def raise_step(
         # Rows of a type that fills a set by itself lose what they lose when published exactly.
         if search.counts[row] < k:
             if alone:
+                begun = work[0]
                 _raise_to_k_set(search, k, duals, spare, row, each)
+                # What was cut since little was left may be looked at again, and longer.
+                search.open[row] = each < most_each and work[0] - begun >= each
             else:
                 _raise_by_slack(search, k, duals, spare, row, caps[row], shares, each)
         search.reached[0] = max(search.reached[0], duals[row])

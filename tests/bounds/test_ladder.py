@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,14 @@ from anonymip import (
     solve,
 )
 from anonymip.bounds import ladder
-from anonymip.bounds.ladder import guided_ascent, ladder_bound
+from anonymip.bounds.ladder import Ladder, guided_ascent, ladder_bound
 from anonymip.bounds.near_program import SetProgram
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.exact.column_generation.column_generation import relaxation_bound
 from anonymip.runtime.budget import Budget
+from anonymip.status import Stopped
+from benchmarks.shapes import amounts, coordinates, mixed, numbers
 from tests.brute_force import Column, record_loss
 from tests.random_problems import LOSSES, PRODUCT, Case, cases, larger_microdata, ruled_cases
 
@@ -142,6 +145,64 @@ def test_same_effort_same_bound_whatever_the_steps() -> None:
     assert limited.value == bound_of(problem, "normal").value
 
 
+class Interrupted(Budget):
+    """A budget that ends when it was asked so often, whatever the time."""
+
+    def __init__(self, asked: int) -> None:
+        super().__init__()
+        self.left = asked
+
+    def stop_reason(self) -> Stopped | None:
+        """Return why to stop."""
+        self.left -= 1
+        return Stopped.TIME if self.left < 0 else None
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(0, 10**6),
+    st.integers(8, 60),
+    st.integers(2, 6),
+    st.sampled_from(NAMES),
+    st.integers(1, 9),
+)
+def test_goes_on_where_a_budget_ended_it(seed: int, n: int, k: int, name: str, asked: int) -> None:
+    """Climbed in parts, every effort comes to the same bound, and none on the way is lower."""
+    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
+    highest = -np.inf
+    for effort in ("quick", "normal", "thorough"):
+        whole = bound_of(problem, effort)
+        assert whole.value >= highest
+        climb, highest, parts = Ladder(problem, effort, Budget()), -np.inf, 0
+        while not climb.ended:
+            bound = climb.climb(Interrupted(asked + parts))
+            assert bound is not None
+            assert bound.value >= highest
+            highest, parts = bound.value, parts + 1
+        assert (highest, climb.best and climb.best.method) == (whole.value, whole.method)
+
+
+@pytest.mark.parametrize("made", [numbers, coordinates, amounts, mixed])
+@pytest.mark.parametrize("scale", [0.003, 0.03])
+def test_efforts_do_what_lower_ones_do_first(
+    monkeypatch: pytest.MonkeyPatch, made: Callable[[], pd.DataFrame], scale: float
+) -> None:
+    """Whatever an effort has work for, what it proves on its way is where a higher one begins."""
+    for effort, cells in ladder.NUMBERS.cells.items():
+        monkeypatch.setitem(ladder.NUMBERS.cells, effort, tuple(scale * one for one in cells))
+    frame = made()[:250]
+    kinds = ["numeric" if frame[name].dtype.kind in "if" else "categorical" for name in frame]
+    attributes = tuple(map(Attribute, frame, kinds))
+    problem = Problem(Microdata(frame, attributes), 4)
+    ways = [
+        [bound.value for bound in Ladder(problem, effort, Budget())._rungs()]
+        for effort in ("quick", "normal", "thorough")
+    ]
+    assert len(ways[0]) < len(ways[1]) < len(ways[2])
+    for less, more in pairwise(ways):
+        assert more[: len(less)] == less
+
+
 @pytest.mark.parametrize("cells", [3e6, 5e6, 1e7])
 def test_no_work_goes_into_a_sweep_that_is_cut_short(
     monkeypatch: pytest.MonkeyPatch, cells: float
@@ -154,7 +215,7 @@ def test_no_work_goes_into_a_sweep_that_is_cut_short(
         return swept[-1]
 
     monkeypatch.setattr(RecordDuals, "ascend", watched)
-    monkeypatch.setitem(ladder.NUMBERS.cells, "normal", cells)
+    monkeypatch.setitem(ladder.NUMBERS.cells, "normal", (0.0, cells, cells))
     numbers = np.random.default_rng(1).normal(size=(200, 6)).round(3)
     frame = pd.DataFrame(numbers, columns=list("abcdef"))
     bound_of(Problem(Microdata(frame, tuple(Attribute(name) for name in "abcdef")), 4))
@@ -169,7 +230,7 @@ def test_effort_ends_the_work_and_not_the_proof(
     """Wherever it ends, the bound holds and is no lower than nearest neighbours."""
     problem = Problem(census(120, 5, seed=5), 4)
     whole = bound_of(problem).value
-    monkeypatch.setitem(ladder.NUMBERS.cells, "normal", cells)
+    monkeypatch.setitem(ladder.NUMBERS.cells, "normal", (0.0, cells, cells))
     pairs = nearest_neighbour_bound(problem)
     assert pairs is not None
     assert pairs.value <= bound_of(problem).value <= whole
@@ -258,7 +319,7 @@ def test_no_set_undercuts_duals_raised_to_any_aims(
     random = np.random.default_rng(seed)
     for most in (1.0, 4.0):
         aims = duals.floors + random.uniform(-0.5, most, len(duals.floors)) * np.abs(duals.floors)
-        complete, members = duals.ascend_to(aims, each)
+        complete, members = duals.ascend_to(aims, each), duals.binding_sets()
         assert complete
         assert (duals.duals <= np.maximum(aims, duals.floors) + 1e-12).all()
         assert least_left(problem, duals.terms()) >= -1e-12
