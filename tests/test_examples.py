@@ -1,14 +1,16 @@
-"""Tests that every example of the docstrings and of the documentation runs as it stands."""
+"""Every example of docstrings and pages, and every notebook, runs as it stands."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +114,51 @@ def test_commands_are_found() -> None:
     """Commands are read with and without prompt, over several lines, and apart from output."""
     block = "$ anonymip solve x.csv -q 'a b' \\\n    -k 3   # why\nloss 0.1\nanonymip methods\n"
     assert commands(block) == [["solve", "x.csv", "-q", "a b", "-k", "3"], ["methods"]]
+
+
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
+#: The first is what everybody begins with; the others take a minute of processor time together.
+RUN = [
+    pytest.param(notebook, marks=[pytest.mark.thorough] if number else [], id=notebook.stem)
+    for number, notebook in enumerate(NOTEBOOKS)
+]
+
+
+def code_cells(notebook: Path) -> list[dict[str, Any]]:
+    """Return the code cells of a notebook."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def test_there_are_notebooks() -> None:
+    """The folder holds notebooks with code, so the tests below test something."""
+    assert NOTEBOOKS
+    assert all(code_cells(notebook) for notebook in NOTEBOOKS)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/notebooks.md"])
+def test_notebooks_are_listed(page: str) -> None:
+    """Who looks for them finds a link to each notebook, or to their folder."""
+    links = set(
+        re.findall(r"\(((?:\.\./)?notebooks/[^)]*)\)", (REPOSITORY / page).read_text("utf-8"))
+    )
+    listed = {link.removeprefix("../") for link in links}
+    assert listed == {"notebooks/"} or listed == {f"notebooks/{one.name}" for one in NOTEBOOKS}
+
+
+@pytest.mark.filterwarnings("ignore::anonymip.ReleaseWarning")
+@pytest.mark.parametrize("notebook", RUN)
+def test_notebooks_run(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code cells run in order, in one namespace, as plain Python."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        exec(compile("".join(cell["source"]), f"{notebook.name}, cell {number}", "exec"), names)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_notebooks_are_stored_without_output(notebook: Path) -> None:
+    """No cell keeps its output or the number of its run."""
+    for cell in code_cells(notebook):
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None

@@ -1,4 +1,4 @@
-"""Tests of random matchings: decompositions, and how often each match is drawn."""
+"""Tests of matchings: decompositions, how often each is drawn, effective matches."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from scipy.stats import chi2
 from anonymip import Cover, InputError, InvalidAssignment
 from anonymip.graphs import (
     assignment_counts,
+    components,
     degree_of,
     draw_matching,
     effective_matches,
@@ -25,8 +26,9 @@ from anonymip.graphs import (
     random_matchings,
     sampled_shares,
 )
+from anonymip.graphs.effective import ring_successors
 from anonymip.graphs.matchings import WAYS
-from tests.cover_brute_force import assignments
+from tests.cover_brute_force import assignments, effective_pairs
 from tests.random_covers import (
     FIGURE_3,
     FIGURE_4,
@@ -231,3 +233,55 @@ def test_samples_of_irregular_covers() -> None:
     np.testing.assert_allclose(np.bincount(TABLE_4.members, weights=shares), 1)
     with pytest.raises(InputError, match="0 draws"):
         sampled_shares(TABLE_4, 0, np.random.default_rng(3))
+
+
+@given(st.integers(1, 7), st.sampled_from([0.1, 0.2, 0.4]), st.integers(0, 2**32 - 1))
+def test_matches_in_some_assignment(n: int, share: float, seed: int) -> None:
+    """Wong et al., Theorem 1: exactly those inside a strongly connected component."""
+    cover = any_cover(n, share, np.random.default_rng(seed))
+    pairs = effective_pairs([cover.of_record(record).tolist() for record in range(n)])
+    matches = list(zip(cover.owners.tolist(), cover.members.tolist(), strict=True))
+    assert effective_matches(cover).tolist() == [match in pairs for match in matches]
+    published, original = effective_sizes(cover)
+    assert published.tolist() == [sum(one == i for one, _ in pairs) for i in range(n)]
+    assert original.tolist() == [sum(one == i for _, one in pairs) for i in range(n)]
+    # Theorem 2: no assignment leads from one component into another.
+    labels = components(cover)
+    assert all(labels[one] == labels[other] for one, other in pairs)
+
+
+@given(st.integers(2, 9), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_all_matches_of_a_regular_cover_are_effective(n: int, k: int, seed: int) -> None:
+    """Each lies in one of its disjoint assignments."""
+    cover = regular_cover(n, min(k, n), np.random.default_rng(seed))
+    assert effective_matches(cover).all()
+
+
+@given(st.data(), st.lists(st.integers(3, 9), min_size=1, max_size=3), st.integers(1, 3))
+def test_rings_are_found(data: st.DataObject, sizes: list[int], degree: int) -> None:
+    """Whatever the order of the records: walking along what is found gives every set."""
+    n = sum(sizes)
+    order = data.draw(st.permutations(range(n)))
+    sets: list[list[int]] = [[] for _ in range(n)]
+    begin = 0
+    for size in sizes:
+        ring = order[begin : begin + size]
+        for place, record in enumerate(ring):
+            sets[record] = [ring[(place + step) % size] for step in range(degree)]
+        begin += size
+    following = ring_successors(Cover.of(sets))
+    assert following is not None
+    for record in range(n):
+        walked = [record]
+        while len(walked) < degree:
+            walked.append(int(following[walked[-1]]))
+        assert sorted(walked) == sorted(sets[record])
+
+
+def test_what_is_no_ring_is_not_taken_for_one() -> None:
+    """Not regular; regular without an order; sets on both sides of the record."""
+    assert ring_successors(Cover.of([[0, 1], [0, 1], [2]])) is None
+    leaping = (np.arange(9)[:, None] + np.array([0, 1, 3])) % 9
+    assert ring_successors(Cover.of(leaping)) is None
+    both_sides = (np.arange(7)[:, None] + np.array([-1, 0, 1])) % 7
+    assert ring_successors(Cover.of(both_sides)) is None

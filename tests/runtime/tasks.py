@@ -113,3 +113,37 @@ class Unreadable:
 def return_unreadable(budget: Budget) -> Unreadable:
     """Return what can be sent, but not read."""
     return Unreadable()
+
+
+def squared(budget: Budget, number: int) -> int:
+    """Return a square, the first ones last."""
+    time.sleep(0.05 * (3 - number))
+    return number**2
+
+
+def failing(budget: Budget) -> None:
+    """Fail."""
+    raise NoSolution("as told", remedy="Ask for something else")
+
+
+def dying(budget: Budget) -> None:
+    """End the process."""
+    os._exit(3)
+
+
+def deaf(budget: Budget) -> None:
+    """Never end."""
+    time.sleep(600.0)
+
+
+def deaf_elsewhere(budget: Budget) -> str:
+    """Never end unless there is no time from the beginning."""
+    while True:
+        reason = budget.stop_reason()
+        if reason is not None and not _has_run:
+            return reason.name
+        _has_run.append(True)
+        time.sleep(0.01)
+
+
+_has_run: list[bool] = []

@@ -38,7 +38,7 @@ from anonymip.runtime import memory
 from anonymip.runtime.memory import Memory, in_words, memory_at_hand, ran_out
 from anonymip.runtime.side_by_side import run_side_by_side
 from anonymip.runtime.worker_pool import WorkerProcess
-from tests.runtime import side_tasks
+from tests.runtime import tasks as work
 
 GB = 2**30
 MEMINFO = "MemTotal:       16000000 kB\nMemFree:    1000 kB\nMemAvailable:    5000000 kB\n"
@@ -271,7 +271,7 @@ def test_without_threads_tasks_run_one_after_the_other(
     refuse_threads(monkeypatch, 0)
     heard: list[int | None] = []
     found = run_side_by_side(
-        [partial(side_tasks.squared, number=number) for number in range(4)],
+        [partial(work.squared, number=number) for number in range(4)],
         Budget(progress=lambda message: heard.append(message.done)),
         jobs=2,
         in_processes=in_processes,

@@ -12,7 +12,7 @@ import pytest
 
 from anonymip import AnonymipError, Budget, InputError, NoSolution, Progress, Stopped
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
-from tests.runtime import side_tasks
+from tests.runtime import tasks as work
 
 
 def run(
@@ -31,14 +31,14 @@ def run(
 @pytest.mark.parametrize("jobs", [1, 2, 5])
 def test_results_come_in_the_order_of_the_tasks(in_processes: bool, jobs: int) -> None:
     """Whatever ends first."""
-    tasks = [partial(side_tasks.squared, number=number) for number in range(4)]
+    tasks = [partial(work.squared, number=number) for number in range(4)]
     assert run(tasks, jobs=jobs, in_processes=in_processes) == [0, 1, 4, 9]
 
 
 def test_in_processes_means_another_process() -> None:
     """Unless one task runs at a time, or a task cannot be sent."""
     here = os.getpid()
-    tasks: list[Callable[[Budget], object]] = [side_tasks.process] * 2
+    tasks: list[Callable[[Budget], object]] = [work.process_number] * 2
     assert here not in run(tasks, in_processes=True)
     assert run(tasks, in_processes=False) == [here, here]
     assert run(tasks, in_processes=True, jobs=1) == [here, here]
@@ -56,15 +56,15 @@ def test_an_interrupt_reaches_all(in_processes: bool) -> None:
     """Tasks that run stop, and those that wait begin interrupted."""
     budget = Budget()
     threading.Timer(0.3, budget.interrupt).start()
-    found = run([side_tasks.until_stopped] * 3, budget, in_processes=in_processes)
-    assert found == [Stopped.INTERRUPT.name] * 3
+    found = run([work.wait_for_interrupt] * 3, budget, in_processes=in_processes)
+    assert found == [str(Stopped.INTERRUPT)] * 3
 
 
 @pytest.mark.parametrize("in_processes", [False, True])
 def test_the_time_is_shared_where_tasks_wait(in_processes: bool) -> None:
     """All of four tasks, two at a time, get some of it, and none more than is left."""
     budget = Budget.of(60.0)
-    found = run([side_tasks.seconds_left] * 4, budget, in_processes=in_processes)
+    found = run([work.remaining] * 4, budget, in_processes=in_processes)
     assert all(isinstance(left, float) for left in found)
     first, second, third, last = (float(str(left)) for left in found)
     assert 0 < first <= 30
@@ -76,19 +76,19 @@ def test_the_time_is_shared_where_tasks_wait(in_processes: bool) -> None:
 def test_the_first_failure_ends_all() -> None:
     """Its error is raised, and the others are stopped, not waited for."""
     with pytest.raises(NoSolution, match="as told"):
-        run([side_tasks.failing, side_tasks.until_stopped, side_tasks.until_stopped])
+        run([work.failing, work.wait_for_interrupt, work.wait_for_interrupt])
 
 
 def test_a_process_that_does_not_end_in_time_is_replaced() -> None:
     """Its task is done here without time: whoever asks gets an answer."""
-    found = run([side_tasks.deaf_elsewhere] * 2, Budget.of(0.5), in_processes=True)
+    found = run([work.deaf_elsewhere] * 2, Budget.of(0.5), in_processes=True)
     assert found == [Stopped.TIME.name] * 2
 
 
 def test_a_process_that_dies_is_an_error() -> None:
     """It is named with what became of it and what to do; no solver is blamed."""
     with pytest.raises(AnonymipError, match=r"a worker process ended with exit code 3") as caught:
-        run([side_tasks.dying] * 2, in_processes=True)
+        run([work.dying] * 2, in_processes=True)
     assert type(caught.value) is AnonymipError
     assert "jobs = 1" in str(caught.value)
 
@@ -97,7 +97,7 @@ def test_a_process_that_ignores_an_interrupt_is_replaced() -> None:
     """Its task is done here with the same reason to stop."""
     budget = Budget()
     threading.Timer(0.3, budget.interrupt).start()
-    found = run([side_tasks.deaf_elsewhere] * 2, budget, in_processes=True)
+    found = run([work.deaf_elsewhere] * 2, budget, in_processes=True)
     assert found == [Stopped.INTERRUPT.name] * 2
 
 
@@ -107,14 +107,14 @@ def test_without_time_no_process_is_asked(interrupted: bool) -> None:
     budget = Budget() if interrupted else Budget(time.monotonic())
     if interrupted:
         budget.interrupt()
-    assert run([side_tasks.process] * 2, budget, in_processes=True) == [os.getpid()] * 2
+    assert run([work.process_number] * 2, budget, in_processes=True) == [os.getpid()] * 2
 
 
 def test_what_is_killed_after_a_failure_is_not_done_again() -> None:
     """Nobody waits for it: the failure of the other task is what is raised."""
     begun: list[int] = []
     with pytest.raises(NoSolution, match="as told"):
-        run([side_tasks.failing, Deaf(begun)], in_processes=True)
+        run([work.failing, Deaf(begun)], in_processes=True)
     assert begun == []
 
 
@@ -125,7 +125,7 @@ class Deaf:
         self.begun = begun
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial, (side_tasks.deaf,)
+        return partial, (work.deaf,)
 
     def __call__(self, budget: Budget) -> None:
         """Be noted."""
@@ -135,7 +135,7 @@ class Deaf:
 def test_tasks_that_ended_are_counted() -> None:
     """A listener may ask for tasks instead of sums, each once and also from processes."""
     heard: list[Progress] = []
-    tasks = [partial(side_tasks.squared, number=number) for number in range(4)]
+    tasks = [partial(work.squared, number=number) for number in range(4)]
     budget = Budget(progress=heard.append)
     run_side_by_side(tasks, budget, jobs=2, in_processes=True, phase="testing", by_task=True)
     assert [(message.done, message.total) for message in heard] == [(1, 4), (2, 4), (3, 4), (4, 4)]
