@@ -11,7 +11,7 @@ import typer
 from anonymip.cli import arguments as given
 from anonymip.cli.arguments import spread
 from anonymip.cli.console import human, say, showing_progress, write_json
-from anonymip.cli.tables import TableOptions, refuse_targets
+from anonymip.cli.tables import refuse_targets
 
 if TYPE_CHECKING:
     from anonymip.problem import Problem
@@ -22,8 +22,7 @@ def solve(
     instance: given.Instance,
     k: given.K = None,
     *,
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
+    question: given.Question,
     warm_start: Annotated[
         str | None,
         typer.Option(
@@ -35,7 +34,6 @@ def solve(
     settings: given.SolverOptions,
     chosen: given.ChosenMethod,
     log: Annotated[Path | None, typer.Option("--log", help="File for the solver's log.")] = None,
-    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -46,9 +44,9 @@ def solve(
 
     whole = settings.budget(given.command_clock())
     keeping = chosen.keeping(None)
-    sources = table.sources(instance, asked.objective)
+    sources = question.sources(instance)
     refuse_targets(sources, json, log, *keeping.files)
-    problem = given.make_problem(instance, k, table, allowed, asked, chosen.method)
+    problem = question.problem(instance, k, chosen.method)
     options = chosen.options()
     if warm_start is not None:
         options = {**options, "warm_start": warm_start}
@@ -83,10 +81,8 @@ def bound(
             help="column-generation: by its linear program; default: what the effort suggests.",
         ),
     ] = None,
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
+    question: given.Question,
     settings: given.SolverOptions,
-    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -99,10 +95,8 @@ def bound(
     from anonymip.solving import lower_bound
 
     whole = settings.budget(given.command_clock())
-    refuse_targets(table.sources(instance, asked.objective), json)
-    problem = given.make_problem(
-        instance, k, table, allowed, asked, *([] if method is None else [method])
-    )
+    refuse_targets(question.sources(instance), json)
+    problem = question.problem(instance, k, *([] if method is None else [method]))
     with showing_progress() as progress:
         whole.progress = progress
         proven = lower_bound(problem, method=method, effort=settings.effort, budget=whole)

@@ -308,54 +308,58 @@ def k_of(instance: str, k: int | None) -> int:
     return entry.k
 
 
-def make_problem(
-    instance: str,
-    k: int | None,
-    table: TableOptions,
-    allowed: RecodingOptions,
-    asked: ProblemOptions,
-    *methods: str,
-) -> Problem:
-    """Return the problem that the arguments mean.
+@dataclass(frozen=True)
+class Question:
+    """The options that say what is asked of a table: its columns, and what a release must be."""
 
-    An entry of the library brings its k, recoding and objective; what is given stands before it.
-    """
-    from anonymip.problem import Problem
+    table: TableOptions
+    allowed: RecodingOptions
+    asked: ProblemOptions
 
-    stars = asked.stars.beside(table.mask_section(instance))
-    entry = library_entry(instance)
-    default = None if entry is None else entry.recoding
-    recoding = allowed.choose(*methods, stars=stars, default=default)
-    rules = asked.rules
-    return Problem(
-        table.load(instance),
-        k_of(instance, k),
-        recoding,
-        stars.objective(find_objective(asked.objective_of(instance)), recoding.name),
-        rules.diversity(),
-        rules.limits(),
-    )
+    def sources(self, instance: str) -> list[Path]:
+        """Return the files that the arguments may be read from."""
+        return self.table.sources(instance, self.asked.objective)
 
+    def problem(self, instance: str, k: int | None, *methods: str) -> Problem:
+        """Return the problem that the arguments mean.
 
-def limited_by_result(
-    instance: str, table: TableOptions, allowed: RecodingOptions, asked: ProblemOptions, method: str
-) -> tuple[RecodingOptions, ProblemOptions]:
-    """Return the options of a problem whose release is held to a limit of suppression.
+        An entry of the library brings its k, recoding and objective; what is given stands before
+        it.
+        """
+        from anonymip.problem import Problem
 
-    The search of full domains takes the limit itself. Elsewhere it allows suppression, and what is
-    found is held to it.
-    """
-    stars = asked.stars
-    if stars.most_suppressed is None:
-        return allowed, asked
-    without = replace(stars, most_suppressed=None)
-    entry = library_entry(instance)
-    default = None if entry is None else entry.recoding
-    section = without.beside(table.mask_section(instance))
-    if allowed.choose(method, stars=section, default=default).name == "full-domain":
-        return allowed, asked
-    suppression = allowed.suppression or bool(stars.most())
-    return replace(allowed, suppression=suppression), replace(asked, stars=without)
+        stars, rules = self.asked.stars.beside(self.table.mask_section(instance)), self.asked.rules
+        recoding = self._recoding(instance, stars, *methods)
+        return Problem(
+            self.table.load(instance),
+            k_of(instance, k),
+            recoding,
+            stars.objective(find_objective(self.asked.objective_of(instance)), recoding.name),
+            rules.diversity(),
+            rules.limits(),
+        )
+
+    def limited_by_result(self, instance: str, method: str) -> Question:
+        """Return the options of a problem whose release is held to a limit of suppression.
+
+        The search of full domains takes the limit itself. Elsewhere it allows suppression, and
+        what is found is held to it.
+        """
+        stars = self.asked.stars
+        if stars.most_suppressed is None:
+            return self
+        without = replace(stars, most_suppressed=None)
+        beside = without.beside(self.table.mask_section(instance))
+        if self._recoding(instance, beside, method).name == "full-domain":
+            return self
+        suppression = self.allowed.suppression or bool(stars.most())
+        allowed = replace(self.allowed, suppression=suppression)
+        return replace(self, allowed=allowed, asked=replace(self.asked, stars=without))
+
+    def _recoding(self, instance: str, stars: StarRules, *methods: str) -> Recoding:
+        entry = library_entry(instance)
+        default = None if entry is None else entry.recoding
+        return self.allowed.choose(*methods, stars=stars, default=default)
 
 
 def find_objective(name: str) -> Objective | MembersObjective:

@@ -19,7 +19,7 @@ REGISTRIES = {
     "recodings": ("recodings/registry.py", _KEY),
     "objectives": ("objectives/losses/loading.py", _KEY),
     "solvers": ("solvers/registry.py", _KEY),
-    "instances": ("instances/library/named.py", r'^    NamedInstance\(\s*"([\w-]+)"'),
+    "instances": ("instances/library/tables/named.toml", r'^name = "([\w-]+)"'),
 }
 
 Complete = Callable[[str], list[str]]

@@ -13,7 +13,7 @@ from anonymip.cli import arguments as given
 from anonymip.cli import completion
 from anonymip.cli.arguments import spread
 from anonymip.cli.console import err, human, print_table, say, say_run, showing_progress, write_json
-from anonymip.cli.tables import TableOptions, library_entry, refuse_targets
+from anonymip.cli.tables import library_entry, refuse_targets
 from anonymip.errors import InputError, Interrupted, NoSolution
 from anonymip.files import Outputs, writing
 
@@ -87,48 +87,35 @@ def compare(
         bool, typer.Option("--exact", help="Run the exact method too.", rich_help_panel="Method")
     ] = False,
     samples: SampleOptions,
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
+    question: given.Question,
     settings: given.SolverOptions,
     option: given.MethodOptions = None,
     files: ComparisonFiles,
-    table: TableOptions,
     show_values: given.ShowValues = False,
 ) -> None:
     """Compare methods with each other and with the optimum, or the best bound on it."""
     ks = [given.k_of(instance, None)] if k is None else given.parse_ks(k)
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    refuse_targets(table.sources(instance, asked.objective), *files.all)
+    refuse_targets(question.sources(instance), *files.all)
     if files.plot is not None:
         from anonymip.experiments.thermometer import refuse_format
 
         refuse_format(files.plot)
     options = given.parse_options(option)
-    if samples.asked() or len(_recodings_of(instance, names, allowed)) > 1:
+    if samples.asked() or len(_recodings_of(instance, names, question.allowed)) > 1:
         if files.plot is not None:
             raise InputError(
                 "--plot shows one table and one recoding",
                 remedy="Use --report FILE.html, which shows them all, or leave out --samples and "
                 "methods of other recodings",
             )
-        wanted = _experiment_of(
-            instance,
-            ks,
-            names,
-            exact=exact,
-            samples=samples,
-            allowed=allowed,
-            asked=asked,
-            settings=settings,
-            options=options,
-            table=table,
-        )
+        wanted = _experiment_of(instance, ks, names, exact, options, question, samples, settings)
         _run_experiment(wanted, files)
         return
     from anonymip.experiments.comparison import COLUMNS
     from anonymip.experiments.comparison import compare as compare_methods
 
-    problem = given.make_problem(instance, ks[0], table, allowed, asked, *names)
+    problem = question.problem(instance, ks[0], *names)
     with showing_progress() as progress:
         comparison = compare_methods(
             problem,
@@ -207,19 +194,17 @@ def _experiment_of(
     instance: str,
     ks: list[int],
     names: list[str],
-    *,
     exact: bool,
-    samples: SampleOptions,
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
-    settings: given.SolverOptions,
     options: Mapping[str, Mapping[str, Any]],
-    table: TableOptions,
+    question: given.Question,
+    samples: SampleOptions,
+    settings: given.SolverOptions,
 ) -> Experiment:
     """Return the experiment that a comparison of samples, or of several recodings, is."""
     from anonymip.experiments import Experiment, MethodChoice, Samples, TableSource
     from anonymip.experiments.comparison import compared_methods
 
+    table, allowed, asked = question.table, question.allowed, question.asked
     section = table.mask_section(instance)
     brought = _recodings_of(instance, names, allowed)
     brought = brought or [allowed.choose(stars=asked.stars.beside(section)).name]
@@ -229,14 +214,10 @@ def _experiment_of(
         several = len(brought) > 1
         own = [name for name in names if not several or _belongs(name, recoding)]
         stars = asked.stars.only_of(recoding) if several else asked.stars
-        problem = given.make_problem(
-            instance,
-            ks[0],
-            table,
-            replace(allowed, recoding=recoding),
-            replace(asked, stars=stars),
-            *own,
+        part = given.Question(
+            table, replace(allowed, recoding=recoding), replace(asked, stars=stars)
         )
+        problem = part.problem(instance, ks[0], *own)
         listed = compared_methods(problem, ks, own, exact)
         choices += [MethodChoice(name, options.get(name, {}), recoding=recoding) for name in listed]
         rules[recoding] = stars.options(recoding, allowed.suppression)

@@ -305,18 +305,16 @@ def objective(
         ("bound", report.bound or "none", "of any release, without a solver"),
     )
     print_table(console, (report.name, "", "why"), lines)
-    say(console, "")
-    rows = [
-        (method, "yes" if refusal is None else "no", refusal or "")
-        for method, refusal in report.methods.items()
-    ]
-    print_table(console, ("method", "accepts it", "why not"), rows)
-    say(console, "")
-    rows = [
-        (formulation, "yes" if refusal is None else "no", refusal or "")
-        for formulation, refusal in report.formulations.items()
-    ]
-    print_table(console, ("formulation of equivalence-mip", "accepts it", "why not"), rows)
+    for title, refusals in (
+        ("method", report.methods),
+        ("formulation of equivalence-mip", report.formulations),
+    ):
+        say(console, "")
+        rows = [
+            (name, "yes" if refusal is None else "no", refusal or "")
+            for name, refusal in refusals.items()
+        ]
+        print_table(console, (title, "accepts it", "why not"), rows)
 
 
 _TIERS = {

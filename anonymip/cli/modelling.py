@@ -12,7 +12,7 @@ from anonymip.cli import arguments as given
 from anonymip.cli import completion
 from anonymip.cli.arguments import spread
 from anonymip.cli.console import human, out, print_table, say, showing_progress, write_json
-from anonymip.cli.tables import TableOptions, refuse_targets
+from anonymip.cli.tables import refuse_targets
 from anonymip.files import writing
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ def export(
             "--method", help="The method whose model is meant.", autocompletion=completion.method
         ),
     ] = "equivalence-mip",
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
+    question: given.Question,
     option: given.MethodOptions = None,
-    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -46,8 +44,8 @@ def export(
     from anonymip.models.export import export_files, export_model
 
     files = export_files(output)
-    refuse_targets(table.sources(instance, asked.objective), *files, json)
-    problem = given.make_problem(instance, k, table, allowed, asked, method)
+    refuse_targets(question.sources(instance), *files, json)
+    problem = question.problem(instance, k, method)
     options = given.options_of(method, given.parse_options(option))
     model = model_of(problem, method, options)
     with writing() as outputs:
@@ -92,11 +90,9 @@ def certify(
         Path, typer.Option("-o", "--output", help="The certificate; check.py goes beside it.")
     ],
     method: given.MethodName = "column-generation",
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
+    question: given.Question,
     settings: given.SolverOptions,
     option: given.MethodOptions = None,
-    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -111,8 +107,8 @@ def certify(
     from anonymip.solving import solve
 
     checker = checker_beside(output)
-    refuse_targets(table.sources(instance, asked.objective), output, checker, json)
-    problem = given.make_problem(instance, k, table, allowed, asked, method)
+    refuse_targets(question.sources(instance), output, checker, json)
+    problem = question.problem(instance, k, method)
     exact_problem(without_rules(problem))  # refuses, before any work, what cannot be certified
     with writing() as outputs:
         with showing_progress() as progress:

@@ -20,7 +20,7 @@ from anonymip.cli.console import (
     visible,
     write_json,
 )
-from anonymip.cli.tables import SchemaFile, TableOptions, named_table, refuse_targets, table_file
+from anonymip.cli.tables import SchemaFile, named_table, refuse_targets, table_file
 from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
 
@@ -80,15 +80,13 @@ def anonymize(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The release: a CSV or Parquet file.")
     ],
-    allowed: given.RecodingOptions,
-    asked: given.ProblemOptions,
+    question: given.Question,
     settings: given.SolverOptions,
     chosen: given.ChosenMethod,
     shape: ReleaseOptions,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a report as an HTML page.")
     ] = None,
-    table: TableOptions,
     json: given.JsonTarget = None,
     show_values: given.ShowValues = False,
 ) -> None:
@@ -111,15 +109,15 @@ def anonymize(
     clock = given.command_clock()
     whole = settings.budget(clock)
     manifest = manifest_path(output)
-    sources = table.sources(instance, asked.objective)
+    sources = question.sources(instance)
     method, keeping = chosen.method, chosen.keeping(output)
     refuse_targets(sources, output, manifest, report, json, *keeping.files)
     mismatch = cut_off(output)
     if mismatch is not None:
         say(err, f"warning: {mismatch}; both are replaced")
-    most = asked.stars.most()
-    allowed, asked = given.limited_by_result(instance, table, allowed, asked, method)
-    problem = given.make_problem(instance, k, table, allowed, asked, method)
+    most = question.asked.stars.most()
+    question = question.limited_by_result(instance, method)
+    problem = question.problem(instance, k, method)
     suppressed = shape.suppressed_as(problem.recoding)
     data = problem.microdata
     refuse_unpublishable(
@@ -163,7 +161,7 @@ def anonymize(
         say(console, first)
     kinds = ", ".join(f"{visible(one.name, keep='')} {one.kind}" for one in data.attributes)
     say(console, f"quasi-identifiers: {kinds}")
-    if table.missing is not None and not data.has_missing:
+    if question.table.missing is not None and not data.has_missing:
         say(
             console,
             "no values are missing: which texts mean so is said in the schema ([table] missing)",

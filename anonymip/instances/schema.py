@@ -84,36 +84,31 @@ def check_keys(
             raise InputError(f"{file}: {where}{key} is not {wanted}", remedy=f"Give {wanted}")
 
 
-_ATTRIBUTE_KEYS = {
-    "kind": "a text",
-    "domain": "a list",
-    "integer": "true or false",
-    "weight": "a number",
-    "hierarchy": "a text or a table",
-    "publish": "a text",
-}
-_TABLE_KEYS = {
-    "separator": "a text",
-    "encoding": "a text",
-    "header": "true or false",
-    "missing": "a list",
-    "columns": "a list",
-    "sensitive": "a list",
-    "keep": "a list",
-    "drop": "a list",
-}
+def keys_of(**listed: str) -> dict[str, str]:
+    """Return what each key holds, given the keys of each type as one text."""
+    return {key: kind.replace("_", " ") for kind, keys in listed.items() for key in keys.split()}
+
+
+_ATTRIBUTE_KEYS = keys_of(
+    a_text="kind publish",
+    a_list="domain",
+    a_number="weight",
+    true_or_false="integer",
+    a_text_or_a_table="hierarchy",
+)
+_TABLE_KEYS = keys_of(
+    a_text="separator encoding",
+    true_or_false="header",
+    a_list="missing columns sensitive keep drop",
+)
 #: Which cells may be stars; what the rules mean is for the recoding to say.
-_MASK_KEYS = {
-    "suppress_at_most": "a number",
-    "never": "a list",
-    "together": "a list",
-    "at_most_one": "a list",
-    "allow_all_stars": "true or false",
-    "patterns": "a list",
-    "single_use": "true or false",
-    "costs": "a table",
-}
-_DOCUMENT_KEYS = {"attributes": "a table", "table": "a table", "mask": "a table"}
+_MASK_KEYS = keys_of(
+    a_number="suppress_at_most",
+    a_list="never together at_most_one patterns",
+    true_or_false="allow_all_stars single_use",
+    a_table="costs",
+)
+_DOCUMENT_KEYS = keys_of(a_table="attributes table mask")
 
 
 @dataclass(frozen=True)

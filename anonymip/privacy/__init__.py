@@ -5,67 +5,41 @@ This room imports nothing of the package but its exceptions. The names below loa
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonymip.privacy.attacks.corruption import (
-        Corruption,
-        Identities,
-        consistency_graph,
-        identities_left,
-        measure_corruption,
-    )
-    from anonymip.privacy.attacks.joined import JoinedCandidates, joined_candidates
-    from anonymip.privacy.attacks.probabilities import MatchProbabilities, match_probabilities
-    from anonymip.privacy.graph.consistency import MatchGraph
-    from anonymip.privacy.reading.published import PublishedTable, read_release
-    from anonymip.privacy.reading.release_manifest import is_table_of
-    from anonymip.privacy.verification import Verification, verify
+    from anonymip.privacy.attacks.corruption import Corruption as Corruption
+    from anonymip.privacy.attacks.corruption import Identities as Identities
+    from anonymip.privacy.attacks.corruption import consistency_graph as consistency_graph
+    from anonymip.privacy.attacks.corruption import identities_left as identities_left
+    from anonymip.privacy.attacks.corruption import measure_corruption as measure_corruption
+    from anonymip.privacy.attacks.joined import JoinedCandidates as JoinedCandidates
+    from anonymip.privacy.attacks.joined import joined_candidates as joined_candidates
+    from anonymip.privacy.attacks.probabilities import MatchProbabilities as MatchProbabilities
+    from anonymip.privacy.attacks.probabilities import match_probabilities as match_probabilities
+    from anonymip.privacy.graph.consistency import MatchGraph as MatchGraph
+    from anonymip.privacy.reading.published import PublishedTable as PublishedTable
+    from anonymip.privacy.reading.published import read_release as read_release
+    from anonymip.privacy.reading.release_manifest import is_table_of as is_table_of
+    from anonymip.privacy.verification import Verification as Verification
+    from anonymip.privacy.verification import verify as verify
+else:
+    _HOMES = {
+        name: module
+        for module, name in re.findall(
+            r"^ *from (\S+) import (\w+) as \2$", __loader__.get_source(__name__), re.MULTILINE
+        )
+    }
+    __all__ = list(_HOMES)
 
-__all__ = [
-    "Corruption",
-    "Identities",
-    "JoinedCandidates",
-    "MatchGraph",
-    "MatchProbabilities",
-    "PublishedTable",
-    "Verification",
-    "consistency_graph",
-    "identities_left",
-    "is_table_of",
-    "joined_candidates",
-    "match_probabilities",
-    "measure_corruption",
-    "read_release",
-    "verify",
-]
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
-_HOMES = {
-    "Corruption": "anonymip.privacy.attacks.corruption",
-    "Identities": "anonymip.privacy.attacks.corruption",
-    "JoinedCandidates": "anonymip.privacy.attacks.joined",
-    "MatchGraph": "anonymip.privacy.graph.consistency",
-    "MatchProbabilities": "anonymip.privacy.attacks.probabilities",
-    "PublishedTable": "anonymip.privacy.reading.published",
-    "Verification": "anonymip.privacy.verification",
-    "consistency_graph": "anonymip.privacy.attacks.corruption",
-    "identities_left": "anonymip.privacy.attacks.corruption",
-    "is_table_of": "anonymip.privacy.reading.release_manifest",
-    "joined_candidates": "anonymip.privacy.attacks.joined",
-    "match_probabilities": "anonymip.privacy.attacks.probabilities",
-    "measure_corruption": "anonymip.privacy.attacks.corruption",
-    "read_release": "anonymip.privacy.reading.published",
-    "verify": "anonymip.privacy.verification",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__():
+        return sorted(__all__)

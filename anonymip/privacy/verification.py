@@ -14,32 +14,7 @@ from typing import Any
 import numpy as np
 
 from anonymip.errors import InputError
-from anonymip.privacy.checks.class_sizes import (
-    ClassSizes,
-    but_for,
-    count_problems,
-    homogeneous_counts,
-    homogeneous_problems,
-    homogeneous_sentence,
-    suppressed_problems,
-)
-from anonymip.privacy.checks.covers import check_cover, cover_diversity_problems, promise
-from anonymip.privacy.checks.loss_claims import (
-    has_ncp_objective,
-    loss_problems,
-    normalised_penalty,
-    optimality_problems,
-    relative_gap,
-    star_cost_problems,
-)
-from anonymip.privacy.checks.mask_checks import (
-    inexact_problems,
-    level_problems,
-    mask_problems,
-    recoded_problems,
-)
-from anonymip.privacy.checks.promises import cap_problems, diversity_problems
-from anonymip.privacy.checks.truth import range_problems, truth_problems
+from anonymip.privacy.checks import class_sizes, covers, loss_claims, mask_checks, promises, truth
 from anonymip.privacy.graph.consistency import PublishedMatches
 from anonymip.privacy.reading.hierarchies import Nodes, Paths
 from anonymip.privacy.reading.original import Inputs, Original, Schema, domain_problems, read_inputs
@@ -241,14 +216,7 @@ def verify(
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
     inputs = read_inputs(
-        original,
-        release,
-        manifest,
-        schema=schema,
-        separator=separator,
-        encoding=encoding,
-        columns=columns,
-        hierarchies=hierarchies,
+        original, release, manifest, schema, separator, encoding, columns, hierarchies
     )
     claims, records = inputs.manifest, inputs.records
     findings = _Findings(claims, inputs.hierarchies)
@@ -276,7 +244,7 @@ def verify(
         _check_content(findings, findings.published, records)
     findings.note(
         "Bound, gap and status agree with each other and with the objective value.",
-        optimality_problems(claims),
+        loss_claims.optimality_problems(claims),
     )
     findings.note("Not checked: that the bound holds; that is for its proof to show.")
     return _result(findings)
@@ -332,8 +300,8 @@ def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> Non
         labels = source.labels[records.rows]
     findings.note("The release carries nothing beside its table.", baggage_problems(table, labels))
     findings.note(
-        f"There is one published row per original record{but_for(manifest)}.",
-        count_problems(table, manifest, records),
+        f"There is one published row per original record{class_sizes.but_for(manifest)}.",
+        class_sizes.count_problems(table, manifest, records),
     )
     published, problems = parse_release(table, manifest, findings.hierarchies)
     findings.note("Every cell follows the grammar.", problems)
@@ -344,11 +312,11 @@ def _check_release(findings: _Findings, table: TextTable, inputs: Inputs) -> Non
 def _check_classes(findings: _Findings, published: PublishedTable, k: int | None) -> None:
     manifest = findings.manifest
     claims = {manifest.k} | ({k} if k is not None else set())
-    sizes = ClassSizes.of(published, manifest)
+    sizes = class_sizes.ClassSizes.of(published, manifest)
     findings.note(
         "Every class has at least k rows, and so have rows of stars only; suppressed rows are "
         "counted.",
-        [*sizes.problems(claims), *suppressed_problems(published, manifest)],
+        [*sizes.problems(claims), *class_sizes.suppressed_problems(published, manifest)],
     )
     if sizes.hidden >= max(claims):
         findings.note(
@@ -368,10 +336,10 @@ def _check_homogeneity(findings: _Findings, published: PublishedTable) -> None:
     if not sensitive:
         return
     columns = {name: published.untouched[name] for name in sensitive}
-    found = homogeneous_counts(published.classes(), columns)
+    found = class_sizes.homogeneous_counts(published.classes(), columns)
     findings.note(
-        homogeneous_sentence(found, published.n),
-        homogeneous_problems(findings.manifest.homogeneous, found),
+        class_sizes.homogeneous_sentence(found, published.n),
+        class_sizes.homogeneous_problems(findings.manifest.homogeneous, found),
     )
 
 
@@ -382,17 +350,19 @@ def _check_stars(findings: _Findings, published: PublishedTable, records: Origin
     if not manifest.promised.stars_are_class:
         exempt |= published.suppressed.all(axis=1)
     if manifest.promised.mask is not None:
-        findings.note("Every cell is exact or a star.", inexact_problems(published))
+        findings.note("Every cell is exact or a star.", mask_checks.inexact_problems(published))
         once = ", and each serves one row only" if manifest.promised.mask.single_use else ""
         findings.note(
             f"The stars of every row are a pattern of the mask{once}.",
-            mask_problems(published, manifest.promised.mask, exempt),
+            mask_checks.mask_problems(published, manifest.promised.mask, exempt),
         )
     if manifest.promised.levels is not None:
         findings.note(
             "Every cell is on the level of its column.",
-            level_problems(published, manifest.promised.levels, findings.hierarchies, exempt)
-            or recoded_problems(
+            mask_checks.level_problems(
+                published, manifest.promised.levels, findings.hierarchies, exempt
+            )
+            or mask_checks.recoded_problems(
                 published, records, manifest.promised.levels, findings.hierarchies, exempt
             ),
         )
@@ -403,11 +373,13 @@ def _check_matches(
 ) -> None:
     manifest = findings.manifest
     claims = {max(1, manifest.k)} | ({k} if k is not None else set())
-    found = check_cover(records, PublishedMatches(records, published), manifest, claims)
+    found = covers.check_cover(records, PublishedMatches(records, published), manifest, claims)
     findings.cover_reached = found.reached
-    kept = promise(manifest, f"k = {max(claims)}")
+    kept = covers.promise(manifest, f"k = {max(claims)}")
     findings.note(f"{kept[0].upper()}{kept[1:]}.", found.problems)
-    findings.note("Suppressed rows are counted.", suppressed_problems(published, manifest))
+    findings.note(
+        "Suppressed rows are counted.", class_sizes.suppressed_problems(published, manifest)
+    )
 
 
 def _check_promises(findings: _Findings, published: PublishedTable, records: Original) -> None:
@@ -418,19 +390,21 @@ def _check_promises(findings: _Findings, published: PublishedTable, records: Ori
         if not manifest.is_cover:
             findings.note(
                 "Every class has the promised diversity of sensitive values.",
-                diversity_problems(published, records, manifest.promised.diversity, sensitive),
+                promises.diversity_problems(
+                    published, records, manifest.promised.diversity, sensitive
+                ),
             )
         elif published.n == records.n:
             findings.note(
                 "The rows that can be a record show sensitive values of the promised diversity.",
-                cover_diversity_problems(
+                covers.cover_diversity_problems(
                     published, records, manifest.promised.diversity, sensitive, manifest.k
                 ),
             )
     if any(limit.most is not None for limit in manifest.promised.limits):
         findings.note(
             "No cell exceeds its cap.",
-            cap_problems(published, manifest.promised.limits, findings.hierarchies),
+            promises.cap_problems(published, manifest.promised.limits, findings.hierarchies),
         )
     apart = sorted(
         {repr(limit.attribute) for limit in manifest.promised.limits if limit.most is None}
@@ -446,7 +420,7 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
     manifest = findings.manifest
     findings.note(
         "Original values and published cells lie in the domains.",
-        [*domain_problems(records), *range_problems(published, records)],
+        [*domain_problems(records), *truth.range_problems(published, records)],
     )
     if published.n + manifest.left_out.suppressed == records.n:
         each = "Every published row contains an original record of its own and shows its "
@@ -455,31 +429,31 @@ def _check_content(findings: _Findings, published: PublishedTable, records: Orig
             each += "shows its "
         findings.note(
             f"{each}sensitive and kept values.",
-            truth_problems(
+            truth.truth_problems(
                 published, records, in_order=manifest.order == "kept", is_cover=manifest.is_cover
             ),
         )
     left_out = manifest.left_out.suppressed
-    findings.ncp = normalised_penalty(published, records, left_out)
+    findings.ncp = loss_claims.normalised_penalty(published, records, left_out)
     as_stars = "; records left out count as rows of stars" if left_out else ""
     findings.note(
         f"The loss was computed again from the published table{as_stars}.",
-        loss_problems(manifest, findings.ncp, (published.n + left_out) * published.m),
+        loss_claims.loss_problems(manifest, findings.ncp, (published.n + left_out) * published.m),
     )
     if manifest.loss.star_costs is not None:
         findings.note(
             "The objective value was computed again from the cells that are not exact.",
-            star_cost_problems(manifest, manifest.loss.star_costs, published, records),
+            loss_claims.star_cost_problems(manifest, manifest.loss.star_costs, published, records),
         )
-    elif not has_ncp_objective(manifest):
+    elif not loss_claims.has_ncp_objective(manifest):
         findings.note("Not checked: the objective value, which is not the ncp.")
 
 
 def _result(findings: _Findings) -> Verification:
     manifest, published, ncp = findings.manifest, findings.published, findings.ncp
     m, left_out = len(manifest.quasi_identifiers), manifest.left_out.suppressed
-    sizes = None if published is None else ClassSizes.of(published, manifest)
-    bound = manifest.loss.bound if has_ncp_objective(manifest) else None
+    sizes = None if published is None else class_sizes.ClassSizes.of(published, manifest)
+    bound = manifest.loss.bound if loss_claims.has_ncp_objective(manifest) else None
     reached, classes = None, None
     if manifest.is_cover:
         reached = findings.cover_reached
@@ -490,7 +464,9 @@ def _result(findings: _Findings) -> Verification:
         recoding=manifest.recoding,
         k=manifest.k,
         k_reached=reached,
-        promise=promise(manifest, reached) if manifest.is_cover and reached is not None else None,
+        promise=covers.promise(manifest, reached)
+        if manifest.is_cover and reached is not None
+        else None,
         classes=classes,
         suppressed=None if sizes is None else sizes.starred,
         left_out=left_out,
@@ -499,7 +475,7 @@ def _result(findings: _Findings) -> Verification:
         ncp=ncp,
         gcp=None if ncp is None or published is None else ncp / ((published.n + left_out) * m),
         bound=bound,
-        gap=None if ncp is None else relative_gap(ncp, bound),
+        gap=None if ncp is None else loss_claims.relative_gap(ncp, bound),
         problems=tuple(findings.problems),
         checks=tuple(findings.checks),
     )

@@ -1,33 +1,45 @@
-"""From a solution to a verified release: the generalized table and its manifest."""
+"""From a solution to a verified release: the generalized table and its manifest.
 
-from anonymip.publishing.anonymization import anonymize
-from anonymip.publishing.cautions import homogeneous_classes
-from anonymip.publishing.checking import hierarchy_paths, loss_of_table
-from anonymip.publishing.dominance import dominates
-from anonymip.publishing.manifest import (
-    as_verified,
-    cut_off,
-    describe_mask,
-    manifest_path,
-    versions,
-)
-from anonymip.publishing.release import Release, publish, refuse_unpublishable, what_is_gone
-from anonymip.publishing.suppressed import refuse_many_suppressed
+The names below load on first use.
+"""
 
-__all__ = [
-    "Release",
-    "anonymize",
-    "as_verified",
-    "cut_off",
-    "describe_mask",
-    "dominates",
-    "hierarchy_paths",
-    "homogeneous_classes",
-    "loss_of_table",
-    "manifest_path",
-    "publish",
-    "refuse_many_suppressed",
-    "refuse_unpublishable",
-    "versions",
-    "what_is_gone",
-]
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from anonymip.publishing.anonymization import anonymize as anonymize
+    from anonymip.publishing.cautions import homogeneous_classes as homogeneous_classes
+    from anonymip.publishing.checking import hierarchy_paths as hierarchy_paths
+    from anonymip.publishing.checking import loss_of_table as loss_of_table
+    from anonymip.publishing.dominance import dominates as dominates
+    from anonymip.publishing.manifest import as_verified as as_verified
+    from anonymip.publishing.manifest import cut_off as cut_off
+    from anonymip.publishing.manifest import describe_mask as describe_mask
+    from anonymip.publishing.manifest import manifest_path as manifest_path
+    from anonymip.publishing.manifest import versions as versions
+    from anonymip.publishing.release import Release as Release
+    from anonymip.publishing.release import publish as publish
+    from anonymip.publishing.release import refuse_unpublishable as refuse_unpublishable
+    from anonymip.publishing.release import what_is_gone as what_is_gone
+    from anonymip.publishing.suppressed import refuse_many_suppressed as refuse_many_suppressed
+else:
+    _HOMES = {
+        name: module
+        for module, name in re.findall(
+            r"^ *from (\S+) import (\w+) as \2$", __loader__.get_source(__name__), re.MULTILINE
+        )
+    }
+    __all__ = list(_HOMES)
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted(__all__)

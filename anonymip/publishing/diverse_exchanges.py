@@ -231,7 +231,7 @@ def recount(view: View, tally: Tally, given: NDArray[np.int64], number: int, tou
     return grown
 
 
-def exchange_cycles(
+def exchanged(
     diversity: Diversity,
     sensitive: NDArray[np.integer],
     cover: Cover,
@@ -242,45 +242,15 @@ def exchange_cycles(
     """Return disjoint matchings of the same edges in which fewer records lack diversity, or none.
 
     Two matchings exchange the matches of an alternating cycle: a Kempe change of the edge
-    colouring that disjoint matchings are. Changes that make it worse are taken now and then.
+    colouring that disjoint matchings are. In a single one rows hand on their records in a circle,
+    mostly of two rows. Changes that make it worse are taken now and then.
 
     `diversity, sensitive`: what is asked for, and (n, columns) codes of the originals. `cover`: its
-    edges. `matchings`: (degree, n) originals of the published records in disjoint perfect
+    edges. `matchings`: (count, n) originals of the published records in disjoint perfect
     matchings. `rng`: source of randomness. `budget`: ends the search early. Complexity: O(c k^2)
     for each exchange along a cycle of c rows, of which there are up to 30 n k.
     """
     given = matchings.astype(np.int64, order="C")
-    return _searched(diversity, sensitive, cover, given, rng, budget)
-
-
-def exchange_records(
-    diversity: Diversity,
-    sensitive: NDArray[np.integer],
-    cover: Cover,
-    matching: NDArray[np.integer],
-    rng: np.random.Generator,
-    budget: Budget,
-) -> NDArray[np.int64]:
-    """Return a perfect matching in which fewer records lack diversity, or none.
-
-    Rows hand on their records in a circle, mostly of two rows.
-
-    `diversity, sensitive, cover, rng, budget`: as in :func:`exchange_cycles`. `matching`: (n,)
-    original of each published record.
-    """
-    given = matching.astype(np.int64)[None, :].copy()
-    found: NDArray[np.int64] = _searched(diversity, sensitive, cover, given, rng, budget)[0]
-    return found
-
-
-def _searched(
-    diversity: Diversity,
-    sensitive: NDArray[np.integer],
-    cover: Cover,
-    given: NDArray[np.int64],
-    rng: np.random.Generator,
-    budget: Budget,
-) -> NDArray[np.int64]:
     view = view_of(diversity, sensitive, cover)
     count, n = given.shape
     taker = np.empty_like(given)
@@ -437,16 +407,12 @@ def _rotate(
 ) -> int:
     """Let each row of a cycle take the record of the next one, or of the one before."""
     cycle = tally.cycle
-    if direction > 0:
-        first = given[cycle[0]]
-        for at in range(length - 1):
-            given[cycle[at]] = given[cycle[at + 1]]
-        given[cycle[length - 1]] = first
-    else:
-        last = given[cycle[length - 1]]
-        for at in range(length - 1, 0, -1):
-            given[cycle[at]] = given[cycle[at - 1]]
-        given[cycle[0]] = last
+    at = 0 if direction > 0 else length - 1
+    first = given[cycle[at]]
+    for _ in range(length - 1):
+        given[cycle[at]] = given[cycle[at + direction]]
+        at += direction
+    given[cycle[at]] = first
     for at in range(length):
         taker[given[cycle[at]]] = cycle[at]
     return recount(view, tally, given, 0, touch(view, tally, length))

@@ -11,7 +11,7 @@ from anonymip.errors import NoSolution
 from anonymip.graphs import components, degree_of, effective_matches, random_matchings
 from anonymip.graphs.effective import ring_successors
 from anonymip.problem import Problem
-from anonymip.publishing.diverse_exchanges import EFFORT, exchange_cycles, exchange_records
+from anonymip.publishing.diverse_exchanges import EFFORT, exchanged
 from anonymip.recodings import Diversity
 from anonymip.recodings.rules.diversity import RowsOfRecords, lacking_records
 from anonymip.runtime.budget import Budget
@@ -132,9 +132,7 @@ class _Drawing:
         if len(records) and self._last is not None:
             cover = _restricted(self._cover, records)
             sensitive = self._sensitive[records]
-            found = exchange_cycles(
-                self._diversity, sensitive, cover, self._last, self._rng, budget
-            )
+            found = exchanged(self._diversity, sensitive, cover, self._last, self._rng, budget)
             self._take(records, cover, found)
 
     def shift(self) -> None:
@@ -164,10 +162,10 @@ class _Drawing:
             if not len(records):
                 return
             cover = _restricted(self._cover, records)
-            drawn = graphs.draw_matching(cover, self._rng)
+            drawn = graphs.draw_matching(cover, self._rng)[None, :]
             sensitive = self._sensitive[records]
-            found = exchange_records(self._diversity, sensitive, cover, drawn, self._rng, budget)
-            self._take(records, cover, found[None, :])
+            found = exchanged(self._diversity, sensitive, cover, drawn, self._rng, budget)
+            self._take(records, cover, found)
 
     def _take(
         self, records: NDArray[np.int64], cover: Cover, matchings: NDArray[np.int64]

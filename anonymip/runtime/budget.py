@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from anonymip.errors import InputError, argument
@@ -221,9 +221,12 @@ class Budget:
         bound: float | None = None,
     ) -> None:
         """Send a message to the listener, if there is one."""
+        self.hand_on(Progress(phase, done, total, incumbent, bound))
+
+    def hand_on(self, message: Progress) -> None:
+        """Send a message to the listener, if there is one, with the time that is left here."""
         if self.progress is not None:
-            left = (self._whole or self).remaining()
-            self.progress(Progress(phase, done, total, incumbent, bound, left))
+            self.progress(replace(message, remaining=(self._whole or self).remaining()))
 
     @contextmanager
     def catching_interrupts(self) -> Iterator[None]:

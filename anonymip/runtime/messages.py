@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from anonymip.runtime.budget import Progress
 from anonymip.status import Stopped
 
 _LENGTH = struct.Struct("<Q")
@@ -64,11 +65,7 @@ class Report:
     """What the task reported to its budget."""
 
     number: int
-    phase: str
-    done: int | None
-    total: int | None
-    incumbent: float | None
-    bound: float | None
+    progress: Progress
 
 
 @dataclass(frozen=True)

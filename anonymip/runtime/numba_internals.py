@@ -214,17 +214,9 @@ class _KernelCompiler(_compiler):  # type: ignore[misc]
 
     lowering: Any
 
-    def __init__(
-        self,
-        typing: Any,
-        target: Any,
-        library: Any,
-        args: Any,
-        returned: Any,
-        flags: Any,
-        variables: Any,
-    ) -> None:
-        super().__init__(typing, target, library, args, returned, Flags(flags), variables)
+    def __init__(self, *arguments: Any) -> None:
+        *others, flags, variables = arguments
+        super().__init__(*others, Flags(flags), variables)
 
     def define_pipelines(self) -> list[Any]:
         manager = _pipeline(self.state)

@@ -23,20 +23,9 @@ from functools import partial
 from typing import BinaryIO
 
 from anonymip.errors import AnonymipError, InputWarning
+from anonymip.runtime import messages
 from anonymip.runtime.budget import Budget, Progress, compilation_clock
 from anonymip.runtime.compilation import CompilationStopped, RunInForce, in_force
-from anonymip.runtime.messages import (
-    Compiling,
-    GivenUp,
-    Interrupt,
-    Raised,
-    Ready,
-    Report,
-    Request,
-    Returned,
-    read_message,
-    write_message,
-)
 
 
 class _Worker:
@@ -45,14 +34,14 @@ class _Worker:
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self._source, self._sink = source, sink
         self._lock = threading.Lock()
-        self._waiting: queue.SimpleQueue[tuple[Request, Budget]] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[messages.Request, Budget]] = queue.SimpleQueue()
         self._current: tuple[int, Budget] | None = None
         self._scratch: str | None = None
 
     def run(self) -> None:
         """Serve until the parent closes the pipe."""
         threading.Thread(target=self._listen, name="parent", daemon=True).start()
-        self._send(Ready())
+        self._send(messages.Ready())
         while True:
             request, budget = self._waiting.get()
             _settle(request)
@@ -63,13 +52,13 @@ class _Worker:
     def _listen(self) -> None:
         try:
             while True:
-                message = read_message(self._source)
-                if isinstance(message, Request):
+                message = messages.read_message(self._source)
+                if isinstance(message, messages.Request):
                     self._scratch = message.scratch
                     budget = self._budget(message)
                     self._current = (message.number, budget)
                     self._waiting.put((message, budget))
-                elif isinstance(message, Interrupt):
+                elif isinstance(message, messages.Interrupt):
                     if self._current is not None and self._current[0] == message.number:
                         self._current[1].interrupt()
                 else:
@@ -81,32 +70,23 @@ class _Worker:
                 shutil.rmtree(self._scratch, ignore_errors=True)
             os._exit(0)
 
-    def _budget(self, request: Request) -> Budget:
+    def _budget(self, request: messages.Request) -> Budget:
         deadline = None if request.remaining is None else time.monotonic() + request.remaining
 
         def send(progress: Progress) -> None:
-            self._send(
-                Report(
-                    request.number,
-                    progress.phase,
-                    progress.done,
-                    progress.total,
-                    progress.incumbent,
-                    progress.bound,
-                )
-            )
+            self._send(messages.Report(request.number, progress))
 
         return Budget(deadline, send)
 
     def _report_compilation(self, number: int, begins: bool) -> None:
-        self._send(Compiling(number, begins))
+        self._send(messages.Compiling(number, begins))
 
     def _send(self, message: object) -> None:
         with self._lock:
-            write_message(self._sink, message)
+            messages.write_message(self._sink, message)
 
 
-def _settle(request: Request) -> None:
+def _settle(request: messages.Request) -> None:
     """Take over what may have changed in the parent since this process began."""
     sys.path[:] = request.search
     if dict(os.environ) != request.environment:
@@ -117,19 +97,21 @@ def _settle(request: Request) -> None:
             os.chdir(request.folder)
 
 
-def _answer(request: Request, budget: Budget) -> Returned | Raised | GivenUp:
+def _answer(
+    request: messages.Request, budget: Budget
+) -> messages.Returned | messages.Raised | messages.GivenUp:
     """Return what the task of a request gave, in a form that certainly can be sent."""
     try:
         with in_force(RunInForce(budget)):
             value = pickle.loads(request.task)(budget)
         pickle.dumps(value)
     except CompilationStopped as stopped:
-        return GivenUp(request.number, stopped.reason)
+        return messages.GivenUp(request.number, stopped.reason)
     except AnonymipError as error:
-        return Raised(request.number, error if _can_be_read(error) else None, str(error))
+        return messages.Raised(request.number, error if _can_be_read(error) else None, str(error))
     except Exception as error:  # noqa: BLE001 - handed to the parent, which raises it
-        return Raised(request.number, None, f"{type(error).__name__}: {error}")
-    return Returned(request.number, value)
+        return messages.Raised(request.number, None, f"{type(error).__name__}: {error}")
+    return messages.Returned(request.number, value)
 
 
 def _can_be_read(error: AnonymipError) -> bool:

@@ -28,19 +28,8 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
 from anonymip.errors import AnonymipError, SolverError, argument
+from anonymip.runtime import messages
 from anonymip.runtime.budget import GRACE, Budget, compilation_clock
-from anonymip.runtime.messages import (
-    Compiling,
-    GivenUp,
-    Interrupt,
-    Raised,
-    Ready,
-    Report,
-    Request,
-    Returned,
-    read_message,
-    write_message,
-)
 from anonymip.status import Stopped
 
 _FOLDER = str(Path(__file__).resolve().parents[2])
@@ -91,7 +80,7 @@ class WorkerProcess:
     def _read(self) -> None:
         try:
             while True:
-                self._inbox.put(read_message(cast(BinaryIO, self._process.stdout)))
+                self._inbox.put(messages.read_message(cast(BinaryIO, self._process.stdout)))
         except (EOFError, OSError):
             self._inbox.put(Ended())
         except Exception as error:  # noqa: BLE001 - whatever reading a pickle may raise
@@ -102,7 +91,7 @@ class WorkerProcess:
         # If the worker has gone, the reading thread reports it.
         with suppress(OSError, ValueError):
             while (message := self._outbox.get()) is not None:
-                write_message(cast(BinaryIO, self._process.stdin), message)
+                messages.write_message(cast(BinaryIO, self._process.stdin), message)
 
     def send(self, message: object) -> None:
         """Hand a message to the writing thread."""
@@ -114,7 +103,7 @@ class WorkerProcess:
             message = self._inbox.get(timeout=timeout)
         except queue.Empty:
             return None
-        self.is_ready = self.is_ready or isinstance(message, Ready)
+        self.is_ready = self.is_ready or isinstance(message, messages.Ready)
         return message
 
     def is_alive(self) -> bool:
@@ -351,9 +340,9 @@ class _Watch:
                 self._send(content, scratch)
                 sent = True
             message = self.worker.receive(_POLL)
-            if isinstance(message, Returned) and message.number == self.number:
+            if isinstance(message, messages.Returned) and message.number == self.number:
                 return message.value
-            if isinstance(message, GivenUp) and message.number == self.number:
+            if isinstance(message, messages.GivenUp) and message.number == self.number:
                 return Killed(message.reason, self.bound)
             self._take_in(message)
             reason = self._given_up()
@@ -365,7 +354,7 @@ class _Watch:
         if self.deadline is not None:
             remaining = max(0.1, self.deadline - time.monotonic())
         self.worker.send(
-            Request(
+            messages.Request(
                 self.number,
                 content,
                 remaining,
@@ -376,25 +365,19 @@ class _Watch:
             )
         )
         if self.interrupted is not None:
-            self.worker.send(Interrupt(self.number))
+            self.worker.send(messages.Interrupt(self.number))
 
     def _take_in(self, message: object | None) -> None:
         if isinstance(message, Ended):
             raise self.failure(self.worker.death())
-        if isinstance(message, Raised) and message.number == self.number:
+        if isinstance(message, messages.Raised) and message.number == self.number:
             raise _TaskFailed(message.error or self.failure(f"failed with {message.text}"))
-        if isinstance(message, Compiling) and message.number == self.number:
+        if isinstance(message, messages.Compiling) and message.number == self.number:
             self.compiles(message.begins)
-        if isinstance(message, Report) and message.number == self.number:
-            if message.bound is not None:
-                self.bound = message.bound
-            self.budget.report(
-                message.phase,
-                done=message.done,
-                total=message.total,
-                incumbent=message.incumbent,
-                bound=message.bound,
-            )
+        if isinstance(message, messages.Report) and message.number == self.number:
+            if message.progress.bound is not None:
+                self.bound = message.progress.bound
+            self.budget.hand_on(message.progress)
 
     def compiles(self, begins: bool) -> None:
         """Count the seconds in which the task compiles like those in which this process does."""
@@ -409,7 +392,7 @@ class _Watch:
         now = time.monotonic()
         if self.interrupted is None and self.budget.is_interrupted:
             self.interrupted = now
-            self.worker.send(Interrupt(self.number))
+            self.worker.send(messages.Interrupt(self.number))
         if self.interrupted is not None and now >= self.interrupted + GRACE:
             return Stopped.INTERRUPT
         if self.deadline is not None and now >= self.deadline + GRACE:
@@ -419,11 +402,11 @@ class _Watch:
     def _last_chance(self, reason: Stopped) -> object:
         """Return the answer if it has come already behind slow listeners, else the kill."""
         while (message := self.worker.receive(0)) is not None:
-            if isinstance(message, Returned) and message.number == self.number:
+            if isinstance(message, messages.Returned) and message.number == self.number:
                 return message.value
-            if isinstance(message, (Raised, Ended)):
+            if isinstance(message, (messages.Raised, Ended)):
                 self._take_in(message)
-            if isinstance(message, Report) and message.bound is not None:
-                self.bound = message.bound
+            if isinstance(message, messages.Report) and message.progress.bound is not None:
+                self.bound = message.progress.bound
         self.must_be_killed = True
         return Killed(reason, self.bound)

@@ -76,52 +76,41 @@ class SolverOptions:
     solver_options: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None:
-            _require(
-                math.isfinite(self.time_limit) and self.time_limit > 0,
-                "time_limit",
-                self.time_limit,
+        limit, gap, nodes = self.time_limit, self.relative_gap, self.node_limit
+        allowed: dict[str, tuple[bool, str]] = {
+            "time_limit": (
+                limit is None or 0 < limit < math.inf,
                 "Give a positive number of seconds, or None for no limit",
-            )
-        _require(
-            math.isfinite(self.relative_gap) and self.relative_gap >= 0,
-            "relative_gap",
-            self.relative_gap,
-            "Give a fraction such as 0.01, or 0 to prove optimality",
-        )
-        _require(
-            self.node_limit is None
-            or (_is_whole(self.node_limit) and 1 <= self.node_limit <= _MOST_NODES),
-            "node_limit",
-            self.node_limit,
-            f"Give a whole number from 1 to {_MOST_NODES}, or None for no limit",
-        )
-        _require(
-            _is_whole(self.threads) and self.threads >= 1,
-            "threads",
-            self.threads,
-            "Give a whole number, at least 1",
-        )
-        _require(
-            _is_whole(self.seed) and 0 <= self.seed <= LARGEST_SEED,
-            "seed",
-            self.seed,
-            f"Give a whole number from 0 to {LARGEST_SEED}",
-        )
+            ),
+            "relative_gap": (
+                0 <= gap < math.inf,
+                "Give a fraction such as 0.01, or 0 to prove optimality",
+            ),
+            "node_limit": (
+                nodes is None or (_is_whole(nodes) and 1 <= nodes <= _MOST_NODES),
+                f"Give a whole number from 1 to {_MOST_NODES}, or None for no limit",
+            ),
+            "threads": (
+                _is_whole(self.threads) and self.threads >= 1,
+                "Give a whole number, at least 1",
+            ),
+            "seed": (
+                _is_whole(self.seed) and 0 <= self.seed <= LARGEST_SEED,
+                f"Give a whole number from 0 to {LARGEST_SEED}",
+            ),
+            "log": (
+                self.log is None or (isinstance(self.log, str | Path) and bool(str(self.log))),
+                "Give the path of a file",
+            ),
+        }
+        for name, (holds, remedy) in allowed.items():
+            _require(holds, name, getattr(self, name), remedy)
         for name in self.solver_options:
+            named = isinstance(name, str) and bool(name)
             _require(
-                isinstance(name, str) and bool(name),
-                "solver_options",
-                name,
-                "Name each option by the solver's own name for it",
+                named, "solver_options", name, "Name each option by the solver's own name for it"
             )
         if self.log is not None:
-            _require(
-                isinstance(self.log, str | Path) and bool(str(self.log)),
-                "log",
-                self.log,
-                "Give the path of a file",
-            )
             object.__setattr__(self, "log", Path(self.log))
         # A copy: the caller's mapping may change later, a frozen object must not.
         object.__setattr__(self, "solver_options", dict(self.solver_options))

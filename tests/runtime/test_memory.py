@@ -403,6 +403,6 @@ def test_the_command_says_what_is_missing(
     def refused(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("anonymip.cli.arguments.make_problem", refused)
+    monkeypatch.setattr("anonymip.cli.arguments.Question.problem", refused)
     assert run(["solve", "health-records", "-k", "3"]) == 3
     assert capsys.readouterr().err.startswith("error: memory ended while the command worked")

@@ -19,61 +19,38 @@ from anonymip.publishing import versions
 
 #: What each column holds, in their order.
 COLUMNS: dict[str, type] = {
-    # What was asked.
-    "experiment": str,
-    "instance": str,
-    "sample": int,
-    "n": int,
-    "m": int,
-    "k": int,
-    "recoding": str,
-    "diversity": str,
-    "limits": str,
-    "objective_name": str,
-    "method": str,
-    "label": str,
-    "options": str,
-    "repetition": int,
-    "seed": int,
-    "effort": str,
-    "time_limit": float,
-    # What was found.
-    "loss": float,
-    "bound": float,
-    "bound_by": str,
-    "proof": str,
-    "gap": float,
-    "status": str,
-    "reason": str,
-    "seconds": float,
-    "cpu_seconds": float,
-    # Measures of the release.
-    "ncp": float,
-    "gcp": float,
-    "classes": int,
-    "smallest": int,
-    "average": float,
-    "largest": int,
-    "suppressed": int,
-    "suppressed_cells": int,
-    "discernibility": float,
-    "classification": float,
-    "usefulness": float,
-    "attribute_losses": str,
-    # Where and with what.
-    "solver": str,
-    "threads": int,
-    "anonymip": str,
-    "python": str,
-    "numpy": str,
-    "versions": str,
-    "machine": str,
-    "cores": int,
-    "system": str,
-    # What the row is of, exactly.
-    "table_sha256": str,
-    "problem": str,
-    "key": str,
+    name: kind
+    for kind, names in (
+        # What was asked.
+        (str, "experiment instance"),
+        (int, "sample n m k"),
+        (str, "recoding diversity limits objective_name method label options"),
+        (int, "repetition seed"),
+        (str, "effort"),
+        (float, "time_limit"),
+        # What was found.
+        (float, "loss bound"),
+        (str, "bound_by proof"),
+        (float, "gap"),
+        (str, "status reason"),
+        (float, "seconds cpu_seconds"),
+        # Measures of the release.
+        (float, "ncp gcp"),
+        (int, "classes smallest"),
+        (float, "average"),
+        (int, "largest suppressed suppressed_cells"),
+        (float, "discernibility classification usefulness"),
+        (str, "attribute_losses"),
+        # Where and with what.
+        (str, "solver"),
+        (int, "threads"),
+        (str, "anonymip python numpy versions machine"),
+        (int, "cores"),
+        (str, "system"),
+        # What the row is of, exactly.
+        (str, "table_sha256 problem key"),
+    )
+    for name in names.split()
 }
 
 #: Those of texts that hold JSON.

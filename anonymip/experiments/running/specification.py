@@ -12,7 +12,7 @@ from anonymip.effort import check_effort
 from anonymip.errors import InputError, did_you_mean
 from anonymip.experiments.running.sources import Samples, TableSource
 from anonymip.instances import Microdata
-from anonymip.instances.schema import check_keys, read_toml
+from anonymip.instances.schema import check_keys, keys_of, read_toml
 from anonymip.methods import find_method
 from anonymip.objectives import MembersObjective, Objective, Suppressions, load_objective
 from anonymip.problem import Problem
@@ -340,53 +340,28 @@ def _refuse_limit(seconds: float | None) -> None:
         )
 
 
-_EXPERIMENT_KEYS = {
-    "name": "a text",
-    "tables": "a list of tables",
-    "k": "a whole number or a list",
-    "methods": "a list of tables",
-    "recodings": "a table",
-    "objective": "a text",
-    "diversity": "a table",
-    "limits": "a table",
-    "effort": "a text",
-    "time_limit": "a number",
-    "gap": "a number",
-    "solver": "a text",
-    "threads": "a whole number",
-    "seed": "a whole number",
-    "repetitions": "a whole number",
-    "bound": "true or false",
-}
-_TABLE_KEYS = {
-    "instance": "a text",
-    "schema": "a text",
-    "quasi_identifiers": "a list",
-    "sensitive": "a list",
-    "keep": "a list",
-    "drop": "a list",
-    "missing": "a text",
-    "attributes": "a whole number or a list",
-    "rows": "a whole number",
-    "samples": "a table",
-    "name": "a text",
-}
-_SAMPLES_KEYS = {"count": "a whole number", "size": "a whole number", "seed": "a whole number"}
-_METHOD_KEYS = {
-    "method": "a text",
-    "options": "a table",
-    "recoding": "a text",
-    "label": "a text",
-    "effort": "a text",
-    "time_limit": "a number",
-}
-_DIVERSITY_KEYS = {
-    "l": "a number",
-    "distinct": "a whole number",
-    "t": "a number",
-    "ordered": "true or false",
-}
-_LIMITS_KEYS = {"cap": "a table", "apart": "a list"}
+_EXPERIMENT_KEYS = keys_of(
+    a_text="name objective effort solver",
+    a_number="time_limit gap",
+    a_whole_number="threads seed repetitions",
+    true_or_false="bound",
+    a_table="recodings diversity limits",
+    a_list_of_tables="tables methods",
+    a_whole_number_or_a_list="k",
+)
+_TABLE_KEYS = keys_of(
+    a_text="instance schema missing name",
+    a_list="quasi_identifiers sensitive keep drop",
+    a_whole_number="rows",
+    a_whole_number_or_a_list="attributes",
+    a_table="samples",
+)
+_SAMPLES_KEYS = keys_of(a_whole_number="count size seed")
+_METHOD_KEYS = keys_of(
+    a_text="method recoding label effort", a_number="time_limit", a_table="options"
+)
+_DIVERSITY_KEYS = keys_of(a_number="l t", a_whole_number="distinct", true_or_false="ordered")
+_LIMITS_KEYS = keys_of(a_table="cap", a_list="apart")
 
 
 def check_document(file: Path | str, document: Mapping[str, Any]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyomo.core.expr import LinearExpression
 
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
@@ -128,6 +127,9 @@ class Context:
 
 def linear(constant: float, coefficients: list[float], variables: list[Any]) -> Any:
     """Return a linear expression the fast way."""
+    # Imported late: methods that take no more than names from here need no Pyomo.
+    from pyomo.core.expr import LinearExpression
+
     return LinearExpression(constant=constant, linear_coefs=coefficients, linear_vars=variables)
 
 

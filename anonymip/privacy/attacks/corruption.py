@@ -63,14 +63,7 @@ def consistency_graph(
     Complexity: linear in the number of matches, all of which are held in memory.
     """
     inputs = read_inputs(
-        original,
-        release,
-        manifest,
-        schema=schema,
-        separator=separator,
-        encoding=encoding,
-        columns=columns,
-        hierarchies=hierarchies,
+        original, release, manifest, schema, separator, encoding, columns, hierarchies
     )
     records = inputs.records
     published = read_published(release, inputs.manifest, inputs.hierarchies)

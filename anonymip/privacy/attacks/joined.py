@@ -340,16 +340,7 @@ def joined_candidates(
             f"{len(given)} manifests for {len(releases)} releases", remedy="Give one for each"
         )
     inputs = [
-        read_inputs(
-            original,
-            release,
-            manifest,
-            schema=schema,
-            separator=separator,
-            encoding=encoding,
-            columns=columns,
-            hierarchies=hierarchies,
-        )
+        read_inputs(original, release, manifest, schema, separator, encoding, columns, hierarchies)
         for release, manifest in zip(releases, given, strict=True)
     ]
     tables = [

@@ -16,11 +16,10 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from anonymip.privacy.graph.consistency import PublishedMatches
-from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments
+from anonymip.privacy.graph.matching import largest_flow
+from anonymip.privacy.graph.regularity import Deficiency, GraphPart, disjoint_assignments, reached
 from anonymip.privacy.reading.manifest_entries import Diversity
 from anonymip.privacy.reading.original import Original
 from anonymip.privacy.reading.published import PublishedTable
@@ -340,24 +339,15 @@ class _DiversePart(GraphPart):
                 self.matches * self.graph.row_units - into,
             ]
         )
+        tail, head, sent = largest_flow(tail, head, left, start, sink)
         nodes = self.size + 2
-        network = csr_array((left.astype(np.int32), (tail, head)), shape=(nodes, nodes))
-        found = coo_array(maximum_flow(network, start, sink).flow)
-        tail, head = (part.astype(np.int64) for part in found.coords)
-        arcs = self.tails * nodes + self.heads
+        arcs, used = self.tails * nodes + self.heads, tail * nodes + head
         order = np.argsort(arcs)
-        sent = tail * nodes + head
-        place = np.minimum(np.searchsorted(arcs[order], sent), len(arcs) - 1)
-        ours = arcs[order][place] == sent
-        self.flow[order[place[ours]]] += found.data[ours]
+        place = np.minimum(np.searchsorted(arcs[order], used), len(arcs) - 1)
+        ours = arcs[order][place] == used
+        self.flow[order[place[ours]]] += sent[ours]
 
     def _behind(self, short: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return the types of records that are reached from those that lack matches."""
         tail, head, _ = self._residue()
-        size = self.size
-        tail = np.concatenate([tail, np.full(len(short), size)])
-        head = np.concatenate([head, short])
-        steps = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(size + 1, size + 1))
-        seen = np.zeros(size + 1, np.bool_)
-        seen[breadth_first_order(steps, size, return_predecessors=False)] = True
-        return seen[: self.a]
+        return reached((tail, head), short, self.size)[: self.a]

@@ -8,7 +8,7 @@ record.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -50,6 +50,15 @@ class GraphWork:
 
 
 WORK = GraphWork()
+#: Two arrays of one length, such as the types of records and of rows that match.
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def joined_pairs(parts: Iterable[Pairs]) -> Pairs:
+    """Return the pairs of all parts, one after the other."""
+    none = np.empty(0, np.int64)
+    first, second = zip((none, none), *parts, strict=True)
+    return np.concatenate(first), np.concatenate(second)
 
 
 class Containment:
@@ -145,6 +154,30 @@ def containments_of(published: PublishedTable, original: Original) -> list[Conta
     ]
 
 
+def log_shares(
+    codes: NDArray[np.int32], containments: Sequence[Containment]
+) -> NDArray[np.float64]:
+    """Return (rows,) the logarithm of the share of all records that rows of cells contain."""
+    shares = np.zeros(len(codes))
+    for attribute, containment in enumerate(containments):
+        shares += containment.log_share()[codes[:, attribute]]
+    return shares
+
+
+def matching_pairs(
+    pairs: Pairs,
+    record_codes: NDArray[np.int32],
+    row_codes: NDArray[np.int32],
+    containments: Sequence[Containment],
+) -> Pairs:
+    """Return those of some pairs (record, row) in which the row contains the record."""
+    source, target = pairs
+    for attribute, containment in enumerate(containments):
+        inside = containment.holds(record_codes[source, attribute], row_codes[target, attribute])
+        source, target = source[inside], target[inside]
+    return source, target
+
+
 class BitTable:
     """All columns of a group of classes: finds the classes that contain a record.
 
@@ -188,25 +221,18 @@ class BitTable:
         inside = self._exactly(np.broadcast_to(record, (len(classes), len(record))), classes)
         return classes[inside]
 
-    def first_containing(
-        self, records: NDArray[np.int32], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def first_containing(self, records: NDArray[np.int32], limit: int) -> Pairs:
         """Return pairs (record, class that contains it), up to about `limit` per record.
 
         `records`: (t, m) value codes. `limit`: the classes of the first `limit` words of 64 classes
         with a hit are examined, and at most `limit` of them returned.
         """
-        found = [
+        return joined_pairs(
             self._first_of_block(records[begin : begin + WORK.types_at_once], begin, limit)
             for begin in range(0, len(records), WORK.types_at_once)
-        ]
-        return np.concatenate([part[0] for part in found]), np.concatenate(
-            [part[1] for part in found]
         )
 
-    def _first_of_block(
-        self, records: NDArray[np.int32], begin: int, limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _first_of_block(self, records: NDArray[np.int32], begin: int, limit: int) -> Pairs:
         hits = self._bits[0][self._buckets[0][records[:, 0]]]
         for attribute in range(1, len(self._bits)):
             hits &= self._bits[attribute][self._buckets[attribute][records[:, attribute]]]
@@ -233,9 +259,7 @@ def _chunks(codes: NDArray[np.integer], size: int) -> list[NDArray[np.integer]]:
     return [codes[begin : begin + size] for begin in range(0, len(codes), size)]
 
 
-def _set_bits(
-    words: NDArray[np.uint64], places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _set_bits(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Pairs:
     """Return for each set bit the index of its word and its class, in order."""
     octets = np.ascontiguousarray(words).view(np.uint8).reshape(-1, 8)
     word, bit = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
@@ -246,9 +270,6 @@ def _place_in_run(sorted_values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return 0, 1, 2, ... within each run of equal values."""
     starts = np.searchsorted(sorted_values, sorted_values, "left")
     return np.arange(len(sorted_values)) - starts
-
-
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 class Consistency(Protocol):
@@ -399,14 +420,11 @@ class PublishedMatches:
         row_labels: NDArray[np.int64] | None = None,
     ) -> None:
         self._containments = containments_of(published, original)
-        self.record_type, self.first_records, self.record_units = _types(
+        self.record_type, self.first_records, self.record_units = types_of(
             original.codes, record_labels
         )
-        row_type, first, units = _types(published.codes, row_labels)
-        share = np.zeros(len(units))
-        for attribute, containment in enumerate(self._containments):
-            share += containment.log_share()[published.codes[first, attribute]]
-        order = np.argsort(share, kind="stable")
+        row_type, first, units = types_of(published.codes, row_labels)
+        order = np.argsort(log_shares(published.codes[first], self._containments), kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         self.row_type, self.first_rows, self.row_units = place[row_type], first[order], units[order]
@@ -421,8 +439,6 @@ class PublishedMatches:
     def rows_of(self, records: NDArray[np.int64], limit: int | None = None) -> Pairs:
         """Return matches of some types of records, those with the tightest rows first."""
         most = len(self.row_units) if limit is None else limit
-        if not len(records):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
         source, target = self._table.first_containing(self._record_codes[records], most)
         if self._blurred and limit is not None:
             # Matches that only seemed to be some have used up the limit.
@@ -439,22 +455,16 @@ class PublishedMatches:
 
     def records_of(self, rows: NDArray[np.int64]) -> Pairs:
         """Return all matches of some types of rows."""
-        found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        found: list[Pairs] = []
         everyone = len(self._record_codes)
         at_once = max(1, WORK.values_at_once // everyone)
         for begin in range(0, len(rows), at_once):
             some = rows[begin : begin + at_once]
             source = np.tile(np.arange(everyone), len(some))
             target = np.repeat(some, everyone)
-            for attribute, containment in enumerate(self._containments):
-                inside = containment.holds(
-                    self._record_codes[source, attribute], self._row_codes[target, attribute]
-                )
-                source, target = source[inside], target[inside]
-            found.append((source, target))
-        return np.concatenate([part[0] for part in found]), np.concatenate(
-            [part[1] for part in found]
-        )
+            codes = self._record_codes, self._row_codes
+            found.append(matching_pairs((source, target), *codes, self._containments))
+        return joined_pairs(found)
 
     def graph(self) -> MatchGraph:
         """Return the graph match by match; for tables whose matches fit into memory."""
@@ -474,7 +484,7 @@ class PublishedMatches:
         return MatchGraph(np.concatenate([[0], np.cumsum(counts)]), records)
 
 
-def _types(
+def types_of(
     codes: NDArray[np.int32], labels: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the type of each row of codes; first row and number of rows of each type."""

@@ -24,8 +24,16 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from anonymip.privacy.graph.consistency import WORK, BitTable, Containment
-from anonymip.privacy.reading.published import dense_rows
+from anonymip.privacy.graph.consistency import (
+    WORK,
+    BitTable,
+    Containment,
+    Pairs,
+    joined_pairs,
+    log_shares,
+    matching_pairs,
+    types_of,
+)
 
 
 @dataclass(frozen=True)
@@ -91,27 +99,21 @@ def find_shortage(
 
 
 def _side(codes: NDArray[np.int32], groups: NDArray[np.int64], count: int) -> _Side:
-    types = dense_rows(np.column_stack([groups, codes]))
-    _, first, units = np.unique(types, return_index=True, return_counts=True)
+    _, first, units = types_of(codes, groups)
     order = np.argsort(groups[first], kind="stable")
     first, units = first[order], units[order]
     starts = np.searchsorted(groups[first], np.arange(count + 1))
-    return _Side(codes[first], units.astype(np.int64), starts, first)
+    return _Side(codes[first], units, starts, first)
 
 
 def _tightest_first(rows: _Side, containments: Sequence[Containment]) -> _Side:
     """Sort the types of a group by the share of values that they contain."""
-    size = np.zeros(len(rows.units))
-    for attribute, containment in enumerate(containments):
-        size += containment.log_share()[rows.codes[:, attribute]]
     group = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
-    order = np.lexsort((size, group))
+    order = np.lexsort((log_shares(rows.codes, containments), group))
     return _Side(rows.codes[order], rows.units[order], rows.starts, rows.first[order])
 
 
-def _first_edges(
-    records: _Side, rows: _Side, containments: Sequence[Containment]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _first_edges(records: _Side, rows: _Side, containments: Sequence[Containment]) -> Pairs:
     """Return pairs (record type, row type) that contain each other: few per record."""
     left, right = np.diff(records.starts), np.diff(rows.starts)
     small = left * right <= WORK.small_group
@@ -121,15 +123,12 @@ def _first_edges(
         begin, end = int(records.starts[group]), int(records.starts[group + 1])
         source, target = table.first_containing(records.codes[begin:end], WORK.first_edges)
         edges.append((source + begin, target + rows.starts[group]))
-    return (
-        np.concatenate([edge[0] for edge in edges]),
-        np.concatenate([edge[1] for edge in edges]),
-    )
+    return joined_pairs(edges)
 
 
 def _pairwise_edges(
     records: _Side, rows: _Side, groups: NDArray[np.int64], containments: Sequence[Containment]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+) -> Iterator[Pairs]:
     left, right = np.diff(records.starts)[groups], np.diff(rows.starts)[groups]
     ends = np.cumsum(left * right)
     begin = 0
@@ -142,12 +141,7 @@ def _pairwise_edges(
         width = np.repeat(right[some], pairs)
         source = np.repeat(records.starts[groups[some]], pairs) + offset // width
         target = np.repeat(rows.starts[groups[some]], pairs) + offset % width
-        for attribute, containment in enumerate(containments):
-            inside = containment.holds(
-                records.codes[source, attribute], rows.codes[target, attribute]
-            )
-            source, target = source[inside], target[inside]
-        yield source, target
+        yield matching_pairs((source, target), records.codes, rows.codes, containments)
         begin = stop
 
 
@@ -165,16 +159,24 @@ def _maximum_flow(
     capacity = np.concatenate(
         [records.units, np.minimum(records.units[source], rows.units[target]), rows.units]
     )
-    shape = (a + b + 2, a + b + 2)
+    tail, head, sent = largest_flow(tail, head, capacity, 0, a + b + 1)
+    used = (sent > 0) & (tail > 0) & (tail <= a)
+    return tail[used] - 1, head[used] - a - 1, sent[used]
+
+
+def largest_flow(
+    tail: NDArray[np.int64],
+    head: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    source: int,
+    sink: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return tail, head and flow of the arcs of a maximum flow to the last node of a network."""
+    shape = (sink + 1, sink + 1)
     network = csr_array((capacity.astype(np.int32), (tail, head)), shape=shape)
-    flow = coo_array(maximum_flow(network, 0, a + b + 1).flow)
-    tail, head = flow.coords
-    used = (flow.data > 0) & (tail > 0) & (tail <= a)
-    return (
-        tail[used].astype(np.int64) - 1,
-        head[used].astype(np.int64) - a - 1,
-        flow.data[used].astype(np.int64),
-    )
+    flow = coo_array(maximum_flow(network, source, sink).flow)
+    tail, head = (part.astype(np.int64) for part in flow.coords)
+    return tail, head, flow.data.astype(np.int64)
 
 
 class _Search:

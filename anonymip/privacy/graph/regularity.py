@@ -23,10 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from anonymip.privacy.graph.consistency import WORK, Consistency, Pairs
+from anonymip.privacy.graph.consistency import WORK, Consistency, Pairs, joined_pairs
+from anonymip.privacy.graph.matching import largest_flow
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,18 @@ class EffectiveMatches:
 
     of_records: NDArray[np.int64]
     of_rows: NDArray[np.int64]
+
+
+def _graph_of(arrows: Pairs, size: int) -> csr_array:
+    return csr_array((np.ones(len(arrows[0]), np.int8), arrows), shape=(size, size))
+
+
+def reached(arrows: Pairs, starts: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """Return (size,) which nodes are reached along arrows from the starts, these included."""
+    rooted = joined_pairs([arrows, (np.full(len(starts), size), starts)])
+    seen = np.zeros(size + 1, np.bool_)
+    seen[breadth_first_order(_graph_of(rooted, size + 1), size, return_predecessors=False)] = True
+    return seen[:size]
 
 
 class GraphPart:
@@ -151,7 +164,8 @@ class GraphPart:
         assignment to its record: a match is effective if it closes a cycle, so both its ends lie
         in one strongly connected component. Complexity: linear in the matches.
         """
-        _, component = connected_components(self._all_arrows(), connection="strong")
+        arrows = _graph_of(self._all_arrows(), self.a + self.b)
+        _, component = connected_components(arrows, connection="strong")
         inside: NDArray[np.bool_] = component[self.source] == component[self.a + self.target]
         return inside
 
@@ -164,7 +178,7 @@ class GraphPart:
         if not len(starts):
             return False
         # All cycles through a record pass what is reached from it.
-        return self._grow(self._follow(self._all_arrows(), starts)[: self.a])
+        return self._grow(reached(self._all_arrows(), starts, self.a + self.b)[: self.a])
 
     def _ask(self, records: NDArray[np.int64], limit: int) -> Pairs:
         """Return matches of some types of records, and note what is still to be asked of them."""
@@ -216,42 +230,26 @@ class GraphPart:
                 k * self.graph.row_units - into,
             ]
         )
-        network = csr_array((capacity.astype(np.int32), (tail, head)), shape=(sink + 1, sink + 1))
-        found = coo_array(maximum_flow(network, 0, sink).flow)
-        tail, head = (part.astype(np.int64) for part in found.coords)
-        used = (found.data != 0) & (tail > 0) & (tail <= a) & (head > a)
+        tail, head, sent = largest_flow(tail, head, capacity, 0, sink)
+        used = (sent != 0) & (tail > 0) & (tail <= a) & (head > a)
         keys = (tail[used] - 1) * b + head[used] - a - 1
-        self.flow[np.searchsorted(self._keys, keys)] += found.data[used].astype(np.int64)
+        self.flow[np.searchsorted(self._keys, keys)] += sent[used]
 
-    def _arrows(self, open_: NDArray[np.bool_]) -> csr_array:
+    def _arrows(self, open_: NDArray[np.bool_]) -> Pairs:
         """Return the graph of steps: record to row over open matches, row to record over flow."""
         used = self.flow > 0
         tail = np.concatenate([self.source[open_], self.a + self.target[used]])
-        head = np.concatenate([self.a + self.target[open_], self.source[used]])
-        size = self.a + self.b
-        return csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(size, size))
+        return tail, np.concatenate([self.a + self.target[open_], self.source[used]])
 
-    def _all_arrows(self) -> csr_array:
+    def _all_arrows(self) -> Pairs:
         # Any match can be taken once more, by another record or row of its types.
         return self._arrows(np.ones(len(self.source), np.bool_))
-
-    def _follow(self, arrows: csr_array, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (a + b,) which nodes are reached from the starts, they themselves included."""
-        size = self.a + self.b
-        tail, head = arrows.nonzero()
-        tail = np.concatenate([tail, np.full(len(starts), size)])
-        head = np.concatenate([head, starts])
-        rooted = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(size + 1, size + 1))
-        order = breadth_first_order(rooted, size, return_predecessors=False)
-        seen = np.zeros(size + 1, np.bool_)
-        seen[order] = True
-        return seen[:size]
 
     def _reached(
         self, starts: NDArray[np.int64], k: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the types of records and of rows that are reached from records in the residue."""
-        seen = self._follow(self._arrows(self.flow < self._capacity(k)), starts)
+        seen = reached(self._arrows(self.flow < self._capacity(k)), starts, self.a + self.b)
         return seen[: self.a], seen[self.a :]
 
     def _deficient_records(self, start: np.int64, k: int) -> Deficiency:

@@ -311,13 +311,12 @@ class Inputs:
 def read_inputs(
     original: str | Path | Any,
     release: str | Path | Any,
-    manifest: Mapping[str, Any] | str | Path | None = None,
-    *,
-    schema: str | Path | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
-    columns: Sequence[str] | None = None,
-    hierarchies: Mapping[str, Paths] | None = None,
+    manifest: Mapping[str, Any] | str | Path | None,
+    schema: str | Path | None,
+    separator: str | None,
+    encoding: str | None,
+    columns: Sequence[str] | None,
+    hierarchies: Mapping[str, Paths] | None,
 ) -> Inputs:
     """Read the manifest and the original of a release.
 

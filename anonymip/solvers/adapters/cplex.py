@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from anonymip.solvers.adapters.packages import INFINITY, PackageSolver, Search, Session
+from anonymip.solvers.adapters.packages import INFINITY, PackageSolver, Search, Session, meanings
 from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.status import Stopped
 
@@ -20,38 +20,23 @@ if TYPE_CHECKING:
     from anonymip.solvers.modelling.standard_form import StandardForm
 
 #: CPLEX's status -> why it stopped. Unbounded models are errors and handled separately.
-STATUS = {
-    "optimal": Stopped.OPTIMAL,
-    "optimal_tolerance": Stopped.GAP,
-    "MIP_optimal": Stopped.OPTIMAL,
-    "optimal_infeasible": Stopped.ERROR,
-    "MIP_optimal_infeasible": Stopped.ERROR,
-    "infeasible": Stopped.INFEASIBLE,
-    "MIP_infeasible": Stopped.INFEASIBLE,
-    "abort_time_limit": Stopped.TIME,
-    "abort_dettime_limit": Stopped.TIME,
-    "MIP_time_limit_feasible": Stopped.TIME,
-    "MIP_time_limit_infeasible": Stopped.TIME,
-    "MIP_dettime_limit_feasible": Stopped.TIME,
-    "MIP_dettime_limit_infeasible": Stopped.TIME,
-    "abort_user": Stopped.INTERRUPT,
-    "MIP_abort_feasible": Stopped.INTERRUPT,
-    "MIP_abort_infeasible": Stopped.INTERRUPT,
-    "abort_iteration_limit": Stopped.NODES,
-    "abort_obj_limit": Stopped.GAP,
-    "abort_primal_obj_limit": Stopped.GAP,
-    "abort_dual_obj_limit": Stopped.GAP,
-    "solution_limit": Stopped.NODES,
-    "node_limit_feasible": Stopped.NODES,
-    "node_limit_infeasible": Stopped.NODES,
-    "mem_limit_feasible": Stopped.ERROR,
-    "mem_limit_infeasible": Stopped.ERROR,
-    "fail_feasible": Stopped.ERROR,
-    "fail_infeasible": Stopped.ERROR,
-    "fail_feasible_no_tree": Stopped.ERROR,
-    "fail_infeasible_no_tree": Stopped.ERROR,
-    "num_best": Stopped.ERROR,
-}
+STATUS = meanings(
+    {
+        Stopped.OPTIMAL: "optimal MIP_optimal",
+        Stopped.GAP: "optimal_tolerance abort_obj_limit abort_primal_obj_limit "
+        "abort_dual_obj_limit",
+        Stopped.ERROR: "optimal_infeasible MIP_optimal_infeasible mem_limit_feasible "
+        "mem_limit_infeasible fail_feasible fail_infeasible fail_feasible_no_tree "
+        "fail_infeasible_no_tree num_best",
+        Stopped.INFEASIBLE: "infeasible MIP_infeasible",
+        Stopped.TIME: "abort_time_limit abort_dettime_limit MIP_time_limit_feasible "
+        "MIP_time_limit_infeasible MIP_dettime_limit_feasible "
+        "MIP_dettime_limit_infeasible",
+        Stopped.INTERRUPT: "abort_user MIP_abort_feasible MIP_abort_infeasible",
+        Stopped.NODES: "abort_iteration_limit solution_limit node_limit_feasible "
+        "node_limit_infeasible",
+    }
+)
 _UNCLEAR = ("infeasible_or_unbounded", "MIP_infeasible_or_unbounded")
 _UNBOUNDED = (*_UNCLEAR, "unbounded", "MIP_unbounded", "relaxation_unbounded")
 

@@ -14,6 +14,7 @@ from anonymip.solvers.adapters.packages import (
     Search,
     Session,
     installed_version,
+    meanings,
 )
 from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.status import Stopped
@@ -25,21 +26,17 @@ if TYPE_CHECKING:
     from anonymip.solvers.modelling.standard_form import StandardForm
 
 #: Gurobi's status -> why it stopped. Unbounded models are errors and handled separately.
-STATUS = {
-    "OPTIMAL": Stopped.OPTIMAL,
-    "INFEASIBLE": Stopped.INFEASIBLE,
-    "CUTOFF": Stopped.GAP,
-    "USER_OBJ_LIMIT": Stopped.GAP,
-    "TIME_LIMIT": Stopped.TIME,
-    "WORK_LIMIT": Stopped.TIME,
-    "INTERRUPTED": Stopped.INTERRUPT,
-    "NODE_LIMIT": Stopped.NODES,
-    "ITERATION_LIMIT": Stopped.NODES,
-    "SOLUTION_LIMIT": Stopped.NODES,
-    "MEM_LIMIT": Stopped.ERROR,
-    "NUMERIC": Stopped.ERROR,
-    "SUBOPTIMAL": Stopped.ERROR,
-}
+STATUS = meanings(
+    {
+        Stopped.OPTIMAL: "OPTIMAL",
+        Stopped.INFEASIBLE: "INFEASIBLE",
+        Stopped.GAP: "CUTOFF USER_OBJ_LIMIT",
+        Stopped.TIME: "TIME_LIMIT WORK_LIMIT",
+        Stopped.INTERRUPT: "INTERRUPTED",
+        Stopped.NODES: "NODE_LIMIT ITERATION_LIMIT SOLUTION_LIMIT",
+        Stopped.ERROR: "MEM_LIMIT NUMERIC SUBOPTIMAL",
+    }
+)
 _UNBOUNDED = ("UNBOUNDED", "INF_OR_UNBD")
 
 #: Largest model, variables and rows, of the licence in the package; its error above that.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonymip.errors import SolverError
-from anonymip.solvers.adapters.packages import PackageSolver, Search, Session
+from anonymip.solvers.adapters.packages import PackageSolver, Search, Session, meanings
 from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions
 from anonymip.status import Stopped
 
@@ -31,19 +31,17 @@ if TYPE_CHECKING:
     from anonymip.solvers.modelling.standard_form import StandardForm
 
 #: HiGHS's model status -> why it stopped. Unbounded models are errors and handled separately.
-STATUS = {
-    "kOptimal": Stopped.OPTIMAL,
-    "kInfeasible": Stopped.INFEASIBLE,
-    "kTimeLimit": Stopped.TIME,
-    "kInterrupt": Stopped.INTERRUPT,
-    "kHighsInterrupt": Stopped.INTERRUPT,
-    "kSolutionLimit": Stopped.NODES,
-    "kIterationLimit": Stopped.NODES,
-    "kObjectiveBound": Stopped.GAP,
-    "kObjectiveTarget": Stopped.GAP,
-    "kMemoryLimit": Stopped.ERROR,
-    "kUnknown": Stopped.ERROR,
-}
+STATUS = meanings(
+    {
+        Stopped.OPTIMAL: "kOptimal",
+        Stopped.INFEASIBLE: "kInfeasible",
+        Stopped.TIME: "kTimeLimit",
+        Stopped.INTERRUPT: "kInterrupt kHighsInterrupt",
+        Stopped.NODES: "kSolutionLimit kIterationLimit",
+        Stopped.GAP: "kObjectiveBound kObjectiveTarget",
+        Stopped.ERROR: "kMemoryLimit kUnknown",
+    }
+)
 _UNBOUNDED = ("kUnbounded", "kUnboundedOrInfeasible")
 
 

@@ -42,6 +42,11 @@ _PATIENCE = 20.0
 Probe = Callable[[Budget], str | None]
 
 
+def meanings(given: Mapping[Stopped, str]) -> dict[str, Stopped]:
+    """Return why each of a solver's statuses ends it, given those of each reason as one text."""
+    return {status: reason for reason, names in given.items() for status in names.split()}
+
+
 def installed_version(package: str) -> str | None:
     """Return the version of an installed package, without importing it; None if absent."""
     if find_spec(package) is None:

@@ -21,6 +21,7 @@ from anonymip.solvers.adapters.packages import (
     Search,
     Session,
     installed_version,
+    meanings,
 )
 from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.solvers.modelling.standard_form import StandardForm, outside
@@ -30,23 +31,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: SCIP's status -> why it stopped. Unbounded models are errors and handled separately.
-STATUS = {
-    "optimal": Stopped.OPTIMAL,
-    "gaplimit": Stopped.GAP,
-    "primallimit": Stopped.GAP,
-    "duallimit": Stopped.GAP,
-    "infeasible": Stopped.INFEASIBLE,
-    "timelimit": Stopped.TIME,
-    "userinterrupt": Stopped.INTERRUPT,
-    "nodelimit": Stopped.NODES,
-    "totalnodelimit": Stopped.NODES,
-    "stallnodelimit": Stopped.NODES,
-    "sollimit": Stopped.NODES,
-    "bestsollimit": Stopped.NODES,
-    "restartlimit": Stopped.NODES,
-    "memlimit": Stopped.ERROR,
-    "unknown": Stopped.ERROR,
-}
+STATUS = meanings(
+    {
+        Stopped.OPTIMAL: "optimal",
+        Stopped.GAP: "gaplimit primallimit duallimit",
+        Stopped.INFEASIBLE: "infeasible",
+        Stopped.TIME: "timelimit",
+        Stopped.INTERRUPT: "userinterrupt",
+        Stopped.NODES: "nodelimit totalnodelimit stallnodelimit sollimit bestsollimit restartlimit",
+        Stopped.ERROR: "memlimit unknown",
+    }
+)
 _UNBOUNDED = ("unbounded", "inforunbd")
 
 _TAKEN = re.compile(

@@ -10,9 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonymip.errors import InputError
-from anonymip.privacy.graph import regularity
-from anonymip.privacy.graph.consistency import GraphWork, MatchGraph
+from anonymip.privacy.graph import consistency, regularity
+from anonymip.privacy.graph.consistency import GraphWork, MatchGraph, PublishedMatches
 from anonymip.privacy.graph.regularity import GraphPart, disjoint_assignments
+from anonymip.privacy.reading.cell_grammar import Cell
+from anonymip.privacy.reading.manifest_entries import Column
+from anonymip.privacy.reading.original import Original
+from anonymip.privacy.reading.published import PublishedTable
 
 Edges = frozenset[tuple[int, int]]
 
@@ -189,3 +193,20 @@ def test_long_chain_needs_every_match() -> None:
     assert deficiency is not None
     assert deficiency.size == 1
     assert deficiency.example in (n // 2, n // 2 + 1)
+
+
+def test_blurred_columns_answer_where_every_record_has_enough_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A column that is looked up by buckets asks nothing again where the limit is filled."""
+    monkeypatch.setattr(consistency, "WORK", GraphWork(buckets=2))
+    column = Column("age", "quasi-identifier", "numeric", "range")
+    levels, n = np.arange(8.0), 8
+    original = Original((column,), (levels,), np.arange(n, dtype=np.int32)[:, None], {}, levels)
+    cells = tuple(Cell(0.0, 7.0 + row) for row in range(n))
+    published = PublishedTable((column,), (cells,), original.codes, {})
+    graph = PublishedMatches(original, published)
+    source, target = graph.rows_of(np.arange(n), 1)
+    assert sorted(source.tolist()) == list(range(n))
+    assert len(target) == n
+    assert all(len(found) == 0 for found in graph.records_of(np.empty(0, np.int64)))
