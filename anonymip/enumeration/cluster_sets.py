@@ -146,23 +146,30 @@ def _new_runs(members: NDArray[np.int32], sizes: NDArray[np.int64]) -> NDArray[n
     return new
 
 
-def gather_sets(
-    problem: Problem,
-    rows: MergedRows,
-    members: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    losses: NDArray[np.float64],
-    *,
-    threshold: float,
-    exact: bool,
-    reason: str | None,
-    nodes: int,
-) -> ClusterSets:
-    """Return the sets below the threshold, out of (c,) sizes and losses.
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Sets found, not compressed yet.
 
-    `members` are the types of all sets, set by set, ascending within a set. If `exact`, the losses
-    are recomputed by the objective's own function.
+    `members` are their types, set by set, ascending within a set; `sizes` and `losses` are (c,).
+    `reason` says what ended the search early, None if nothing did; `nodes` counts the partial sets
+    looked at.
     """
+
+    members: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    losses: NDArray[np.float64]
+    reason: str | None
+    nodes: int
+
+
+def gather_sets(
+    problem: Problem, rows: MergedRows, found: Found, *, threshold: float, exact: bool
+) -> ClusterSets:
+    """Return the sets below the threshold.
+
+    If `exact`, the losses are recomputed by the objective's own function.
+    """
+    members, sizes, losses = found.members, found.sizes, found.losses
     if exact:
         losses = exact_losses(problem, representatives(rows, members, sizes), sizes)
     begins = np.cumsum(sizes) - sizes
@@ -183,9 +190,9 @@ def gather_sets(
         np.diff(np.append(firsts, len(members))).astype(np.int32),
         losses,
         reduced,
-        reason is None,
-        reason,
-        nodes,
+        found.reason is None,
+        found.reason,
+        found.nodes,
     )
 
 

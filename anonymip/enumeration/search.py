@@ -9,7 +9,12 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anonymip.enumeration.cluster_sets import ClusterSets, gather_sets, lexicographic_order
+from anonymip.enumeration.cluster_sets import (
+    ClusterSets,
+    Found,
+    gather_sets,
+    lexicographic_order,
+)
 from anonymip.enumeration.merging import (
     MergedRows,
     capped_tables,
@@ -46,21 +51,6 @@ class Request:
     pruned: bool
     max_sets: int
     max_nodes: int
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Sets found, not compressed yet.
-
-    `members` are their types, set by set; `sizes` and `losses` are (c,). `reason` says what ended
-    the search early, None if nothing did; `nodes` counts the partial sets looked at.
-    """
-
-    members: NDArray[np.int32]
-    sizes: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    reason: str | None
-    nodes: int
 
 
 def search_in_batches(
@@ -258,17 +248,8 @@ def enumerate_sets(
     )
     search = _search_by_roots if compiled.has_tables else search_in_batches
     found = search(problem, rows, request, budget)
-    return gather_sets(
-        problem,
-        rows,
-        found.members,
-        found.sizes,
-        found.losses,
-        threshold=threshold,
-        exact=exact_losses and compiled.has_tables,
-        reason=found.reason,
-        nodes=found.nodes,
-    )
+    exact = exact_losses and compiled.has_tables
+    return gather_sets(problem, rows, found, threshold=threshold, exact=exact)
 
 
 def _checked_duals(problem: Problem, duals: ArrayLike | None) -> NDArray[np.float64]:

@@ -69,6 +69,28 @@ def _of_pairs(
     )
 
 
+def _of_module(
+    name: str,
+    recoding: str,
+    module: str,
+    size: str = "",
+    also: tuple[str, ...] = (),
+    kind: str = "",
+) -> Formulation:
+    """Return a formulation whose functions bear the name of their module."""
+    own = module.rpartition(".")[2]
+    here, built = f"anonymip.models.{module}", f"{own}_{kind}" if kind else own
+    return Formulation(
+        name,
+        recoding,
+        size or f"{here}:{built}_size",
+        f"{here}:build_{built}",
+        f"{here}:set_start_{own}",
+        f"{here}:read_{own}",
+        also,
+    )
+
+
 #: All formulations; those of classes from the weakest linear relaxation to the strongest.
 FORMULATIONS = MappingProxyType(
     {
@@ -78,47 +100,21 @@ FORMULATIONS = MappingProxyType(
             _of_pairs("bigm"),
             _of_pairs("hull", set_start="pairs:set_start_hull"),
             _of_pairs("strengthened", "strengthened", "strengthened:set_start_strengthened"),
-            Formulation(
+            _of_module(
                 "set-partition",
                 "classes",
+                "classes.set_partition",
                 "anonymip.models.parts.set_columns:set_partition_size",
-                "anonymip.models.classes.set_partition:build_set_partition",
-                "anonymip.models.classes.set_partition:set_start_set_partition",
-                "anonymip.models.classes.set_partition:read_set_partition",
             ),
-            Formulation(
+            _of_module(
                 "freeform",
                 "freeform",
-                "anonymip.models.freeform.freeform:freeform_size",
-                "anonymip.models.freeform.freeform:build_freeform",
-                "anonymip.models.freeform.freeform:set_start_freeform",
-                "anonymip.models.freeform.freeform:read_freeform",
+                "freeform.freeform",
                 also=("one-k", "k-one", "k-k", "k-concealment"),
             ),
-            Formulation(
-                "set-cover",
-                "freeform",
-                "anonymip.models.freeform.set_cover:set_cover_size",
-                "anonymip.models.freeform.set_cover:build_set_cover",
-                "anonymip.models.freeform.set_cover:set_start_set_cover",
-                "anonymip.models.freeform.set_cover:read_set_cover",
-            ),
-            Formulation(
-                "pattern",
-                "pattern",
-                "anonymip.models.patterns.pattern:pattern_size",
-                "anonymip.models.patterns.pattern:build_pattern",
-                "anonymip.models.patterns.pattern:set_start_pattern",
-                "anonymip.models.patterns.pattern:read_pattern",
-            ),
-            Formulation(
-                "pattern-strong",
-                "pattern",
-                "anonymip.models.patterns.pattern:pattern_strong_size",
-                "anonymip.models.patterns.pattern:build_pattern_strong",
-                "anonymip.models.patterns.pattern:set_start_pattern",
-                "anonymip.models.patterns.pattern:read_pattern",
-            ),
+            _of_module("set-cover", "freeform", "freeform.set_cover"),
+            _of_module("pattern", "pattern", "patterns.pattern"),
+            _of_module("pattern-strong", "pattern", "patterns.pattern", kind="strong"),
         )
     }
 )

@@ -500,53 +500,43 @@ def try_all(state: OpenRows, work: Gathering, budget: Budget, phase: str) -> Sto
 def _joining_costs(state: OpenRows, work: Gathering, most: float) -> None:
     """Write what each record in no row pays to join the cheapest it fits, `most` at most."""
     work.unassigned_costs[:] = most
-    unassigned = np.flatnonzero(state.row_of < 0)
-    rows = _by_cost(state, work.costs)
-    _least_fitting(state, work.costs, unassigned, rows, work.unassigned_costs)
+    _join_rows(state, work, *_unassigned_and_rows(state, work), False)
 
 
 def _join(state: OpenRows, work: Gathering) -> None:
     """Let records in no row join the cheapest that they fit and that stays diverse."""
-    unassigned = np.flatnonzero(state.row_of < 0)
-    _join_rows(state, work.costs, unassigned, _by_cost(state, work.costs), work.alone)
+    _join_rows(state, work, *_unassigned_and_rows(state, work), True)
 
 
-def _by_cost(state: OpenRows, costs: NDArray[np.float64]) -> NDArray[np.int64]:
+def _unassigned_and_rows(
+    state: OpenRows, work: Gathering
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the records in no row, and the rows in use by ascending cost."""
     rows = np.flatnonzero(state.rows[:, PATTERN] >= 0)
-    return rows[np.argsort(costs[state.rows[rows, PATTERN]], kind="stable")].astype(np.int64)
-
-
-@kernel
-def _least_fitting(
-    state: OpenRows,
-    costs: NDArray[np.float64],
-    unassigned: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    unassigned_costs: NDArray[np.float64],
-) -> None:
-    for record in unassigned:
-        for row in rows:
-            if fits(state, record, row):
-                unassigned_costs[record] = min(
-                    unassigned_costs[record], costs[state.rows[row, PATTERN]]
-                )
-                break
+    order = np.argsort(work.costs[state.rows[rows, PATTERN]], kind="stable")
+    return np.flatnonzero(state.row_of < 0), rows[order].astype(np.int64)
 
 
 @kernel
 def _join_rows(
     state: OpenRows,
-    costs: NDArray[np.float64],
+    work: Gathering,
     unassigned: NDArray[np.int64],
     rows: NDArray[np.int64],
-    alone: float,
+    moved: bool,
 ) -> None:
+    """Let records join the first row that they fit, or only write down what that costs."""
     for record in unassigned:
         for row in rows:
-            if costs[state.rows[row, PATTERN]] > alone:
+            cost = work.costs[state.rows[row, PATTERN]]
+            if moved and cost > work.alone:
                 break
-            if fits(state, record, row):
-                move(state, record, row)
-                if is_diverse(state, row):
-                    break
-                move(state, record, -1)
+            if not fits(state, record, row):
+                continue
+            if not moved:
+                work.unassigned_costs[record] = min(work.unassigned_costs[record], cost)
+                break
+            move(state, record, row)
+            if is_diverse(state, row):
+                break
+            move(state, record, -1)
