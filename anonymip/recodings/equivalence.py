@@ -15,6 +15,20 @@ from anonymip.recodings.rows import describe_sets
 from anonymip.recodings.rules.limits import check_limits
 
 
+def check_classes(problem: ProblemView, classes: Classes, told: str) -> None:
+    """Raise InvalidAssignment, of a record in a small class `told`, or the diversity is broken."""
+    small = classes.sizes < problem.k
+    if small.any():
+        label = int(np.argmax(small))
+        raise InvalidAssignment(
+            int(np.argmax(classes.labels == label)),
+            f"{told.format(classes.sizes[label])}, fewer than k = {problem.k}",
+        )
+    if problem.diversity is not None:
+        problem.diversity.check(problem.microdata.sensitive_codes, classes)
+        problem.diversity.check_closeness(problem.microdata, classes)
+
+
 @dataclass(frozen=True)
 class EquivalenceClasses:
     """Every record is published with the description of its class of at least k records.
@@ -55,16 +69,7 @@ class EquivalenceClasses:
             raise InvalidAssignment(
                 int(np.argmax(labels == SUPPRESSED)), "is suppressed, which is not allowed"
             )
-        small = assignment.sizes < problem.k
-        if small.any():
-            label = int(np.argmax(small))
-            raise InvalidAssignment(
-                int(np.argmax(labels == label)),
-                f"lies in a class of {assignment.sizes[label]} records, fewer than k = {problem.k}",
-            )
-        if problem.diversity is not None:
-            problem.diversity.check(problem.microdata.sensitive_codes, assignment)
-            problem.diversity.check_closeness(problem.microdata, assignment)
+        check_classes(problem, assignment, "lies in a class of {} records")
         if problem.limits:
             check_limits(problem.microdata, problem.limits, self.describe(problem, assignment))
 

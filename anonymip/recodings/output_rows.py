@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class OutputRows:
         (r,) int32, pattern of each output row; rows of one pattern follow each other.
     sizes
         (r,) int64, records that may be published as each.
+    price
+        Loss of a record suppressed as a whole; infinite where that is not allowed.
     """
 
     types: RowTypes
@@ -56,6 +58,7 @@ class OutputRows:
     row_of: NDArray[np.int32]
     pattern_of: NDArray[np.int32]
     sizes: NDArray[np.int64]
+    price: float
 
     @property
     def count(self) -> int:
@@ -80,16 +83,23 @@ def recoding_of(problem: AskedProblem) -> PatternGuided:
     return recoding
 
 
-def suppression_cost(problem: AskedProblem) -> float:
-    """Return the loss of a record suppressed as a whole; infinite where that is not allowed.
+class PricedPatterns(NamedTuple):
+    """The (p, m) patterns of a problem, true for stars, and what a record costs.
 
-    Raises
-    ------
-    InputError
-        If the problem asks for another recoding than patterns.
+    `costs` (p,) under each; `price` suppressed as a whole, infinite where that is not allowed.
     """
-    suppression = recoding_of(problem).suppression
-    return float(problem.compiled.suppression_price) if suppression else np.inf
+
+    stars: NDArray[np.bool_]
+    costs: NDArray[np.float64]
+    price: float
+
+
+def priced_patterns(problem: AskedProblem) -> PricedPatterns:
+    """Return the patterns with their costs; errors are those of :func:`output_rows`."""
+    recoding, compiled = recoding_of(problem), problem.compiled
+    stars = recoding.stars(problem)
+    price = float(compiled.suppression_price) if recoding.suppression else np.inf
+    return PricedPatterns(stars, pattern_costs(compiled, stars), price)
 
 
 def grid_of(losses: NDArray[np.float64]) -> int:
@@ -135,9 +145,7 @@ def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRow
     UnsupportedObjective
         If the loss of a pattern depends on the record.
     """
-    recoding, microdata = recoding_of(problem), problem.microdata
-    stars = recoding.stars(problem)
-    costs = pattern_costs(problem.compiled, stars)
+    microdata, (stars, costs, price) = problem.microdata, priced_patterns(problem)
     types = microdata.row_types()
     t, p = len(types.first), len(stars)
     if t * p > MAX_PAIRS:
@@ -161,7 +169,13 @@ def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRow
         sizes.append(held[shared])
         found += added
     return OutputRows(
-        types, stars, costs, row_of, np.concatenate(pattern_of), np.concatenate(sizes)
+        types,
+        stars,
+        costs,
+        row_of,
+        np.concatenate(pattern_of),
+        np.concatenate(sizes),
+        price,
     )
 
 

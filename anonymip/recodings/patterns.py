@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Description, Patterns
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.objectives.losses.penalties import Suppressions
+from anonymip.recodings.equivalence import check_classes
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import describe_levels, equal_rows
@@ -90,17 +91,7 @@ class PatternGuided:
                 int(np.argmax(assignment.index == SUPPRESSED)),
                 "is suppressed as a whole, which is not allowed",
             )
-        small = classes.sizes < problem.k
-        if small.any():
-            label = int(np.argmax(small))
-            raise InvalidAssignment(
-                int(np.argmax(classes.labels == label)),
-                f"looks like {classes.sizes[label]} records, itself included, fewer than "
-                f"k = {problem.k}",
-            )
-        if problem.diversity is not None:
-            problem.diversity.check(problem.microdata.sensitive_codes, classes)
-            problem.diversity.check_closeness(problem.microdata, classes)
+        check_classes(problem, classes, "looks like {} records, itself included")
         if self.single_use:
             kept = assignment.index != SUPPRESSED
             pairs = np.unique(

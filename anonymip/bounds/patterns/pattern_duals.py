@@ -21,7 +21,6 @@ from anonymip.recodings.output_rows import (
     refuse_unshared,
     representatives,
     rows_alike,
-    suppression_cost,
 )
 
 
@@ -131,7 +130,7 @@ def pattern_program(
     """
     rows = output_rows(problem) if rows is None else rows
     starred = np.flatnonzero(rows.stars.all(axis=1))
-    price, relaxed_pattern = suppression_cost(problem), SUPPRESSED
+    price, relaxed_pattern = rows.price, SUPPRESSED
     row_of = np.ascontiguousarray(rows.row_of.T)
     if len(starred):
         cost = float(rows.costs[starred[0]])

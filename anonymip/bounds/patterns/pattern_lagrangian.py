@@ -19,13 +19,11 @@ from anonymip.bounds.patterns.pattern_duals import (
     pattern_program,
 )
 from anonymip.errors import InputError, UnsupportedObjective
-from anonymip.objectives.star_costs import pattern_costs
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import (
-    recoding_of,
+    priced_patterns,
     refuse_unshared,
     rows_alike,
-    suppression_cost,
 )
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
@@ -67,12 +65,10 @@ def pattern_row_bound(problem: Problem) -> Bound:
 
 def pattern_row_terms(problem: Problem) -> NDArray[np.float64]:
     """Return (n,) what each record pays at least; NoSolution if one shares no output row."""
-    microdata = problem.microdata
-    stars = recoding_of(problem).stars(problem)
-    costs = pattern_costs(problem.compiled, stars)
+    microdata, (stars, costs, price) = problem.microdata, priced_patterns(problem)
     types = microdata.row_types()
     codes = np.ascontiguousarray(microdata.codes[types.first])
-    terms = np.full(len(types.first), suppression_cost(problem))
+    terms = np.full(len(types.first), price)
     for pattern in np.argsort(costs, kind="stable"):
         if (terms <= costs[pattern]).all():
             break

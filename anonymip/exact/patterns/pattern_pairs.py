@@ -29,10 +29,9 @@ from anonymip.exact.set_partitioning.restricted_master import (
 from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.heuristics.patterns.pattern_search import pattern_search
-from anonymip.objectives.star_costs import pattern_costs
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import recoding_of, suppression_cost
+from anonymip.recodings.output_rows import priced_patterns, recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.solution import Bound, Solution
@@ -101,15 +100,14 @@ def pairs_with_duals(problem: Problem, budget: Budget) -> tuple[RecordPairs, Sto
             f"{microdata.m} columns, at most {LARGEST_TABLE:,} and {MOST_COLUMNS}",
             remedy="Use pattern-ilp",
         )
-    stars = recoding_of(problem).stars(problem)
-    costs = pattern_costs(problem.compiled, stars)
+    stars, costs, price = priced_patterns(problem)
     cheapest, pattern = _cheapest(stars, costs)
     types = microdata.row_types()
     codes = np.ascontiguousarray(microdata.codes[types.first])
     differing = np.empty((len(codes), len(codes)), np.int64)
     _differences(codes, differing)
     matrix = cheapest[differing][np.ix_(types.inverse, types.inverse)]
-    common, unpaired = _common(codes, stars, costs, suppression_cost(problem))
+    common, unpaired = _common(codes, stars, costs, price)
     matrix = np.minimum(matrix, unpaired)
     np.fill_diagonal(matrix, unpaired)
     # Where records have no partner at all, a cost above all others stands for one.

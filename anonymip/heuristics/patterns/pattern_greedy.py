@@ -12,9 +12,8 @@ from anonymip.errors import InputError, NoSolution, argument, unknown_name
 from anonymip.heuristics.patterns.open_rows import is_diverse, open_rows, pattern_of_records
 from anonymip.heuristics.patterns.row_moves import gather_under_stars, gathering, place_unassigned
 from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, share_rows
-from anonymip.objectives.star_costs import pattern_costs
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import recoding_of, suppression_cost
+from anonymip.recodings.output_rows import priced_patterns, recoding_of
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
@@ -155,18 +154,10 @@ class PatternGreedy:
     @classmethod
     def of(cls, problem: Problem) -> PatternGreedy:
         """Return what the runs on a problem need."""
-        recoding = recoding_of(problem)
-        stars = recoding.stars(problem)
-        costs = pattern_costs(problem.compiled, stars)
-        return cls(
-            problem,
-            recoding,
-            stars,
-            costs,
-            np.argsort(costs, kind="stable").astype(np.int64),
-            suppression_cost(problem),
-            pack_rows(problem.microdata.codes, stars),
-        )
+        stars, costs, price = priced_patterns(problem)
+        order = np.argsort(costs, kind="stable").astype(np.int64)
+        rows = pack_rows(problem.microdata.codes, stars)
+        return cls(problem, recoding_of(problem), stars, costs, order, price, rows)
 
     def shuffled(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return the patterns by ascending cost, at random among equals."""

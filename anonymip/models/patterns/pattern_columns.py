@@ -17,7 +17,6 @@ from anonymip.recodings.output_rows import (
     recoding_of,
     refuse_unshared,
     representatives,
-    suppression_cost,
 )
 
 #: Pairs of a row type and an output row that a model may have.
@@ -150,13 +149,12 @@ def pattern_columns(
     number = np.full(found.count + 1, -1, np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     asked = np.ascontiguousarray(number[asked])
-    price = suppression_cost(problem)
     row_of = np.full(asked.shape, -1, np.int32)
     types = np.nonzero(asked >= 0)[1]
     rows = asked[asked >= 0]
     row_of[found.pattern_of[kept][rows], types] = rows
     isolated = (row_of < 0).all(axis=0)
-    if np.isinf(price) and isolated.any():
+    if np.isinf(found.price) and isolated.any():
         refuse_unshared(problem, int(first[isolated].min()))
     positive = found.costs[found.costs > 0]
     program = PatternProgram(
@@ -167,7 +165,7 @@ def pattern_columns(
         found.costs,
         row_of,
         len(kept),
-        price,
+        found.price,
         SUPPRESSED,
         float(positive.min(initial=np.inf)) if len(positive) else 1.0,
     )
