@@ -56,9 +56,7 @@ class PatternCase:
         frame = pd.DataFrame(list(self.rows), columns=list(self.names))
         frame["s"] = list(self.sensitive)
         data = Microdata(
-            frame,
-            tuple(Attribute(name, "categorical") for name in self.names),
-            sensitive=("s",),
+            frame, tuple(Attribute(name, "categorical") for name in self.names), sensitive=("s",)
         )
         return Problem(
             data,

@@ -21,13 +21,7 @@ from anonymip.objectives import cells_of
 from anonymip.orders.orders import variance_order
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
-from tests.brute_force import (
-    Column,
-    NaiveLoss,
-    gcp,
-    record_loss,
-    weighted_loss,
-)
+from tests.brute_force import Column, NaiveLoss, gcp, record_loss, weighted_loss
 from tests.random_problems import groups_of, microdata
 
 SOLVERS = ["highs", "cbc"]

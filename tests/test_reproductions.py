@@ -31,12 +31,7 @@ from reproductions.series import (
     table_of,
     within,
 )
-from reproductions.specification import (
-    Finding,
-    Reproduction,
-    Source,
-    Statement,
-)
+from reproductions.specification import Finding, Reproduction, Source, Statement
 from reproductions.writing import findings_of, findings_text, read_rows
 from tests.experiments.test_style import shown_names
 

@@ -307,10 +307,7 @@ def test_classes_that_publish_the_same_are_one_class() -> None:
     )
     data = Microdata(
         pd.DataFrame({"age": [str(age) for age in ages], "sex": ["F"] * 10}),
-        (
-            Attribute("age", "hierarchical", hierarchy=bands),
-            Attribute("sex", "categorical"),
-        ),
+        (Attribute("age", "hierarchical", hierarchy=bands), Attribute("sex", "categorical")),
     )
     found = Solution.of(Problem(data, 5), Classes(np.repeat([0, 1], 5)), method="test")
     assert found.sizes.tolist() == [10]

@@ -332,11 +332,7 @@ RUNS = (
             *("--plot", "new/gap.png", "--csv", "new/rows.csv", "--markdown", "new/rows.md"),
             *("--report", "new/page.html"),
         ),
-        (
-            "cli/experiments.py:compare",
-            "experiments/thermometer.py:save_figure",
-            JSON,
-        ),
+        ("cli/experiments.py:compare", "experiments/thermometer.py:save_figure", JSON),
         private=("new/rows.json",),
         public=("new/gap.png", "new/rows.csv", "new/rows.md", "new/page.html"),
     ),
@@ -412,10 +408,7 @@ RUNS = (
     Run(
         "library",
         library,
-        (
-            "experiments/claims.py:stage_release",
-            "instances/library/catalogue.py:stage_entries",
-        ),
+        ("experiments/claims.py:stage_release", "instances/library/catalogue.py:stage_entries"),
         public=("*.toml", "releases/*.json"),
     ),
     Run(

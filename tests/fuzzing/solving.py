@@ -303,11 +303,7 @@ def check_release(found: Findings, asked: Asked, solution: Solution, rng: random
         def action() -> Any:
             try:
                 release = anonymip.publish(
-                    solution,
-                    generator,
-                    layout=layout,
-                    keep_order=keep_order,
-                    suppressed=suppressed,
+                    solution, generator, layout=layout, keep_order=keep_order, suppressed=suppressed
                 )
                 release.write(path, original=frame_of(asked.table))
             except NoSolution:

@@ -14,14 +14,7 @@ from anonymip import Cover, InputError
 from anonymip.graphs import Deficiency, effective_matches, perfect_matching, regular_subgraph
 from anonymip.graphs.regular import circulation
 from tests.cover_brute_force import assignments
-from tests.random_covers import (
-    FIGURE_4,
-    TABLE_4,
-    any_cover,
-    any_graph,
-    regular_cover,
-    ring,
-)
+from tests.random_covers import FIGURE_4, TABLE_4, any_cover, any_graph, regular_cover, ring
 
 SEEDS = st.integers(0, 2**32 - 1)
 SHARES = st.sampled_from([0.3, 0.5, 0.7, 0.9])

@@ -82,6 +82,8 @@ RUNS: dict[str, Callable[..., Solution]] = {
 }
 #: Those that need no monotone objective.
 FREE = {label: run for label, run in RUNS.items() if not label.endswith("tree")}
+#: HS is a yardstick for tables without rules, and refuses them.
+RULED = {label: run for label, run in FREE.items() if label != "hilbert HS"}
 #: Those whose answer carries a bound: always, or where one link holds the whole table.
 PROVING = ("forest", "split-carry")
 AMPLE = settings(max_examples=60)
@@ -186,10 +188,14 @@ def test_interrupt_halfway_keeps_the_classes_made(people: Problem, label: str) -
     assert 0 < len(common) < full.assignment.count
 
 
-@pytest.mark.parametrize("label", RUNS)
-def test_same_seed_same_result(people: Problem, label: str) -> None:
-    """Two runs with one seed give one partition."""
-    first, second = (RUNS[label](people, seed=11) for _ in range(2))
+@pytest.mark.parametrize(
+    ("table", "label"),
+    [*(("people", label) for label in RUNS), *(("patients", label) for label in RULED)],
+)
+def test_same_seed_same_result(table: str, label: str, request: pytest.FixtureRequest) -> None:
+    """Two runs with one seed give one partition, also under rules."""
+    problem = request.getfixturevalue(table)
+    first, second = (RUNS[label](problem, seed=11) for _ in range(2))
     assert first.assignment.labels.tolist() == second.assignment.labels.tolist()
     assert first.objective == second.objective
 
@@ -237,10 +243,6 @@ def test_classes_that_cost_more_than_stars_are_suppressed(label: str) -> None:
     assert isinstance(solution.assignment, Classes)
     assert solution.assignment.suppressed == problem.n
     assert solution.objective == 0.0
-
-
-#: HS is a yardstick for tables without rules, and refuses them.
-RULED = {label: run for label, run in FREE.items() if label != "hilbert HS"}
 
 
 def check_all(case: Case) -> None:
@@ -376,13 +378,6 @@ def test_spent_budget_still_keeps_the_rules(
     solution = RULED[label](problem, budget=Budget(deadline=time.monotonic() - 1.0))
     assert solution.status.stopped is Stopped.TIME
     problem.recoding.check(problem, solution.assignment)
-
-
-@pytest.mark.parametrize("label", RULED)
-def test_same_seed_same_result_under_rules(patients: Problem, label: str) -> None:
-    """Two runs with one seed give one partition."""
-    first, second = (RULED[label](patients, seed=11) for _ in range(2))
-    assert first.assignment.labels.tolist() == second.assignment.labels.tolist()
 
 
 def test_almost_all_feasible_problems_are_solved() -> None:

@@ -287,10 +287,7 @@ def test_dates_are_known_by_their_form(text: str) -> None:
 
 
 @settings(max_examples=300)
-@given(
-    st.datetimes(dt.datetime(1850, 1, 1), dt.datetime(2099, 12, 31)),
-    st.sampled_from(FORMATS),
-)
+@given(st.datetimes(dt.datetime(1850, 1, 1), dt.datetime(2099, 12, 31)), st.sampled_from(FORMATS))
 def test_what_programs_print_are_dates(moment: dt.datetime, form: str) -> None:
     """Every day and time of two and a half centuries, in the forms of the standard library."""
     assert is_date_text(moment.strftime(form))

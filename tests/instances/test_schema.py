@@ -146,12 +146,7 @@ def test_unreadable_schemas_are_refused(file: Path, content: bytes | None) -> No
 def test_kinds_are_inferred_from_the_table() -> None:
     """Numbers are numeric, codes with leading zeros and texts categorical; whole is found too."""
     data = Schema({name: {} for name in FRAME.columns}).apply(FRAME)
-    assert [a.kind for a in data.attributes] == [
-        "numeric",
-        "categorical",
-        "numeric",
-        "categorical",
-    ]
+    assert [a.kind for a in data.attributes] == ["numeric", "categorical", "numeric", "categorical"]
     assert [a.integer for a in data.attributes] == [True, False, False, False]
 
 

@@ -201,8 +201,7 @@ def test_the_rules_of_the_recoding_are_checked(run: Run) -> None:
     assert other.returncode == 2
     assert "Use fixed-size-cut" in other.stderr
     starred = run(
-        *("solve", "health-records", "-k", "3", "--suppression"),
-        *("--method", "fixed-size-cut"),
+        *("solve", "health-records", "-k", "3", "--suppression"), *("--method", "fixed-size-cut")
     )
     assert starred.returncode == 2
     assert "fixed-size does not suppress" in starred.stderr
@@ -319,10 +318,7 @@ def test_broken_methods_are_left_out(run: Run, broken_methods: Path) -> None:
 
 def test_asking_for_a_broken_method(run: Run, broken_methods: Path) -> None:
     """By name it is bad input with the reason; packages not asked for are not imported."""
-    asked = run(
-        *("solve", "health-records", "-k", "3", "--method", "late"),
-        place=broken_methods,
-    )
+    asked = run(*("solve", "health-records", "-k", "3", "--method", "late"), place=broken_methods)
     assert asked.returncode == 2
     warning, error = asked.stderr.splitlines()
     assert warning.startswith("warning: method 'late' of the package late-package")
@@ -407,11 +403,7 @@ BROKEN_OTHERS = {
     ),
     "solver_number": ("solvers", "it = 7\n", "type int, which has no name, capabilities"),
     "solver_missing": ("solvers", "import no_such_module\n", "ModuleNotFoundError"),
-    "recoding_needy": (
-        "recodings",
-        "class it:\n    def __init__(self, k): ...\n",
-        "TypeError",
-    ),
+    "recoding_needy": ("recodings", "class it:\n    def __init__(self, k): ...\n", "TypeError"),
 }
 
 

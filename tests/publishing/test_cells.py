@@ -34,10 +34,7 @@ from anonymip.publishing import Release
 
 
 def release_of(
-    columns: dict[str, list[Any]],
-    attributes: list[Attribute],
-    labels: list[int],
-    **settings: Any,
+    columns: dict[str, list[Any]], attributes: list[Attribute], labels: list[int], **settings: Any
 ) -> Release:
     """Publish the classes that `labels` names, in order; other columns are kept."""
     names = [attribute.name for attribute in attributes]

@@ -90,11 +90,7 @@ def published(sets: Sets, rng: np.random.Generator) -> tuple[int, ...]:
 
 
 def walked(
-    left: Sequence[set[int]],
-    chosen: list[int],
-    row: int,
-    seen: set[int],
-    rng: np.random.Generator,
+    left: Sequence[set[int]], chosen: list[int], row: int, seen: set[int], rng: np.random.Generator
 ) -> bool:
     """Give the row a record, and the row that had it another one, and so on."""
     for record in rng.permutation(sorted(left[row])).tolist():

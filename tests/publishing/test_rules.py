@@ -145,9 +145,7 @@ def test_a_loss_of_members_is_told_in_four_digits() -> None:
 
 def test_the_manifest_tells_the_rules_and_no_value() -> None:
     """Diversity and caps with their numbers; which values stay apart is not said."""
-    solution = clinic(
-        limits=(Cap("Age", 12), Cap("Town", 3), Apart("Job", "nurse", "welder")),
-    )
+    solution = clinic(limits=(Cap("Age", 12), Cap("Town", 3), Apart("Job", "nurse", "welder")))
     manifest = publish(solution).manifest
     assert manifest["diversity"] is None
     assert manifest["limits"] == [

@@ -105,14 +105,7 @@ def test_k_suppressed_records_may_be_published_with_the_risk_told() -> None:
 def test_what_is_left_out_leaves_no_trace(tmp_path: Path) -> None:
     """Neither categories of kept columns nor files hold a value of a record that is left out."""
     frame = ward(nurse=pd.Categorical(["Ann"] * 9 + ["Zoe"]))
-    release = anonymize(
-        frame,
-        KNOWN,
-        3,
-        sensitive=["ill"],
-        keep=["nurse"],
-        most_suppressed=1,
-    )
+    release = anonymize(frame, KNOWN, 3, sensitive=["ill"], keep=["nurse"], most_suppressed=1)
     assert release.frame["nurse"].cat.categories.tolist() == ["Ann"]
     for name in ("release.csv", "release.parquet"):
         table, manifest = release.write(tmp_path / name)

@@ -327,8 +327,7 @@ def test_too_little_to_load_the_libraries_is_said(megabytes: int) -> None:
 def test_a_table_that_does_not_fit_is_refused(gigabytes: int, records: int) -> None:
     """All pairs of so many records take more: the message names methods that need less."""
     done = limited(
-        gigabytes * 1e9,
-        *("solve", f"census:{records},2,1", "-k", 3, "--method", "hungarian"),
+        gigabytes * 1e9, *("solve", f"census:{records},2,1", "-k", 3, "--method", "hungarian")
     )
     assert done.returncode == 3, done.stderr
     assert f"for {records:,} records of 2 columns, and there are" in done.stderr

@@ -13,13 +13,7 @@ import pytest
 
 from anonymip.errors import InputError, SolverError, SolverUnavailable
 from anonymip.runtime.budget import Budget
-from anonymip.solvers import (
-    SolverOptions,
-    availability,
-    get_solver,
-    solve_model,
-    solver_names,
-)
+from anonymip.solvers import SolverOptions, availability, get_solver, solve_model, solver_names
 from anonymip.status import Stopped
 
 Build = Callable[..., pyo.ConcreteModel]

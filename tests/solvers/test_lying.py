@@ -35,10 +35,7 @@ def test_truth_passes_through_the_worker() -> None:
         (replace(TRUTH, bound=3.5), "excludes its own point"),
         (FALSE, "excludes the start"),
         (replace(FALSE, stopped=Stopped.TIME), "excludes the start"),
-        (
-            SolverResult(Stopped.TIME, None, None, 4.0, 0.1, "Liar 1"),
-            "excludes the start",
-        ),
+        (SolverResult(Stopped.TIME, None, None, 4.0, 0.1, "Liar 1"), "excludes the start"),
         (
             SolverResult(Stopped.INFEASIBLE, None, None, None, 0.1, "Liar 1"),
             "infeasible, and the start",

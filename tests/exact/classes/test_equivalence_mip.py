@@ -31,31 +31,15 @@ from anonymip import (
 from anonymip.exact import failed_solver, model_run
 from anonymip.exact.classes import equivalence_mip as model_solve
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
-from anonymip.exact.trust import largest_effect
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import SolverResult
-from anonymip.tolerances import FINE_LOSS
 from tests.brute_force import Column
+from tests.exact.classes.test_formulations import assert_proves_the_optimum
 from tests.random_problems import FALLING, LOSSES, Case, cases, groups_of, numeric_columns
 
 SOLVERS = ["highs", "cbc"]
 STARTS = ["none", "best", "initial", "ordered-cut", "greedy-search", "k-member"]
-
-
-def assert_proves_the_optimum(case: Case, **choices: Any) -> None:
-    """Assert that the big-M model finds the optimum of brute force, and proves it."""
-    problem = case.problem()
-    solution = equivalence_mip(problem, formulation="bigm", **choices)
-    best = case.optimum()
-    resolved = best == 0 or abs(best) >= FINE_LOSS * largest_effect(problem)
-    assert solution.is_optimal or not resolved
-    assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
-    assert case.release_loss(groups_of(solution.assignment)) == pytest.approx(solution.objective)
-    assert solution.bound is not None
-    # What a solver's tolerances may hide is proven by a search.
-    assert solution.bound.proof in ("solver", "argument")
-    assert solution.bound.value <= best + 1e-6 * max(1.0, abs(best))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -63,57 +47,8 @@ def assert_proves_the_optimum(case: Case, **choices: Any) -> None:
 @given(case=cases(), warm_start=st.sampled_from(STARTS[:2]), integer_ends=st.booleans())
 def test_equals_brute_force(solver: str, case: Case, warm_start: str, integer_ends: bool) -> None:
     """All kinds of columns and objectives, with and without start and suppression."""
-    assert_proves_the_optimum(case, solver=solver, warm_start=warm_start, integer_ends=integer_ends)
-
-
-# Five records are one class or none; CBC takes a second for six.
-@pytest.mark.parametrize(
-    ("solver", "n", "suppression"),
-    [
-        ("highs", 6, False),
-        ("highs", 6, True),
-        ("cbc", 5, True),
-        *(
-            pytest.param(*case, marks=pytest.mark.thorough)
-            for case in [
-                *(("highs", 5, False), ("highs", 5, True)),
-                *(("cbc", 5, False), ("cbc", 6, False), ("cbc", 6, True)),
-            ]
-        ),
-    ],
-)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_equals_brute_force_for_every_objective(
-    solver: str, n: int, loss: str, suppression: bool
-) -> None:
-    """Each objective on each solver on a table of all kinds of columns, 2k - 1 and 2k records."""
-    columns = (
-        Column((-3, 9, 4, 4, 0, -3), domain=(-5, 10), integer=True, weight=0.3),
-        Column((1, 2, 2, 5, 7, 1), as_set=True, integer=True, weight=2.0),
-        Column(("p", "q", "p", "p", "r", "q"), False, ("p", "q", "r", "s"), as_set=True),
-    )
-    shorter = tuple(replace(column, values=column.values[:n]) for column in columns)
-    assert_proves_the_optimum(Case(shorter, 3, LOSSES[loss], suppression), solver=solver)
-
-
-@pytest.mark.parametrize(
-    ("solver", "n", "k", "seed"),
-    [
-        *(("highs", *case) for case in [(8, 2, 0), (9, 3, 1), (10, 4, 3)]),
-        ("cbc", 8, 2, 0),
-        # These take seconds, and show no more.
-        pytest.param("highs", 10, 3, 2, marks=pytest.mark.thorough),
-        pytest.param("cbc", 9, 3, 1, marks=pytest.mark.thorough),
-    ],
-)
-def test_equals_brute_force_on_more_records(solver: str, n: int, k: int, seed: int) -> None:
-    """Up to 10 records with two attributes."""
-    rng = np.random.default_rng(seed)
-    columns = (
-        Column(tuple(rng.integers(0, 30, n).tolist()), integer=True),
-        Column(tuple(rng.choice(["p", "q", "r"], n).tolist()), False, as_set=True),
-    )
-    assert_proves_the_optimum(Case(columns, k, LOSSES["gcp"]), solver=solver)
+    choices = {"solver": solver, "warm_start": warm_start, "integer_ends": integer_ends}
+    assert_proves_the_optimum(case, formulation="bigm", **choices)
 
 
 @st.composite
@@ -134,7 +69,7 @@ def badly_scaled(draw: st.DrawFn) -> Case:
 @given(case=badly_scaled())
 def test_scale_of_the_columns_does_not_matter(solver: str, case: Case) -> None:
     """Columns beyond the tolerances of solvers are neither lost nor refused."""
-    assert_proves_the_optimum(case, solver=solver, warm_start="none")
+    assert_proves_the_optimum(case, formulation="bigm", solver=solver, warm_start="none")
 
 
 @pytest.fixture(scope="module")

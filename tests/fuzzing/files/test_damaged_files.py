@@ -57,8 +57,7 @@ def test_a_file_is_damaged_again_in_the_same_way() -> None:
 
 
 def _judged(
-    monkeypatch: pytest.MonkeyPatch,
-    plant: Callable[[Case, int, str], tuple[int, str]],
+    monkeypatch: pytest.MonkeyPatch, plant: Callable[[Case, int, str], tuple[int, str]]
 ) -> list[str]:
     """Return the faults of a table in which nothing is damaged, where an error is planted."""
 
@@ -135,9 +134,7 @@ def _claim(case: Case, code: int, said: str) -> tuple[int, str]:
     ],
 )
 def test_planted_errors_are_seen(
-    plant: Callable[[Case, int, str], tuple[int, str]],
-    seen: str,
-    monkeypatch: pytest.MonkeyPatch,
+    plant: Callable[[Case, int, str], tuple[int, str]], seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files left behind, inputs changed, outputs of a refusal, false claims, words for nobody."""
     assert any(seen in fault for fault in _judged(monkeypatch, plant))
@@ -145,8 +142,5 @@ def test_planted_errors_are_seen(
 
 def test_a_message_that_tells_a_value_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value of the table in what is printed is a fault."""
-    faults = _judged(
-        monkeypatch,
-        lambda case, code, said: (code, f"error: {CANARY} is no number"),
-    )
+    faults = _judged(monkeypatch, lambda case, code, said: (code, f"error: {CANARY} is no number"))
     assert any("tells a value" in fault for fault in faults)

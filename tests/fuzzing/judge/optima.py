@@ -25,11 +25,7 @@ class Sets:
     """
 
     def __init__(
-        self,
-        table: Table,
-        loss: Loss,
-        rules: Rules,
-        charge: Callable[[list[int]], Fraction | None],
+        self, table: Table, loss: Loss, rules: Rules, charge: Callable[[list[int]], Fraction | None]
     ) -> None:
         losses = {mask: charge(members(mask)) for mask in range(1, 1 << table.n)}
         exact = {mask: one for mask, one in losses.items() if one is not None}

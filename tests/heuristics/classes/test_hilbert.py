@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, note, settings
 
-from anonymip import Bottleneck, Budget, Diversity, InputError, Stopped
+from anonymip import Bottleneck, Budget, Diversity, InputError
 from anonymip.heuristics.classes.hilbert import CELLS, hilbert
 from anonymip.heuristics.classes.ordered_cut import ordered_cut
 from anonymip.orders.orders import hilbert_order
@@ -115,13 +114,3 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="limits and diversity"):
         hilbert(ruled, cells="HR")
     assert hilbert(ruled).status.solution
-
-
-@pytest.mark.parametrize("cells", CELLS)
-def test_expired_budget_gives_a_valid_solution(cells: str) -> None:
-    """A deadline in the past ends in classes of k, with the status time limit."""
-    case = Case((Column(tuple(range(30))),), 3, LOSSES["gcp"])
-    budget = Budget(deadline=time.monotonic() - 1.0)
-    solution = hilbert(case.problem(), cells=cells, budget=budget)
-    assert solution.status.stopped is Stopped.TIME
-    assert solution.assignment.sizes.min() == 3

@@ -83,11 +83,7 @@ def test_a_class_is_dissolved_for_a_record_without_companions() -> None:
 def test_impossible_limits(suppression: bool) -> None:
     """A value that fits no other is suppressed, or there is no solution and the error says why."""
     case = Case(
-        (Column((0.0, 1.0, 2.0, 90.0)),),
-        2,
-        LOSSES["gcp"],
-        suppression,
-        Rules(caps=((0, 5.0),)),
+        (Column((0.0, 1.0, 2.0, 90.0)),), 2, LOSSES["gcp"], suppression, Rules(caps=((0, 5.0),))
     )
     labels = np.array([0, 0, 1, 1])
     if suppression:
@@ -119,9 +115,7 @@ def test_without_time_classes_that_are_not_diverse_become_one(
     assert groups_of(Classes(labels)) == ((0, 1, 2, 3), (4, 5))  # type: ignore[arg-type]
 
 
-def test_without_time_records_are_suppressed_where_allowed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_time_records_are_suppressed_where_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt counts like the end of the time."""
     monkeypatch.setattr(module, "_GRACE", -1.0)
     budget = Budget()

@@ -14,15 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonymip
-from anonymip import (
-    Attribute,
-    FullDomain,
-    Hierarchy,
-    InputError,
-    Microdata,
-    Problem,
-    read_schema,
-)
+from anonymip import Attribute, FullDomain, Hierarchy, InputError, Microdata, Problem, read_schema
 from anonymip.instances.hierarchies.hierarchy import declared_hierarchy
 from anonymip.privacy.reading.hierarchies import declared_paths
 

@@ -32,21 +32,15 @@ from anonymip.solvers import SolverResult, availability
 from anonymip.tolerances import FINE_LOSS
 from tests.brute_force import Column, Rules
 from tests.models.pair_formulations import PAIR_FORMULATIONS, relaxation_bound, violations
-from tests.random_problems import (
-    FALLING,
-    LOSSES,
-    PRODUCT,
-    Case,
-    cases,
-    ruled_cases,
-)
+from tests.random_problems import FALLING, LOSSES, PRODUCT, Case, cases, ruled_cases
 
 #: What is asked of a formulation: plain tables, or also diversity, limits and the largest loss.
 ASKED = {"plain": cases, "ruled": ruled_cases}
 
 
-def solved(model: pyo.ConcreteModel, formulation: str, solver: str = "highs") -> SolverResult:
+def solved(model: pyo.ConcreteModel, formulation: str) -> SolverResult:
     """Solve a model; indicators by SCIP, and where it is absent as big-M rows made by Pyomo."""
+    solver = "highs"
     if formulation == "indicator":
         if availability("scip").installed:
             solver = "scip"
@@ -84,11 +78,11 @@ def test_every_release_is_a_point_of_the_model(
             assert found.labels.tolist() == classes.labels.tolist()
 
 
-def assert_finds_the_optimum(case: Case, formulation: str, solver: str = "highs") -> None:
+def assert_finds_the_optimum(case: Case, formulation: str) -> None:
     """Assert that a solver finds the optimum of brute force in a formulation."""
     problem = case.problem()
     model = build(problem, formulation)
-    result = solved(model, formulation, solver)
+    result = solved(model, formulation)
     best = case.optimum()
     assert result.bound is not None
     # Solvers keep rows to their tolerances, which a fine loss does not stand out from.
@@ -109,34 +103,6 @@ def assert_finds_the_optimum(case: Case, formulation: str, solver: str = "highs"
 def test_equals_brute_force(formulation: str, asked: str, data: st.DataObject) -> None:
     """All kinds of attributes, losses and rules."""
     assert_finds_the_optimum(data.draw(ASKED[asked](largest=7)), formulation)
-
-
-@pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("formulation", ["bigm", "strengthened"])
-@settings(max_examples=8)
-@given(data=st.data())
-def test_equals_brute_force_on_cbc(formulation: str, asked: str, data: st.DataObject) -> None:
-    """The same on the other solver that is always there."""
-    assert_finds_the_optimum(data.draw(ASKED[asked](largest=6)), formulation, "cbc")
-
-
-@pytest.mark.parametrize("formulation", PAIR_FORMULATIONS)
-@pytest.mark.parametrize("worst", [False, True])
-def test_equals_brute_force_on_eight_records(formulation: str, worst: bool) -> None:
-    """Three kinds of attributes, a diversity and limits on 8 records."""
-    columns = (
-        Column((17, 25, 40, 22, 61, 58, 33, 30), integer=True),
-        Column(("p", "q", "p", "r", "q", "p", "r", "p"), False, as_set=True),
-        Column(
-            ("s", "q", "r", "p", "p", "s", "q", "r"),
-            False,
-            as_set=True,
-            paths=(("p", "pq", "*"), ("q", "pq", "*"), ("r", "rs", "*"), ("s", "rs", "*")),
-        ),
-    )
-    rules = Rules((("x", "y", "x", "y", "x", "z", "z", "y"),), distinct=2, caps=((0, 35),))
-    case = Case(columns, 3, LOSSES["gcp"], rules=rules, worst=worst)
-    assert_finds_the_optimum(case, formulation)
 
 
 @pytest.mark.parametrize("asked", ASKED)

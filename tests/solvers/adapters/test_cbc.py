@@ -124,9 +124,7 @@ def test_killed_cbc_is_reported_with_its_signal(
 
 
 def test_late_process_is_asked_before_it_is_killed(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    hard_knapsack: Callable[..., pyo.ConcreteModel],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard_knapsack: Callable[..., pyo.ConcreteModel]
 ) -> None:
     """A process that overruns its limit and obeys the signal still delivers its point."""
     program = adapter._program()

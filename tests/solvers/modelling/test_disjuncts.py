@@ -94,11 +94,7 @@ def test_violation_looks_at_the_indicator(
     """A row counts exactly where its indicator rounds to 1."""
     model = two_ways()
     form = compile_standard_form(model)
-    value = {
-        "x": x,
-        "way[0].binary_indicator_var": first,
-        "way[1].binary_indicator_var": second,
-    }
+    value = {"x": x, "way[0].binary_indicator_var": first, "way[1].binary_indicator_var": second}
     point = np.array([value[variable.name] for variable in form.variables])
     assert (form.violation(point) is None) is feasible
 
