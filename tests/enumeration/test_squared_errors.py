@@ -131,8 +131,8 @@ def test_a_limit_of_columns_or_nodes_ends_the_search() -> None:
     assert whole.complete
     assert not cut_off.complete
     assert (cut_off.least <= whole.least + 1e-9).all()
-    for given in (2, None):
-        ended = pricing.best(duals, below=0.0, max_nodes=given, most_nodes=30)
+    for most in (2, None):
+        ended = pricing.best(duals, below=0.0, max_nodes=most, most_nodes=30)
         assert np.isneginf(ended.least).any()
         assert (ended.least <= whole.least + 1e-9).all()
 
