@@ -84,6 +84,11 @@ RUNS: dict[str, Callable[..., Solution]] = {
 FREE = {label: run for label, run in RUNS.items() if not label.endswith("tree")}
 #: HS is a yardstick for tables without rules, and refuses them.
 RULED = {label: run for label, run in FREE.items() if label != "hilbert HS"}
+#: Each on a table of people, and where it keeps rules on one of patients.
+EVERYWHERE = pytest.mark.parametrize(
+    ("table", "label"),
+    [*(("people", label) for label in RUNS), *(("patients", label) for label in RULED)],
+)
 #: Those whose answer carries a bound: always, or where one link holds the whole table.
 PROVING = ("forest", "split-carry")
 AMPLE = settings(max_examples=60)
@@ -148,16 +153,17 @@ def test_objectives_that_are_not_monotone(columns: tuple[Column, ...], label: st
 
 
 @pytest.mark.parametrize("suppression", [False, True])
-@pytest.mark.parametrize("label", RUNS)
+@EVERYWHERE
 def test_expired_budget_gives_a_valid_solution(
-    people: Problem, label: str, suppression: bool
+    table: str, label: str, suppression: bool, request: pytest.FixtureRequest
 ) -> None:
-    """A deadline in the past ends the work at once, with a release and the status time limit."""
-    problem = people.replace(recoding=EquivalenceClasses(suppression=suppression))
+    """A deadline in the past ends the search; the repair still makes a release that is allowed."""
+    problem = request.getfixturevalue(table)
+    problem = problem.replace(recoding=EquivalenceClasses(suppression=suppression))
     solution = RUNS[label](problem, budget=Budget(deadline=time.monotonic() - 1.0))
     assert solution.status.stopped is Stopped.TIME
     assert solution.status.solution
-    assert solution.assignment.n == problem.n
+    problem.recoding.check(problem, solution.assignment)
 
 
 @pytest.mark.parametrize("label", RUNS)
@@ -188,10 +194,7 @@ def test_interrupt_halfway_keeps_the_classes_made(people: Problem, label: str) -
     assert 0 < len(common) < full.assignment.count
 
 
-@pytest.mark.parametrize(
-    ("table", "label"),
-    [*(("people", label) for label in RUNS), *(("patients", label) for label in RULED)],
-)
+@EVERYWHERE
 def test_same_seed_same_result(table: str, label: str, request: pytest.FixtureRequest) -> None:
     """Two runs with one seed give one partition, also under rules."""
     problem = request.getfixturevalue(table)
@@ -366,18 +369,6 @@ def patients() -> Problem:
         diversity=Diversity(l=2),
         limits=(Cap(name, 0.6 * width),),
     )
-
-
-@pytest.mark.parametrize("label", RULED)
-@pytest.mark.parametrize("suppression", [False, True])
-def test_spent_budget_still_keeps_the_rules(
-    patients: Problem, label: str, suppression: bool
-) -> None:
-    """A deadline in the past ends the search, and the repair still makes a valid release."""
-    problem = patients.replace(recoding=EquivalenceClasses(suppression=suppression))
-    solution = RULED[label](problem, budget=Budget(deadline=time.monotonic() - 1.0))
-    assert solution.status.stopped is Stopped.TIME
-    problem.recoding.check(problem, solution.assignment)
 
 
 def test_almost_all_feasible_problems_are_solved() -> None:

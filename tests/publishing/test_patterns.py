@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from anonymip import (
     PatternGuided,
     Patterns,
     Problem,
+    Release,
     Solution,
     Suppressions,
     WeightedLoss,
@@ -136,16 +138,14 @@ def test_the_manifest_tells_the_mask_and_what_stars_mean() -> None:
     json.dumps(shared, allow_nan=False)
 
 
-@settings(max_examples=40)
-@given(pattern_solutions(), st.booleans(), st.sampled_from(["cells", "columns"]))
-def test_drawn_patterns_are_published_truly(drawn: Solution, keep_order: bool, layout: str) -> None:
-    """Whatever patterns, the release verifies, and shows and loses what the solution does."""
+def assert_published_truly(drawn: Solution, recoding: str, **how: Any) -> Release:
+    """Return a release, which verifies, and shows and loses what the solution does."""
     gone = drawn.assignment.suppressed
     assume(gone < drawn.problem.n)
-    release = publish(drawn, keep_order=keep_order, layout=layout)
+    release = publish(drawn, **how)
     found = release.verify()
     assert found.problems == ()
-    assert found.recoding == "pattern"
+    assert found.recoding == recoding
     assert (found.suppressed, found.left_out) == (drawn.suppressed - gone, gone)
     assert found.n == len(release.frame) == drawn.problem.n - gone
     table = read_release(
@@ -155,8 +155,16 @@ def test_drawn_patterns_are_published_truly(drawn: Solution, keep_order: bool, l
     kept = drawn.classes.labels >= 0  # type: ignore[union-attr]
     hidden = drawn.description.suppressed[kept]
     assert table.suppressed.sum() == hidden.sum()
-    if keep_order:
+    if how["keep_order"]:
         assert (table.suppressed == hidden).all()
+    return release
+
+
+@settings(max_examples=40)
+@given(pattern_solutions(), st.booleans(), st.sampled_from(["cells", "columns"]))
+def test_drawn_patterns_are_published_truly(drawn: Solution, keep_order: bool, layout: str) -> None:
+    """Whatever patterns, the release verifies, and shows and loses what the solution does."""
+    assert_published_truly(drawn, "pattern", keep_order=keep_order, layout=layout)
 
 
 @pytest.mark.parametrize("name", ["release.csv", "release.parquet"])
