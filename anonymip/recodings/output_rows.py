@@ -251,65 +251,43 @@ def rows_alike(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> tuple[NDAr
     count
         How many labels there are.
     """
-    t = len(codes)
-    labels, first = np.empty((2, t), np.int64)
-    table = np.empty(1 << max(4, int(2 * t).bit_length()), np.int64)
-    shown = np.where(stars, 0, -1).astype(np.int32).view(np.uint32)
-    words = codes.view(np.uint32)
-    return labels, int(group_rows(words, shown, np.arange(t), t, labels, table, first))
+    labels = np.empty(len(codes), np.int64)
+    size = 1 << max(4, int(2 * len(codes)).bit_length())
+    table = np.full(size, -1, np.int64)
+    visible = np.flatnonzero(~stars).astype(np.int64)
+    return labels, int(_label(codes, visible, table, labels))
 
 
 @kernel
-def group_rows(
-    words: NDArray[np.unsignedinteger],
-    shown: NDArray[np.unsignedinteger],
-    rows: NDArray[np.int64],
-    leading: int,
-    group: NDArray[np.int64],
+def _label(
+    codes: NDArray[np.int32],
+    visible: NDArray[np.int64],
     table: NDArray[np.int64],
-    first: NDArray[np.int64],
+    labels: NDArray[np.int64],
 ) -> int:
-    """Write which rows look alike in the bits shown, as numbers of groups; return how many groups.
-
-    Only the leading rows make groups, numbered by first appearance; others join them, or get -1.
-    Written are `group`, one a row, and `first`, a row of each group. The `table` is a workspace: a
-    power of two of at least 16 and twice as many entries as rows lead.
-    """
-    size = 16
-    while size < 2 * leading:
-        size *= 2
-    table[:size] = -1
-    bits = np.uint64(size - 1)
+    """Write numbers of the rows by what they show; the table holds the first row of each label."""
+    mask = np.uint64(len(table) - 1)
     count = 0
-    for at in range(len(rows)):
-        row = rows[at]
-        # Hash what the row shows.
-        mixed = np.uint64(0)
-        for w in range(len(shown)):
-            if shown[w]:
-                mixed = (mixed ^ (words[row, w] & shown[w])) * np.uint64(0x9E3779B97F4A7C15)
-                mixed ^= mixed >> np.uint64(32)
-        # Probe until an empty place or a group that shows the same; the bits themselves decide.
-        place = mixed & bits
+    for row in range(len(codes)):
+        mixed = np.uint64(14695981039346656037)
+        for a in visible:
+            mixed = (mixed ^ np.uint64(codes[row, a])) * np.uint64(1099511628211)
+            mixed ^= mixed >> np.uint64(29)
+        place = mixed & mask
         while True:
-            number = table[place]
-            if number < 0 and at >= leading:
-                group[at] = -1
-                break
-            if number < 0:
-                table[place] = count
-                first[count] = row
-                group[at] = count
+            first = table[place]
+            if first < 0:
+                table[place] = row
+                labels[row] = count
                 count += 1
                 break
-            other = first[number]
             alike = True
-            for w in range(len(shown)):
-                if (words[row, w] ^ words[other, w]) & shown[w]:
+            for a in visible:
+                if codes[row, a] != codes[first, a]:
                     alike = False
                     break
             if alike:
-                group[at] = number
+                labels[row] = labels[first]
                 break
-            place = (place + np.uint64(1)) & bits
+            place = (place + np.uint64(1)) & mask
     return count

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymip.assignments import SUPPRESSED, Assignment, Classes, Description, Patterns
+from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description, Patterns
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.objectives.losses.penalties import Suppressions
 from anonymip.recodings.equivalence import check_classes
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
-from anonymip.recodings.rows import describe_levels, equal_rows
+from anonymip.recodings.rows import equal_rows
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,30 @@ class PatternGuided:
     def describe(self, problem: ProblemView, assignment: Assignment) -> Description:
         """Return what is published: exact values and stars."""
         hidden, microdata = self._hidden(problem, assignment), problem.microdata
-        cells = []
-        for a, levels in enumerate(microdata.levels):
-            plain = microdata.attributes[a].hierarchy is None
-            own = np.arange(len(levels)) if plain else microdata.leaves(a)
-            cells.append(own.astype(np.int32)[None])
-        return describe_levels(microdata, cells, np.zeros(hidden.shape, np.int64), hidden)
+        n, m = microdata.codes.shape
+        lower = np.full((n, m), np.nan)
+        nodes = np.full((n, m), -1, np.int32)
+        codes: list[NDArray[np.int32]] = []
+        start = np.zeros((n, m), np.int64)
+        for a, attribute in enumerate(microdata.attributes):
+            column = microdata.codes[:, a]
+            if attribute.is_numeric:
+                lower[:, a] = microdata.levels[a].astype(np.float64)[column]
+            elif attribute.hierarchy is not None:
+                nodes[:, a] = microdata.leaves(a)[column]
+            # Each level stands once; a cell points at its own.
+            start[:, a] = sum(map(len, codes)) + column
+            codes.append(np.arange(len(microdata.levels[a]), dtype=np.int32))
+        lower[hidden] = np.nan
+        nodes[hidden] = -1
+        stop = np.where(hidden, start, start + 1)
+        return Description(
+            lower,
+            lower.copy(),
+            CellSets(start, stop, np.concatenate(codes)),
+            nodes,
+            hidden,
+        )
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
         """Return no limit: rows that look alike anyway are one class."""

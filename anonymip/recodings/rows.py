@@ -228,7 +228,7 @@ def describe_levels(
             order = np.argsort(of_value, kind="stable").astype(np.int32)
             first = np.searchsorted(of_value[order], of_value, "left")
             last = np.searchsorted(of_value[order], of_value, "right")
-            here = levels[:, a] == level
+            here = slice(None) if len(cells[a]) == 1 else levels[:, a] == level
             start[here, a] = offset + first[column[here]]
             stop[here, a] = offset + last[column[here]]
             codes.append(order)

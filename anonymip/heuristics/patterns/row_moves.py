@@ -20,7 +20,7 @@ from anonymip.heuristics.patterns.open_rows import (
     move,
     open_row,
 )
-from anonymip.recodings.output_rows import group_rows
+from anonymip.heuristics.patterns.shared_rows import group_rows
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.problem import Problem
-from anonymip.recodings.output_rows import group_rows
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -154,6 +153,61 @@ def _share_diversely(
     rest = left[~taken]
     space.left[: len(rest)] = rest
     state[_LEFT] = state[_RECORDS] = len(rest)
+
+
+@kernel
+def group_rows(
+    words: NDArray[np.uint64],
+    shown: NDArray[np.uint64],
+    rows: NDArray[np.int64],
+    leading: int,
+    group: NDArray[np.int64],
+    table: NDArray[np.int64],
+    first: NDArray[np.int64],
+) -> int:
+    """Write which rows look alike in the bits shown, as numbers of groups; return how many groups.
+
+    Only the leading rows make groups, numbered by first appearance; others join them, or get -1.
+    Written are `group`, one a row, and `first`, a row of each group. The `table` is a workspace: a
+    power of two of at least 16 and twice as many entries as rows lead.
+    """
+    size = 16
+    while size < 2 * leading:
+        size *= 2
+    table[:size] = -1
+    bits = np.uint64(size - 1)
+    count = 0
+    for at in range(len(rows)):
+        row = rows[at]
+        # Hash what the row shows.
+        mixed = np.uint64(0)
+        for w in range(len(shown)):
+            mixed = (mixed ^ (words[row, w] & shown[w])) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        # Probe until an empty place or a group that shows the same; the bits themselves decide.
+        place = mixed & bits
+        while True:
+            number = table[place]
+            if number < 0 and at >= leading:
+                group[at] = -1
+                break
+            if number < 0:
+                table[place] = count
+                first[count] = row
+                group[at] = count
+                count += 1
+                break
+            other = first[number]
+            alike = True
+            for w in range(len(shown)):
+                if (words[row, w] ^ words[other, w]) & shown[w]:
+                    alike = False
+                    break
+            if alike:
+                group[at] = number
+                break
+            place = (place + np.uint64(1)) & bits
+    return count
 
 
 @kernel
