@@ -13,7 +13,7 @@ from anonymip.errors import InputError, InvalidAssignment, LicenceLimit, NoSolut
 from anonymip.exact.classes.best_classes import compiles, small_rules
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.set_search import new_small_work
-from anonymip.exact.classes.small import solve_small
+from anonymip.exact.classes.small import MAX_NODES, solve_small
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.failed_solver import has_failed
 from anonymip.exact.split_carry.carrying import carry_rule, divide_window, new_outcome
@@ -26,7 +26,7 @@ from anonymip.exact.split_carry.kernels import (
     move_on,
     window_size,
 )
-from anonymip.exact.split_carry.options import EXACT, LINK_NODES, ChainOptions
+from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import (
     CARRIED,
     LINKS,
@@ -112,10 +112,9 @@ class ChainClock:
 _CHUNKS = 4
 
 
-#: Rows of a window that column generation takes over where the search ends without a proof: of 24
-#: it proves nearly all in 0.2 s. Beyond, windows of 1.7 s are among them, and a proof of a window
-#: makes the whole lose no less than local search of it does.
-_PRICED = 24
+#: Rows of a window that column generation takes over where the search ends without a proof: of 32
+#: it proves nine in ten, a second each (`benchmarks.chains`).
+_PRICED = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +268,7 @@ class ClassLinks:
         answer = found
         if budget is not None and found is None:
             try:
-                result = solve_small(part, max_nodes=LINK_NODES, budget=budget, seed=self._seed)
+                result = solve_small(part, budget=budget, seed=self._seed)
             except NoSolution:
                 return None
             labels, reason = np.asarray(result.labels, np.int64), reason_of(result.reason)
@@ -490,7 +489,7 @@ class CompiledLinks(ClassLinks):
             self._outcome,
             self._places,
             self._row_losses,
-            LINK_NODES,
+            MAX_NODES,
             amount,
         )
         solved = int(chain.cursor[LINKS]) - before

@@ -13,9 +13,6 @@ from anonymip.models import formulations_of
 
 #: The sub-solver that needs no solver.
 EXACT = "exact"
-#: Partial sets and covers that the search looks at in one sub-problem; beyond, its best is kept
-#: without a proof.
-LINK_NODES = 200_000
 _CARRIES = ("classes", "least")
 _PREFERENCES = ("oldest", "loss")
 #: More than any table has; products with k still fit into 64 bits.

@@ -20,7 +20,7 @@ from anonymip.exact.classes.best_classes import compiles
 from anonymip.exact.classes.small import solve_small
 from anonymip.exact.split_carry.checkpoint import ChainFile, Checkpoint, Keeper, arrays_of, resumed
 from anonymip.exact.split_carry.links import ChainClock, ClassLinks, links_of_classes
-from anonymip.exact.split_carry.options import EXACT, LINK_NODES, ChainOptions
+from anonymip.exact.split_carry.options import EXACT, ChainOptions
 from anonymip.exact.split_carry.state import (
     CARRIED,
     LINKS,
@@ -151,7 +151,7 @@ def _solved_again(
         return False
     part = problem.replace(microdata=problem.microdata.take(records[places]))
     try:
-        solved = solve_small(part, budget=budget, max_nodes=LINK_NODES, seed=seed)
+        solved = solve_small(part, budget=budget, seed=seed)
     except NoSolution:
         return False
     found = np.asarray(solved.labels, np.int64)
