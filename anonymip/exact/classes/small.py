@@ -40,8 +40,9 @@ from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, VISIBLE_SLACK
 
-#: Partial sets and partial covers that one search looks at by default.
-MAX_NODES = 1_000_000
+#: Partial sets and partial covers that one search looks at by default, half a second: windows of 25
+#: to 32 records take up to so many, column generation several times as long (`benchmarks.chains`).
+MAX_NODES = 4_000_000
 #: Records up to which losses are compared exactly after another proof, and nodes of that.
 _COMPARED, _COMPARED_NODES = 16, 200_000
 #: Nodes that a kernel looks at in a second at least, on the sizes that it is made for.

@@ -265,23 +265,19 @@ def _copy_class(to: Grown, at: int, of: Grown, c: int, size: int) -> None:
 def _place_row(tables: LossTables, work: RegroupWork, size: int, c: int, i: int) -> None:
     """Put a row into a class."""
     grown = work.grown
-    if grown.sizes[c] == 0:
-        grown.losses[c] = _loss_with(tables, work, c, i)
-        grown.low[c] = work.values[i]
-        grown.high[c] = work.values[i]
-        grown.bits[c] = work.bits[i]
-        grown.first[c] = work.ranks[i]
-        grown.last[c] = work.ranks[i]
-    else:
-        grown.losses[c] = grown.joined[c, i]
-        for r in range(work.values.shape[1]):
-            grown.low[c, r] = min(grown.low[c, r], work.values[i, r])
-            grown.high[c, r] = max(grown.high[c, r], work.values[i, r])
-        for s in range(work.bits.shape[1]):
-            grown.bits[c, s] |= work.bits[i, s]
-        for p in range(work.ranks.shape[1]):
-            grown.first[c, p] = min(grown.first[c, p], work.ranks[i, p])
-            grown.last[c, p] = max(grown.last[c, p], work.ranks[i, p])
+    first = grown.sizes[c] == 0
+    grown.losses[c] = _loss_with(tables, work, c, i) if first else grown.joined[c, i]
+    # Value by value: to assign rows of arrays takes numba three seconds to compile.
+    for r in range(work.values.shape[1]):
+        value = work.values[i, r]
+        grown.low[c, r] = value if first else min(grown.low[c, r], value)
+        grown.high[c, r] = value if first else max(grown.high[c, r], value)
+    for s in range(work.bits.shape[1]):
+        grown.bits[c, s] = work.bits[i, s] | (0 if first else grown.bits[c, s])
+    for p in range(work.ranks.shape[1]):
+        rank = work.ranks[i, p]
+        grown.first[c, p] = rank if first else min(grown.first[c, p], rank)
+        grown.last[c, p] = rank if first else max(grown.last[c, p], rank)
     grown.sizes[c] += 1
     work.labels[i] = c
     for other in range(size):

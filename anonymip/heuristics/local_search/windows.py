@@ -272,8 +272,8 @@ def _solve_window(
     With donors, copies whose surplus class lies outside go back there, and from such classes others
     are borrowed.
     """
-    most = len(windows.listed.row_types) if borrows else len(windows.regroup.row_types)
-    count = _list_rows(current, windows, classes, borrows, most)
+    rows_of = windows.listed.row_types if borrows else windows.regroup.row_types
+    count = _list_rows(current, windows, classes, borrows, len(rows_of))
     if count < (1 if borrows else 2 * rules.k):
         return False
     # What the window loses now; `returned` is what copies that go back lose then.
@@ -291,13 +291,14 @@ def _solve_window(
             entry = current.following[entry]
     wanted = old - returned
     cutoff = wanted - ROUNDING * slack
+    # One by one: to assign parts of arrays takes numba three seconds to compile.
+    for at in range(count):
+        rows_of[at] = windows.types[at]
     if borrows:
-        windows.listed.row_types[:count] = windows.types[:count]
         _list_donors(current, windows, classes, near.lenders, count, rules.k)
         new = best_classes(tables, rows, rules, windows.listed, wanted, _MAX_SETS)
         count_steps(work, windows.listed.nodes[0])
     else:
-        windows.regroup.row_types[:count] = windows.types[:count]
         new = regroup(tables, rows, rules, windows.regroup, count, cutoff, max_nodes)
         # At each node about half of the rows have to be placed, and each looks at the class
         # changed.
