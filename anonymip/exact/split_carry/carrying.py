@@ -269,6 +269,9 @@ class Outcome(NamedTuple):
         (size,) the same for the rows that are fixed; -2 for those that are carried over.
     marks
         (size,) workspace.
+    losses
+        (size,) where the rule asks for losses: for `least` of each row the loss of its class
+        without it, for `cheapest` the record loss of its class.
     counts
         Of the sensitive values of a class.
     """
@@ -276,6 +279,7 @@ class Outcome(NamedTuple):
     joint: NDArray[np.int64]
     fixed: NDArray[np.int64]
     marks: NDArray[np.int64]
+    losses: NDArray[np.float64]
     counts: ValueCounts
 
 
@@ -285,6 +289,7 @@ def new_outcome(rule: CarryRule, most: int) -> Outcome:
         np.zeros(most, np.int64),
         np.zeros(most, np.int64),
         np.zeros(most, np.int64),
+        np.zeros(most),
         new_counts(rule.diversity),
     )
 
@@ -317,7 +322,6 @@ def divide_window(
     places: NDArray[np.int64],
     size: int,
     labels: NDArray[np.int64],
-    losses: NDArray[np.float64],
     last: bool,
     outcome: Outcome,
 ) -> None:
@@ -340,13 +344,10 @@ def divide_window(
     labels
         (>= size,) class of each row, numbered from 0 in the order of first appearance; -1
         suppressed.
-    losses
-        (>= size,) where the rule asks for losses: for `least` of each row the loss of its class
-        without it, for `cheapest` the record loss of its class.
     last
         Whether no window follows: everything is fixed.
     outcome
-        Receives the answer.
+        With losses where the rule asks for them; receives the answer.
 
     Notes
     -----
@@ -360,7 +361,7 @@ def divide_window(
     if last:
         return
     if rule.accepted > 0:
-        _fix_accepted(rule, size, labels, losses, outcome)
+        _fix_accepted(rule, size, labels, outcome)
         return
     # Each class with a row in the boundary is looked at once, at the first of these rows.
     first = max(0, size - rule.boundary)
@@ -368,7 +369,7 @@ def divide_window(
         if outcome.joint[at] == SUPPRESSED:
             fixed[at] = OPEN
         elif is_first(outcome.joint, first, at):
-            _carry_class(rule, places, size, labels, losses, outcome.joint[at], outcome)
+            _carry_class(rule, places, size, labels, outcome.joint[at], outcome)
 
 
 @kernel
@@ -377,7 +378,6 @@ def _carry_class(
     places: NDArray[np.int64],
     size: int,
     labels: NDArray[np.int64],
-    losses: NDArray[np.float64],
     label: int,
     outcome: Outcome,
 ) -> None:
@@ -393,7 +393,7 @@ def _carry_class(
         _mark_last(size, joint, label, leaving, marks)
     elif rule.least:
         leaving = rows - rule.k
-        _mark_cheapest(size, joint, losses, label, leaving, marks)
+        _mark_cheapest(size, joint, outcome.losses, label, leaving, marks)
     if leaving < rows and _rest_is_diverse(rule, places, size, label, outcome):
         for at in range(size):
             if joint[at] == label and marks[at] == 1:
@@ -461,15 +461,9 @@ def _rest_is_diverse(
 
 
 @kernel
-def _fix_accepted(
-    rule: CarryRule,
-    size: int,
-    labels: NDArray[np.int64],
-    losses: NDArray[np.float64],
-    outcome: Outcome,
-) -> None:
+def _fix_accepted(rule: CarryRule, size: int, labels: NDArray[np.int64], outcome: Outcome) -> None:
     """Fix so many classes of a window of one size; all of it if there is no class in it."""
-    fixed, joint, marks = outcome.fixed, outcome.joint, outcome.marks
+    fixed, joint, marks, losses = outcome.fixed, outcome.joint, outcome.marks, outcome.losses
     # Such a window fixes classes as they were found, so those of equal cells stay several.
     classes = 0
     for at in range(size):

@@ -131,7 +131,6 @@ def advance_links(
     chain: Chain,
     outcome: Outcome,
     places: NDArray[np.int64],
-    losses: NDArray[np.float64],
     max_nodes: int,
     amount: int,
 ) -> int:
@@ -153,8 +152,8 @@ def advance_links(
         # The last window fixes everything, so nobody asks what its classes lose.
         last = places[size - 1] == n - 1
         if (rule.least or rule.cheapest) and not last:
-            fill_losses(tables, rows, state, rule, places, size, work.labels, losses)
-        divide_window(rule, places, size, work.labels, losses, last, outcome)
+            fill_losses(tables, rows, state, rule, places, size, work.labels, outcome.losses)
+        divide_window(rule, places, size, work.labels, last, outcome)
         # The link's objective is that of all its rows; the chain sums up what is fixed alone.
         link = chain.table[chain.cursor[LINKS]]
         link[SIZE], link[FROM_BEFORE], link[START] = size, carried, NO_START

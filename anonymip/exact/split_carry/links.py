@@ -223,11 +223,10 @@ class ClassLinks:
             answer = self._given_up(places)
         labels = _numbered(answer.labels)
         records = chain.records[places]
-        losses = np.zeros(size)
-        if rule.needs_losses and not last:
-            losses = self._losses(records, labels)
         outcome = new_outcome(rule, size)
-        divide_window(rule, places, size, labels, losses, last, outcome)
+        if rule.needs_losses and not last:
+            outcome.losses[:] = self._losses(records, labels)
+        divide_window(rule, places, size, labels, last, outcome)
         loss = self._loss(records[outcome.fixed != OPEN], outcome.fixed)
         if self._problem.compiled.aggregate == "sum":
             chain.sums[LOSS] += loss
@@ -467,7 +466,7 @@ class CompiledLinks(ClassLinks):
         rules = small_rules(problem)
         self._rules = rules._replace(diversity=rules.diversity.of_rows(chain.records))
         most = min(chain.n, _MOST)
-        self._places, self._row_losses = np.zeros(most, np.int64), np.zeros(most)
+        self._places = np.zeros(most, np.int64)
         self._work = new_small_work(self._tables, self._rules, most)
         self._outcome = new_outcome(self._rule, most)
         self._state = new_state(self._tables, 1)
@@ -488,7 +487,6 @@ class CompiledLinks(ClassLinks):
             chain,
             self._outcome,
             self._places,
-            self._row_losses,
             MAX_NODES,
             amount,
         )

@@ -236,7 +236,6 @@ def swap_matches(
     order, sizes = rng.permutation(n), cover.sizes.copy()
     table, weights = new_table(terms), np.empty(n)
     cursor, gain = np.zeros(1, np.int64), np.zeros(1)
-    everyone = np.empty(0, np.int64)
     step = partial(
         _swap_step,
         terms,
@@ -246,7 +245,6 @@ def swap_matches(
         sizes,
         reciprocal,
         order,
-        everyone,
         table,
         weights,
         gain,
@@ -265,7 +263,6 @@ def _swap_step(
     sizes: NDArray[np.int64],
     reciprocal: bool,
     order: NDArray[np.int64],
-    everyone: NDArray[np.int64],
     table: NDArray[np.float64],
     weights: NDArray[np.float64],
     gain: NDArray[np.float64],
@@ -284,7 +281,7 @@ def _swap_step(
             others = members[i, : sizes[i]].copy()
             others[place] = others[0] if place else others[1]
             rebuild(terms, states, i, others)
-            fill_weights(terms, states, i, everyone, table, weights)
+            fill_weights(terms, states, i, order[:0], table, weights)
             # What the set holds, the leaving original too, cannot come in.
             for at in range(sizes[i]):
                 weights[members[i, at]] = np.inf

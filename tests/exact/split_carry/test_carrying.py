@@ -34,12 +34,13 @@ def fixed_classes(
     """Return the class that each row is fixed in; -2 for rows carried over."""
     size = len(labels)
     outcome = new_outcome(rule, size)
+    if losses is not None:
+        outcome.losses[:] = losses
     divide_window(
         rule,
         np.arange(size) if places is None else np.array(places),
         size,
         np.array(labels, np.int64),
-        np.zeros(size) if losses is None else np.array(losses, float),
         last,
         outcome,
     )
