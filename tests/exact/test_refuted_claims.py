@@ -32,6 +32,7 @@ from anonymip.objectives import SSE
 from anonymip.solvers import registry
 from anonymip.solvers.adapters import cbc
 from tests.bounds.patterns.pattern_references import lettered
+from tests.exact.test_failed_solver import patterns
 from tests.solvers.adapters.test_cbc import impostor
 
 
@@ -166,12 +167,6 @@ def test_column_generation_keeps_its_release(monkeypatch: pytest.MonkeyPatch) ->
     assert found.bound is not None
     assert found.bound.value <= whole.objective <= found.objective <= 1.1 * whole.objective
     assert any(failed_solver.FAILED in remark for remark in found.trace)
-
-
-def patterns(k: int) -> Problem:
-    """Return a pattern problem that the greedy does not solve."""
-    rows = ["aax", "aby", "abx", "bax", "bay", "bby", "aay", "bbx", "aaz", "cbx"]
-    return Problem(lettered(rows), k, PatternGuided(Mask(suppress_at_most=3)))
 
 
 @pytest.mark.parametrize("formulation", ["pattern", "pattern-strong", "parts"])

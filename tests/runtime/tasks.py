@@ -1,4 +1,4 @@
-"""Tasks for worker processes, in a module that they can import."""
+"""Tasks for worker processes, in a module that they can import; and whether a process lives."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from anonymip.errors import NoSolution
@@ -147,3 +148,21 @@ def deaf_elsewhere(budget: Budget) -> str:
 
 
 _has_run: list[bool] = []
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process exists and is no zombie."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that must happen soon."""
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not happen")

@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from anonymip.runtime.messages import Interrupt, Ready, Returned, read_message, 
 from anonymip.runtime.worker_pool import Killed, run_isolated
 from anonymip.status import Stopped
 from tests.runtime import tasks
+from tests.runtime.tasks import is_running, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -258,20 +258,7 @@ def test_worker_ends_with_its_parent(end: str, tmp_path: Path) -> None:
     assert done.stdout.strip().isdigit(), done.stderr
     assert done.stderr == ""
     number = int(done.stdout)
-    for _ in range(600):
-        if not is_running(number):
-            break
-        time.sleep(0.1)
-    assert not is_running(number)
-
-
-def is_running(number: int) -> bool:
-    """Return whether a process lives; one that nobody has waited for counts as dead."""
-    try:
-        status = Path(f"/proc/{number}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
+    wait_until(lambda: not is_running(number))
 
 
 def test_errors_survive_the_way() -> None:

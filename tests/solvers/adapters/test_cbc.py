@@ -6,7 +6,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from anonymip.solvers.adapters.cbc import (
     write_start,
 )
 from anonymip.status import Stopped
+from tests.runtime.tasks import is_running, wait_until
 
 
 def one_variable() -> pyo.ConcreteModel:
@@ -94,24 +94,6 @@ def test_cbc_does_not_outlive_its_parent(tmp_path: Path) -> None:
         parent.wait()
     wait_until(lambda: not is_running(process))
     wait_until(lambda: list(scratch.iterdir()) == [])
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that must happen soon."""
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not happen")
-
-
-def is_running(process: int) -> bool:
-    """Return whether a process exists and is no zombie."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return state.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_killed_cbc_is_reported_with_its_signal(
