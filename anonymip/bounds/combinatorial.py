@@ -11,7 +11,6 @@ from scipy.spatial import cKDTree
 
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
-from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
 from anonymip.objectives.language.record import cells_of_sets
@@ -52,6 +51,9 @@ def lower_bound_of(
         None if no argument holds.
     """
     if isinstance(problem.recoding, PatternGuided):
+        # Imported late: only patterns need it.
+        from anonymip.bounds.patterns.pattern_lagrangian import pattern_bound
+
         by_duals = pattern_bound(problem, budget=budget)
         if by_duals is not None:
             return by_duals

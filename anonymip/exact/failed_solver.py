@@ -15,7 +15,6 @@ from anonymip.exact.trust import under_assumptions
 from anonymip.exact.warm_starts import begin_freeform
 from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.heuristics.local_search.starts import BEST
-from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, PatternGuided
 from anonymip.runtime.budget import Budget
@@ -58,6 +57,9 @@ def cheap_release(problem: Problem, budget: Budget, seed: int) -> Solution | Non
     """
     try:
         if isinstance(problem.recoding, PatternGuided):
+            # Imported late: classes need none of it.
+            from anonymip.heuristics.patterns.pattern_search import pattern_search
+
             return pattern_search(problem, passes=_PASSES, budget=budget, seed=seed)
         if isinstance(problem.recoding, EquivalenceClasses):
             if problem.n <= _SOON:

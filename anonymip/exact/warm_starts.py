@@ -8,22 +8,11 @@ import numpy as np
 
 from anonymip.assignments import Assignment, Cover
 from anonymip.errors import AnonymipError, InputError, InvalidAssignment, NoSolution, unknown_name
-from anonymip.heuristics.freeform.greedy import greedy
-from anonymip.heuristics.freeform.hungarian import hungarian
-from anonymip.heuristics.freeform.reassign import reassign
-from anonymip.heuristics.freeform.ring import ring
-from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 
-_COVERS: dict[str, Callable[..., Solution]] = {
-    "hungarian": hungarian,
-    "sort-greedy": sort_greedy,
-    "greedy": greedy,
-    "ring": ring,
-}
 #: Share of the time that lowering the best start may take.
 _IMPROVING = 0.2
 
@@ -121,7 +110,7 @@ def begin_freeform(
         problem,
         name,
         given,
-        _COVERS,
+        _covers(),
         seed,
         budget,
         heuristics_ask=regular,
@@ -140,8 +129,20 @@ def begin_freeform(
         return None, remarks
 
 
+def _covers() -> dict[str, Callable[..., Solution]]:
+    # Imported late, here and below: classes start from none of them.
+    from anonymip.heuristics.freeform.greedy import greedy
+    from anonymip.heuristics.freeform.hungarian import hungarian
+    from anonymip.heuristics.freeform.ring import ring
+    from anonymip.heuristics.freeform.sort_greedy import sort_greedy
+
+    return {"hungarian": hungarian, "sort-greedy": sort_greedy, "greedy": greedy, "ring": ring}
+
+
 def _lowered(problem: Problem, incumbent: Solution, seed: int, budget: Budget) -> Solution:
     """Return what reassigning makes of a start, or the start where that cannot be done."""
+    from anonymip.heuristics.freeform.reassign import reassign
+
     try:
         return reassign(
             problem,

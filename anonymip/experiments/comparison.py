@@ -80,8 +80,9 @@ class Comparison:
         rows = []
         for run in self._all_runs():
             if isinstance(run, ComparisonRow):
-                cells = _cells(run)
-                rows.append({**cells, **tidy_row(run.solution, self.instance), **cells})
+                tidy = tidy_row(run.solution, self.instance)
+                tidy |= {"objective": tidy["loss"], "gap": run.gap, "to": run.against}
+                rows.append({name: tidy[name] for name in _FRONT} | tidy)
             else:
                 rows.append({"k": run[0], "method": run[1], "status": run[2]})
         return pd.DataFrame(rows)
@@ -154,6 +155,11 @@ def _without_release(k: int, method: str, reason: str) -> dict[str, Any]:
     return {**named, "objective": None, "loss": None, "status": NOTHING, "reason": reason}
 
 
+#: The columns of a comparison's table that stand before those of an experiment's.
+_FRONT = (
+    *("k", "method", "objective", "gcp", "bound", "gap", "to", "seconds"),
+    *("classes", "smallest", "largest", "suppressed", "status"),
+)
 #: Columns of a comparison for people.
 COLUMNS = ("k", "method", "loss", "bound", "gap", "to", "seconds", "class sizes", "status")
 
@@ -352,25 +358,6 @@ def _measured(found: Sequence[Solution], bound: Bound | None) -> list[Comparison
             return [ComparisonRow(solution, None, "nothing") for solution in shared]
         return [ComparisonRow(solution, best.value, "bound") for solution in shared]
     return [ComparisonRow(solution, optimum, "optimum") for solution in shared]
-
-
-def _cells(row: ComparisonRow) -> dict[str, Any]:
-    solution, sizes = row.solution, row.solution.sizes
-    return {
-        "k": solution.problem.k,
-        "method": solution.method,
-        "objective": solution.objective,
-        "gcp": solution.gcp,
-        "bound": None if solution.bound is None else solution.bound.value,
-        "gap": row.gap,
-        "to": row.against,
-        "seconds": solution.seconds,
-        "classes": None if solution.published_classes is None else solution.published_classes.count,
-        "smallest": int(sizes.min()) if len(sizes) else None,
-        "largest": int(sizes.max()) if len(sizes) else None,
-        "suppressed": solution.suppressed,
-        "status": str(solution.status),
-    }
 
 
 def _texts(row: ComparisonRow) -> list[str]:

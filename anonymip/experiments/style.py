@@ -49,37 +49,15 @@ INK, QUIET = PAINT["ink"], PAINT["quiet"]
 #: Of the proven optimum, of a proven bound, and of what lies between a bound and a release.
 OPTIMUM, BOUND, OPEN = PAINT["green"], PAINT["blue"], PAINT["gold"]
 
+_INKED = (
+    *("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor"),
+    *("xtick.color", "ytick.color", "grid.color"),
+)
 _STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.titlesize": 10.5,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 8,
-    "axes.labelsize": 10,
-    "figure.titlesize": 11.5,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    # Numbers of small ticks stand in one line with those of large ones.
-    "xtick.minor.pad": 5.0,
-    "ytick.minor.pad": 5.0,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    **dict.fromkeys(
-        (
-            *("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor"),
-            *("xtick.color", "ytick.color", "grid.color"),
-        ),
-        INK,
+    **mpl.rc_params_from_file(
+        str(Path(__file__).with_name("pictures.mplstyle")), use_default_template=False
     ),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.formatter.useoffset": False,
-    "grid.alpha": 0.15,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5.5,
-    "hatch.linewidth": 0.6,
-    "svg.fonttype": "none",
+    **dict.fromkeys(_INKED, INK),
 }
 
 

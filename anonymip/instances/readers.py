@@ -156,16 +156,8 @@ def _is_blank(line: list[str], width: int) -> bool:
 
 # What pandas has for whole numbers and truth values where some are missing: NumPy's columns would
 # make fractions and objects of them.
-_WITH_GAPS = {
-    "int8": "Int8",
-    "int16": "Int16",
-    "int32": "Int32",
-    "int64": "Int64",
-    "uint8": "UInt8",
-    "uint16": "UInt16",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-    "bool": "boolean",
+_WITH_GAPS = {"bool": "boolean"} | {
+    f"{sign.lower()}int{bits}": f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
 }
 
 

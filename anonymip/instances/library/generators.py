@@ -4,14 +4,18 @@ Every attribute has a marginal distribution, written as a formula with few param
 in a Gaussian copula: its score is a weighted sum of latent factors (age, sex, schooling, origin,
 work, family) and noise of its own, and the score's quantile picks the value. Ranges,
 cardinalities and variances are those of Liang & Samavi (2020), Tables 3, 9 and 10; shares of the
-main categories and strengths of the correlations are rounded.
+main categories and strengths of the correlations are rounded. ``tables/census.toml`` has them.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -151,142 +155,33 @@ def _birthplaces(mexico: float, europe: range, european: float) -> _Shares:
     return _Shares({**south, **elsewhere, **frequent, **west, **abroad})
 
 
-#: What the scores of the first eight depend on, in both populations: persons marry as they age,
-#: schooling, age and being male raise the score of the occupation, those born abroad had less
-#: schooling. Squares sum to at most 1; the rest is noise.
-_LOADINGS: dict[str, dict[str, float]] = {
-    "SEX": {"sex": 1.0},
-    "AGE": {"age": 1.0},
-    "MARST": {"age": 0.75},
-    "RACE": {"origin": 0.35},
-    "BPL": {"origin": 0.8, "age": 0.1},
-    "HIGRADE": {"schooling": 0.9, "origin": -0.2, "age": -0.1},
-    "CLASSWKRD": {"sex": 0.15, "age": -0.1, "schooling": 0.1},
-    "OCCSCORE": {"schooling": 0.35, "age": 0.2, "sex": -0.25},
-}
-
-#: Three scores are shared by many occupations; one lies far above all others and is rare.
-_OCCUPATIONS = {22: 0.10, 24: 0.10, 41: 0.075, 79: 0.001}
-#: Self-employed (13, 14), wages (22), federal, state and local government (25, 27, 28), unpaid.
-_CLASSES_OF_WORKER = {13: 0.065, 14: 0.015, 22: 0.715, 25: 0.055, 27: 0.045, 28: 0.09, 29: 0.008}
+def _marginal(given: Mapping[str, Any]) -> _Shares | _Decay:
+    """Return the distribution of the values of an attribute, given its entry."""
+    if "birthplaces" in given:
+        born = given["birthplaces"]
+        return _birthplaces(born["mexico"], range(*born["europe"]), born["european"])
+    if "shares" in given:
+        return _Shares(dict(given["shares"]))
+    low, high = given["values"]
+    decay = {"low": low, "high": high, **given["decay"]}
+    return _Decay(**{**decay, "spikes": dict(decay.get("spikes", ()))})
 
 
-def _first_eight(
-    *,
-    female: float,
-    age: _Decay,
-    marital: Mapping[int, float],
-    race: Mapping[int, float],
-    birthplace: _Shares,
-    birthplace_high: int,
-    grade: _Decay,
-    occupation_variance: float,
-) -> tuple[_Column, ...]:
-    """Return SEX, AGE, MARST, RACE, BPL, HIGRADE, CLASSWKRD, OCCSCORE of one population."""
-
-    def column(
-        name: str, low: int, high: int, marginal: _Shares | _Decay, categorical: bool = True
-    ) -> _Column:
-        return _Column(name, low, high, marginal, _LOADINGS[name], categorical)
-
-    return (
-        column("SEX", 1, 2, _Shares({1: 1.0 - female, 2: female})),
-        column("AGE", 16, 90, age, categorical=False),
-        column("MARST", 1, 6, _Shares(marital)),
-        column("RACE", 1, 7, _Shares(race)),
-        column("BPL", 1, birthplace_high, birthplace),
-        column("HIGRADE", grade.low, grade.high, grade, categorical=False),
-        column("CLASSWKRD", 13, 29, _Shares(_CLASSES_OF_WORKER)),
-        column("OCCSCORE", 4, 79, _Decay(4, 49, 24, occupation_variance, _OCCUPATIONS, power=2)),
+@cache
+def _columns(population: str) -> tuple[_Column, ...]:
+    """Return the attributes of the population ``workers`` or ``extended``."""
+    text = (Path(__file__).parent / "tables" / "census.toml").read_text("utf-8")
+    return tuple(
+        _Column(
+            given["name"],
+            given["values"][0],
+            given["values"][1],
+            _marginal(given),
+            given.get("loadings", {}),
+            given.get("categorical", False),
+        )
+        for given in tomllib.loads(text)[population]
     )
-
-
-#: Working population of Table 9.
-_WORKERS = _first_eight(
-    female=0.455,
-    # Right half of a normal curve: the young are the most.
-    age=_Decay(16, 90, 16, 225.0, power=2),
-    # Single, spouse absent, separated, divorced, married, widowed: by the typical age.
-    marital={6: 0.24, 2: 0.007, 3: 0.025, 4: 0.095, 1: 0.605, 5: 0.028},
-    race={2: 0.108, 1: 0.855, 3: 0.017, 4: 0.005, 5: 0.007, 6: 0.003, 7: 0.006},
-    birthplace=_birthplaces(0.044, range(403, 427), 0.0085),
-    birthplace_high=430,
-    # High school, two and four years of college are spikes. The limit by age takes some variance.
-    grade=_Decay(4, 20, 15, 7.7, {15: 0.365, 17: 0.105, 19: 0.095}),
-    occupation_variance=78.5,
-)
-
-#: Married or formerly married population of Table 10.
-_PARENTS = _first_eight(
-    female=0.408,
-    age=_Decay(16, 90, 33, 100.4, power=2),
-    marital={6: 0.027, 2: 0.006, 3: 0.015, 4: 0.045, 1: 0.897, 5: 0.01},
-    race={2: 0.08, 1: 0.893, 3: 0.012, 4: 0.004, 5: 0.005, 6: 0.002, 7: 0.004},
-    birthplace=_birthplaces(0.044, range(403, 466), 0.0125),
-    birthplace_high=465,
-    grade=_Decay(1, 23, 15, 8.4, {15: 0.365, 17: 0.105, 19: 0.095}),
-    occupation_variance=81.0,
-)
-
-
-def _numeric(
-    name: str,
-    low: int,
-    high: int,
-    variance: float,
-    usual: tuple[int, float],
-    step: int = 1,
-    **loadings: float,
-) -> _Column:
-    """Return an attribute with one usual value (and its share), others the rarer the farther.
-
-    One peak and a variance are all that is published, or plausible, of most attributes.
-    """
-    marginal = _Decay(low, high, usual[0], variance, dict([usual]), step=step)
-    return _Column(name, low, high, marginal, loadings)
-
-
-def _coded(
-    name: str, low: int, high: int, variance: float, usual: tuple[int, float], **loadings: float
-) -> _Column:
-    """Return a categorical attribute of the same shape; frequent codes are near the usual one."""
-    numeric = _numeric(name, low, high, variance, usual, 1, **loadings)
-    return replace(numeric, categorical=True)
-
-
-#: The extended set: domains and variances of Table 10; usual values are those of such persons.
-_EXTENDED = (
-    *_PARENTS,
-    _numeric("FAMUNIT", 1, 3, 0.00453, (1, 0.9956)),
-    _numeric("FAMSIZE", 2, 16, 1.443, (3, 0.25), family=0.8),
-    _numeric("ELDCH", 0, 90, 58.72, (10, 0.06), age=0.75, family=0.5),
-    _numeric("YNGCH", 0, 90, 56.41, (6, 0.07), age=0.75, family=0.35),
-    _coded("RELATE", 1, 12, 0.825, (1, 0.57), sex=0.9),
-    _Column("BIRTHQTR", 1, 4, _Shares(dict.fromkeys(range(1, 5), 0.25)), {}, categorical=True),
-    # The census counts in spring 1980: the year of birth mirrors the age.
-    _Column("BIRTHYR", 1889, 1963, _Decay(1889, 1963, 1946, 100.3, power=2), {"age": -1.0}),
-    _Column("MARRNO", 0, 2, _Shares({0: 0.02, 1: 0.84, 2: 0.14}), {"age": 0.3}),
-    _numeric("AGEMARR", 0, 90, 20.55, (21, 0.12), schooling=0.25, sex=-0.25),
-    _numeric("CHBORN", 0, 13, 4.68, (0, 0.59), sex=0.75, family=0.5),
-    _coded("YRSUSA", 0, 5, 0.638, (0, 0.92), origin=0.8),
-    _coded("LANGUAGE", 1, 96, 30.46, (1, 0.90), origin=0.8),
-    _Column("CLASSWKR", 1, 2, _Shares({1: 0.074, 2: 0.926}), {"schooling": 0.1}, True),
-    _numeric("WKSWORK", 0, 52, 168.0, (52, 0.60), work=0.7, sex=-0.3),
-    _numeric("HRSWORK", 1, 99, 140.9, (40, 0.45), work=0.6, sex=-0.35),
-    _numeric("UHRSWORK", 0, 99, 156.7, (40, 0.50), work=0.7, sex=-0.35),
-    _numeric("WKSUNEMP", 0, 52, 26.31, (0, 0.90), work=-0.6, age=-0.15),
-    # Incomes in steps of five dollars: exponential, hence a variance near the squared mean.
-    _numeric("INCWAGE", 0, 75000, 9.854e7, (0, 0.10), 5, work=0.5, schooling=0.4, sex=-0.45),
-    _numeric("INCOTHER", 0, 75000, 2.669e6, (0, 0.75), 5, age=0.35, schooling=0.2),
-    _coded("MIGRATE5", 1, 4, 0.460, (1, 0.60), age=-0.35),
-    _coded("PWSTATE", 1, 80, 94.99, (6, 0.50), origin=0.3),
-    _coded("TRANWORK", 11, 70, 39.70, (11, 0.80), sex=0.1),
-    _numeric("RIDERS", 0, 7, 0.709, (1, 0.65)),
-    _numeric("TRANTIME", 0, 99, 240.0, (15, 0.15), work=0.2),
-    _coded("CITIZEN", 0, 3, 0.1307, (0, 0.96), origin=0.85),
-    _coded("YRIMM", 0, 6, 0.690, (0, 0.92), origin=0.8),
-    _Column("DISABWRK", 1, 2, _Shares({1: 0.965, 2: 0.035}), {"age": 0.25, "work": -0.2}, True),
-)
 
 
 def census(n: int, m: int = 8, seed: int = 0, *, mixed: bool = False) -> Microdata:
@@ -331,7 +226,8 @@ def census(n: int, m: int = 8, seed: int = 0, *, mixed: bool = False) -> Microda
     ('SEX', 'AGE', 'MARST', 'RACE')
     """
     _check_arguments(n, m, seed)
-    columns = (_WORKERS if m <= len(_WORKERS) else _EXTENDED)[:m]
+    workers = _columns("workers")
+    columns = (workers if m <= len(workers) else _columns("extended"))[:m]
     rng = np.random.default_rng(seed)
     factors = {name: rng.standard_normal(n) for name in _FACTORS}
     table = {column.name: column.draw(factors, rng) for column in columns}
@@ -344,9 +240,8 @@ def census(n: int, m: int = 8, seed: int = 0, *, mixed: bool = False) -> Microda
 def _check_arguments(n: int, m: int, seed: int) -> None:
     if n < 1:
         raise InputError(f"n is {n}", remedy="Ask for at least one record")
-    if not 1 <= m <= len(_EXTENDED):
-        raise InputError(
-            f"m is {m}", remedy=f"The generator knows 1 to {len(_EXTENDED)} attributes"
-        )
+    most = len(_columns("extended"))
+    if not 1 <= m <= most:
+        raise InputError(f"m is {m}", remedy=f"The generator knows 1 to {most} attributes")
     if seed < 0:
         raise InputError(f"seed is {seed}", remedy="A seed is a whole number of at least 0")
