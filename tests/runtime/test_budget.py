@@ -8,10 +8,13 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
 from anonymip import Budget, InputError, Progress, Stopped
+from anonymip.runtime import budget as clocked
 from anonymip.runtime.budget import compilation_clock, compilation_seconds
 
 
@@ -127,8 +130,10 @@ def test_reports_tell_the_time_left() -> None:
     assert told[1].remaining is None
 
 
-def test_parts_of_a_budget_report_the_time_of_the_whole() -> None:
+def test_parts_of_a_budget_report_the_time_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """A listener does not hear the time left rise when one part ends and the next begins."""
+    ticks = count(1000)
+    monkeypatch.setattr(clocked, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 100))
     told: list[Progress] = []
     whole = Budget.of(100, told.append)
     for part in (whole.share(0.25), whole.share(0.5).share(0.5), whole.renewed(3)):
@@ -150,16 +155,18 @@ def test_compilation_counts_like_all_else(monkeypatch: pytest.MonkeyPatch) -> No
     assert expired.stop_reason() is Stopped.TIME
 
 
-def test_compilations_at_the_same_time_count_once() -> None:
+def test_compilations_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled here and in worker processes at once takes the time of the longest."""
-    before = compilation_seconds()
+    now = [100.0]
+    monkeypatch.setattr(clocked, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(compilation_clock, "seconds", 5.0)
     assert compilation_clock.begin()
     assert not compilation_clock.begin()
-    time.sleep(0.1)
+    now[0] += 8.0
     compilation_clock.end()
-    assert compilation_seconds() == before
+    assert compilation_seconds() == 5.0
     compilation_clock.end()
-    assert 0.1 <= compilation_seconds() - before < 0.2
+    assert compilation_seconds() == 13.0
 
 
 def test_a_limit_may_have_begun_before() -> None:
