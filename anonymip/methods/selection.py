@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import check_effort
+from anonymip.enumeration.merging import row_types
+from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import InputError, NoSolution, SolverError, argument
 from anonymip.exact.freeform.every_size import needs_every_size, too_many_sets
 from anonymip.exact.freeform.pair_assignment import pair_obstacle
@@ -35,6 +37,8 @@ class Reach:
     by_columns
         Row types times the square of k up to which column generation ends: of 100 records with
         k = 5, or 300 with k = 3, it took half a minute.
+    by_pairs
+        The same of squared errors: 1,080 records with k = 3 took it a minute.
     few_concealed
         Records up to which the models of the weaker notions are proven within seconds.
     concealed
@@ -66,6 +70,7 @@ class Reach:
     few_records: int = 200
     few_classes: int = 100_000
     by_columns: int = 2_700
+    by_pairs: int = 12_000
     few_concealed: int = 12
     concealed: float = 1e10
     few_pairs: int = 100_000
@@ -84,6 +89,7 @@ class Reach:
 REACH = {
     "quick": Reach(
         by_columns=600,
+        by_pairs=2_500,
         concealed=2e9,
         proven_pairs=250,
         reassigned=5e7,
@@ -93,6 +99,7 @@ REACH = {
     "normal": Reach(),
     "thorough": Reach(
         by_columns=10_000,
+        by_pairs=120_000,
         concealed=1e12,
         part=1_500,
         reassigned=3e9,
@@ -243,7 +250,7 @@ def _pick_classes(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], s
     if classes is not None and classes <= reach.few_classes:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
     reason = f"more than {reach.few_classes:,} possible classes"
-    plain = is_plain(problem) and problem.compiled.monotone
+    plain = (is_plain(problem) and problem.compiled.monotone) or are_priced(problem)
     # Where rows repeat windows hold few row types, and are solved fast.
     if plain and (problem.n <= reach.improved or repeats(problem)):
         return (_Choice("local-search", _BEST_START),), reason
@@ -257,6 +264,9 @@ def _pick_classes(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], s
 def _columns_suit(problem: Problem, effort: str) -> bool:
     """Return whether column generation proves an optimum, or nearly, with an effort."""
     compiled = problem.compiled
+    if are_priced(problem):
+        types = len(row_types(problem).first)
+        return types * problem.k**2 <= REACH[effort].by_pairs
     if not compiled.has_tables or not compiled.monotone or compiled.aggregate != "sum":
         return False
     types = len(problem.microdata.row_types().first)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes
+from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import SolverError
 from anonymip.exact.column_generation.conditions import ColumnRules, columns_of, release_of
 from anonymip.exact.column_generation.pricing import (
@@ -346,7 +347,8 @@ class Improver:
     def _moves(self) -> bool:
         """Return whether records are moved: not in few, where kernels would be compiled for it."""
         problem = self._run.problem
-        return problem.n > FEW and is_plain(problem) and problem.compiled.has_tables
+        plain = is_plain(problem) and problem.compiled.has_tables
+        return problem.n > FEW and (plain or are_priced(problem))
 
     def _neighbourhoods(self, centre: Centre) -> None:
         """Choose neighbouring sets of the best release again, and then sets of all of it."""

@@ -145,7 +145,7 @@ class ListedColumns:
         self.rules, self.columns = rules, Columns(starts, members, costs)
         self._incidence = self.columns.incidence(rules.types)
         self._sizes = self.columns.sizes
-        self.spent = False
+        self.spent = self.squared = False
 
     def best(
         self,
@@ -219,6 +219,11 @@ class SearchedColumns:
                 rules.problem, smallest=smallest, largest=largest, weight=rules.weight
             )
         self._left = most
+
+    @property
+    def squared(self) -> bool:
+        """Whether what is left of a search that was cut off bounds it, if badly."""
+        return isinstance(self._pricing, SquaredErrorPricing)
 
     @property
     def spent(self) -> bool:
@@ -338,7 +343,9 @@ def solve_relaxation(
         if point.feasible and best is not None and _meets(point.value, best.bound):
             return Relaxed(point, best, True, rounds)
         asked = point.multipliers
-        if best is not None and smoothing:
+        # Duals far from feasible would only hold the others up.
+        far = prices.squared and (best is None or best.bound < _PRICING.near * point.value)
+        if best is not None and smoothing and not far:
             asked = asked.mixed(best.multipliers, 1.0 - smoothing)
         priced = _price(master, prices, asked, None if exact else _PRICING.heuristic_nodes, budget)
         if not exact and not len(priced.columns) and not priced.complete:
@@ -352,7 +359,8 @@ def solve_relaxation(
         stuck = not added and asked is point.multipliers
         exact = stuck or (exact and added < _PRICING.many * master.rules.types)
         # Without new columns the duals asked for are as good as feasible: those of the master next.
-        smoothing = _PRICING.smoothing if added else 0.0
+        few = _PRICING.few * master.rules.types if exact and prices.squared else 0.0
+        smoothing = _PRICING.smoothing if added > few else 0.0
     return Relaxed(point, best, False, rounds)
 
 

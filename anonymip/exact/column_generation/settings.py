@@ -78,6 +78,10 @@ class PricingNumbers:
     a_size: int = 3
     #: Share of the best feasible duals in those that columns are priced by.
     smoothing: float = 0.6
+    #: under squared errors once they prove this share of the value,
+    near: float = 0.85
+    #: and in exact rounds as long as they bring more columns than this share of the row types.
+    few: float = 0.02
     #: Reduced costs this near to 0 are none, in units.
     negative: float = 1e-9
     #: Partial sets of each root and size that the heuristic pricing looks at.

@@ -15,6 +15,7 @@ from anonymip.heuristics.growing.repair import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import NUMBERS, Settings, improve_classes
+from anonymip.heuristics.local_search.squared_errors import are_squared, improve_squared_errors
 from anonymip.heuristics.local_search.starts import BEST, DIVING, make_start, make_starts, may_dive
 from anonymip.orders.arrangement import OrderedByValues
 from anonymip.problem import Problem
@@ -270,6 +271,10 @@ def _improved(
 ) -> tuple[NDArray[np.int64], Stopped | None, str]:
     if problem.compiled.has_tables and not problem.limits:
         return improve_classes(problem, labels, settings, budget, seed)
+    if are_squared(problem):
+        # Of several starts the best go on from moves alone.
+        effort = settings.effort if settings.window else "quick"
+        return improve_squared_errors(problem, labels, effort, budget, seed)
     return improve_in_batches(problem, labels, settings.effort, budget)
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from anonymip.bounds.near_program import can_make_classes
 from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.extensions import EXACT_STARTS
+from anonymip.heuristics.local_search.squared_errors import are_squared
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -41,6 +42,8 @@ _SEVERAL, _EVALUATED = 2_000, 300
 #: Which one is made of more records, and of still more: on Adult, k = 5, it ends 2 % below the
 #: other, but its time grows with the square of the records.
 _ONE, _LARGE = ("k-member", 50_000), "greedy-search"
+#: Records up to which squared errors begin with distances, in time that grows with their square.
+_BY_DISTANCE = 30_000
 #: Records up to which a thorough effort dives too, and seconds that have to be left for each, times
 #: k: it gets a part of them, and what is cut short is in vain. Adult took 85 s with k = 5.
 _DIVING, _DIVING_SECONDS = 50_000, 1.5e-3
@@ -105,6 +108,9 @@ def make_starts(problem: Problem, budget: Budget, seed: int) -> list[Solution]:
 
 def starts_of(problem: Problem) -> list[str]:
     """Return the methods whose classes :func:`make_starts` makes."""
+    if are_squared(problem):
+        # What is iterated for as long as here forgets where it began.
+        return ["mdav" if problem.n <= _BY_DISTANCE else "hilbert"]
     if problem.n > (_SEVERAL if problem.compiled.has_tables else _EVALUATED):
         one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
         return ["ordered-cut" if repeats(problem) else one]
