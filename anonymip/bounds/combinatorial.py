@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from anonymip.bounds.ladder import ladder_bound
-from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound, nearest_neighbour_terms
+from anonymip.bounds.nearest_neighbour import (
+    k_set_bound,
+    nearest_neighbour_bound,
+    nearest_neighbour_terms,
+)
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
 from anonymip.objectives.language.record import cells_of_sets
@@ -59,7 +63,7 @@ def lower_bound_of(
             return by_duals
     if isinstance(problem.objective, SSE):
         return squared_error_bound(problem, budget=budget)
-    for bound in (ladder_bound, nearest_neighbour_bound):
+    for bound in (ladder_bound, k_set_bound, nearest_neighbour_bound):
         found = bound(problem, effort=effort, budget=budget)
         if found is not None:
             return found

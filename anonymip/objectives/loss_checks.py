@@ -18,7 +18,7 @@ from anonymip.objectives.language.record import Record, cells_of
 from anonymip.objectives.language.tables import effects_of_cells, size_of_exact
 from anonymip.objectives.language.tracing import sampled_cells
 from anonymip.objectives.losses.squared_error import SSE
-from anonymip.tolerances import LOSS_RELATIVE
+from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
 #: Roundings of an end of a domain that a traced loss may suffer.
 _ROUNDINGS = 64
@@ -63,6 +63,8 @@ def refuse_changing_loss(
 
 def _tolerance(compiled: CompiledObjective, losses: NDArray[np.float64]) -> float:
     """Return how far rounding may put traced losses off."""
+    if not compiled.has_tables:
+        return 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * float(np.abs(losses).max(initial=0.0)))
     tables, microdata, domains = compiled.tables, compiled.microdata, compiled.domains
     size = size_of_exact(tables, microdata) + float(effects_of_cells(tables, microdata).sum())
     ends = 0.0

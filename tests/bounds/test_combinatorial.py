@@ -45,7 +45,7 @@ COLUMNS = (Column((1.0, 2.0, 4.0, 9.0, 12.0)), Column((5.0, 0.0, 1.0, 1.0, 3.0))
     [
         (LOSSES["gcp"], "dual ascent"),
         (LOSSES["curved"], "dual ascent"),
-        (PRODUCT, "nearest-neighbour"),
+        (PRODUCT, "k-sets"),
     ],
 )
 def test_monotone_losses_are_bounded_by_duals_of_records(loss: object, rung: str) -> None:

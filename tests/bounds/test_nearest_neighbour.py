@@ -313,3 +313,19 @@ def test_too_many_pairs_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not complete
     assert (short <= full + 1e-12).all()
     assert 0 < (short < full - 1e-12).sum() < case.n
+
+
+@settings(max_examples=60)
+@given(cases(largest=8), st.sampled_from([0, 40, 10_000]))
+def test_sets_of_k_without_tables_lose_what_all_sets_say(case: Case, most: int) -> None:
+    """The least loss of k records around each, or less where the sets looked at do not reach."""
+    data = microdata(case.columns)
+    problem = Problem(data, k=min(case.k + 1, case.n), objective=PRODUCT.objective)
+    found = module.k_set_terms(problem, Budget(), most * problem.n)
+    for record in range(problem.n):
+        others = [one for one in range(problem.n) if one != record]
+        sets = [np.array([[record, *some]]) for some in combinations(others, problem.k - 1)]
+        least = min(float(problem.compiled.class_losses(rows)[0]) for rows in sets) / problem.k
+        assert found[record] <= least + 1e-12
+        if most == 10_000:
+            assert found[record] == pytest.approx(least, rel=1e-12)

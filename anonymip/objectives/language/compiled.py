@@ -196,13 +196,15 @@ class CompiledObjective:
     suppression_price
         Loss of a suppressed record; NaN where the objective has none.
     expression
-        The loss of an unsuppressed record, as symbols; None of a higher tier.
+        The loss of an unsuppressed record, as symbols; of a higher tier only where it proves the
+        loss monotone, else None.
     loss_tables
         The same as arrays; None of a higher tier.
     decreasing
         An attribute whose loss can fall when a cell covers more, as the tables show.
     monotone
-        Whether the record loss is monotone in set inclusion: proven by the tables, or assumed.
+        Whether the record loss is monotone in set inclusion: proven by the tables or by the rules
+        of :mod:`anonymip.objectives.language.monotonicity`, or assumed.
     superadditive
         Whether a class costs at least as much as the two of any cut of it.
     assumed

@@ -24,6 +24,7 @@ from anonymip.objectives.language.expression import (
     expression_losses,
     refuse_other_answer,
 )
+from anonymip.objectives.language.monotonicity import never_falls
 from anonymip.objectives.language.record import CellBatch, cells_of_sets
 from anonymip.objectives.language.tables import LossTables, NotSeparable, first_decrease, tabulate
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
@@ -41,7 +42,8 @@ def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> Compiled
     expression, tables = _traced(objective, domains, microdata)
     price = _price_of_stars(objective, domains)
     if tables is None or expression is None:
-        if objective.monotone:
+        proven = expression is not None and never_falls(expression, domains)
+        if objective.monotone and not proven:
             refuse_falling(
                 objective.name,
                 lambda rows: call_record_loss(objective, domains, cells_of_sets(microdata, rows)),
@@ -53,9 +55,10 @@ def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> Compiled
             domains,
             "general",
             price,
-            monotone=bool(objective.monotone),
-            superadditive=bool(objective.monotone),
-            assumed=("the objective is monotone",) if objective.monotone else (),
+            expression if proven else None,
+            monotone=proven or bool(objective.monotone),
+            superadditive=proven or bool(objective.monotone),
+            assumed=("the objective is monotone",) if objective.monotone and not proven else (),
         )
     column = first_decrease(tables)
     decreasing = None if column is None else domains.names[column]
@@ -106,7 +109,7 @@ def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjec
 def _traced(
     objective: RecordLoss, domains: Domains, microdata: Microdata
 ) -> tuple[Expression | None, LossTables | None]:
-    """Return expression and tables of a separable loss, or twice None for a general one."""
+    """Return expression and tables of a loss; None for what a general one does not have."""
     try:
         traced = trace(objective, domains)
     except UnsupportedObjective as refusal:
@@ -122,7 +125,11 @@ def _traced(
         )
     except NotSeparable as refusal:
         probe_general(objective, domains, microdata, refusal)
-        return None, None
+        try:
+            probe_traced(objective, expression, domains, microdata)
+        except UnsupportedObjective:
+            return None, None  # what was traced is not what is called
+        return expression, None
     probe_traced(objective, expression, domains, microdata)
     return expression, tables
 

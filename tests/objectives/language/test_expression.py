@@ -124,8 +124,8 @@ REFUSED: dict[str, tuple[Function, str]] = {
 
 
 GENERAL: dict[str, Function] = {
-    "several attributes": lambda r: r.width["age"] * r.width["pay"],
-    "larger of two": lambda r: np.maximum(r.width["age"], r.distinct["job"]),
+    "several attributes": lambda r: r.width["age"] * r.lower["pay"],
+    "larger of two": lambda r: np.maximum(r.width["age"], -r.distinct["job"]),
     "modulo": lambda r: r.distinct["age"] % 2,
     "stacked": lambda r: np.stack([r.width["age"], r.width["pay"]]).max(axis=0),
     "np.interp": lambda r: np.interp(r.width["age"], [0.0, 0.5, 1.0], [0.0, 0.1, 1.0]),
