@@ -267,7 +267,7 @@ def _place_row(tables: LossTables, work: RegroupWork, size: int, c: int, i: int)
     grown = work.grown
     first = grown.sizes[c] == 0
     grown.losses[c] = _loss_with(tables, work, c, i) if first else grown.joined[c, i]
-    # Value by value: to assign rows of arrays takes numba three seconds to compile.
+    # Value by value: to assign rows of arrays takes numba two seconds to compile.
     for r in range(work.values.shape[1]):
         value = work.values[i, r]
         grown.low[c, r] = value if first else min(grown.low[c, r], value)

@@ -291,7 +291,7 @@ def _solve_window(
             entry = current.following[entry]
     wanted = old - returned
     cutoff = wanted - ROUNDING * slack
-    # One by one: to assign parts of arrays takes numba three seconds to compile.
+    # One by one: to assign parts of arrays takes numba two seconds to compile.
     for at in range(count):
         rows_of[at] = windows.types[at]
     if borrows:
