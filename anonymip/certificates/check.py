@@ -7,15 +7,18 @@ and loses c(S). By "classes" the sets are the blocks of a partition, k records o
 "freeform" record i has a set of its own, of k records (or more, all alike), and each record lies in
 as many of the sets as each holds records. No such release loses less than the bound.
 
-Why. c never falls when S grows, as is checked. So a class of 2k records or more can be cut in two
-without loss, and a best release consists of *admissible* sets: classes of k to 2k - 1 records that
-cost |S| c(S), each record in one of them; or sets of k records that cost c(S), each record in k of
-them. A certificate has a dual for each record. The reduced cost of a set is its cost less the duals
-of its members. Added up over the sets of a release this says: the release loses the sum of the
-duals, each as often as its record is covered, and all reduced costs. If no admissible set has a
-negative one, the sum of the duals is a bound. Rows that every release keeps have duals as well:
-there are at most n / k classes, and by a cut (T, d) the sets' floor(|S in T| / d) add up to at most
-floor(|T| coverage / d).
+By squared errors a class costs the sum of the weighted squared distances of its pairs, divided by
+its number of records: what its records lie off their mean.
+
+Why. c never falls when S grows, as is checked; and parts of a class lie no farther off their means.
+So a class of 2k records or more can be cut in two without loss, and a best release consists of
+*admissible* sets: classes of k to 2k - 1 records that cost |S| c(S), each record in one of them; or
+sets of k records that cost c(S), each record in k of them. A certificate has a dual for each
+record. The reduced cost of a set is its cost less the duals of its members. Added up over the sets
+of a release this says: the release loses the sum of the duals, each as often as its record is
+covered, and all reduced costs. If no admissible set has a negative one, the sum of the duals is a
+bound. Rows that every release keeps have duals as well: there are at most n / k classes, and by a
+cut (T, d) the sets' floor(|S in T| / d) add up to at most floor(|T| coverage / d).
 
 Where the duals fall short of the bound, releases below it consist of sets whose reduced costs are
 at most the difference: the pool, which `search` finds by itself. A tree deals with those releases.
@@ -77,7 +80,14 @@ class Table:
         ranks: list[list[int]] = []
         self.by_count: list[list[int]] = []
         self.by_ranks: list[list[list[int]]] = []
+        self.squared = any(term["kind"] == "squares" for term in given["terms"])
+        self.sizes, self.weights = math.lcm(*range(1, self.largest + 1)), []
         for term in given["terms"]:
+            demand((term["kind"] == "squares") == self.squared, "squares stand beside others")
+            if self.squared:  # `weight` times the square of a difference
+                self.weights.append(Fraction(term["weight"]))
+                whole(term["column"], 0)
+                continue
             values = [record[whole(term["column"], 0)] for record in number]
             if term["kind"] == "range":  # `low` times the least value, `high` times the largest
                 low, high = Fraction(term["low"]), Fraction(term["high"])
@@ -99,6 +109,11 @@ class Table:
                     demand(wider and row == sorted(row), "the loss can fall when a cell grows")
                 ranks.append([place[value] for value in values])
                 self.by_ranks.append(rows)
+        if self.squared:
+            demand(self.classes and not self.constant, "squares are for classes alone")
+            demand(min(self.weights) >= 0, "a weight is negative")
+            columns = [term["column"] for term in given["terms"]]
+            self.points = [tuple(Fraction(record[c]) for c in columns) for record in number]
         self.rows = [
             tuple(tuple(column[row] for column in columns) for columns in (ends, bits, ranks))
             for row in range(len(number))
@@ -109,6 +124,25 @@ class Table:
         units = Fraction(number) * self.unit
         demand(units.denominator == 1, "a loss is no multiple of the unit")
         return int(units) * (self.scale // self.unit)
+
+    def apart(self, row: int, other: int) -> int:
+        """Return the weighted squared distance of two records."""
+        pairs = zip(self.weights, self.points[row], self.points[other], strict=True)
+        parts = sum(weight * (one - two) ** 2 for weight, one, two in pairs) * self.scale
+        demand(parts.denominator == 1, "a squared distance is no multiple of the unit")
+        demand(int(parts) % self.sizes == 0, "a class can lose no multiple of the unit")
+        return int(parts)
+
+    def set_cost(self, members: Any) -> int:
+        """Return the cost of an admissible set of distinct records, held once or more."""
+        if self.squared:
+            pairs = sum(self.apart(a, b) for at, a in enumerate(members) for b in members[:at])
+            demand(pairs % len(members) == 0, "a class loses no multiple of the unit")
+            return pairs // len(members)
+        loss, covered = 0, None
+        for row in members:
+            loss, covered = self.grown(covered, row)
+        return self.cost(loss, len(members))
 
     def grown(self, covered: Any, row: int) -> tuple[int, Any]:
         """Return c of a set with one row more, and what it covers; None covers nothing."""
@@ -142,10 +176,7 @@ class Table:
         for i, members in enumerate(release):
             own = self.classes or (i in members and len(set(members)) == len(members))
             demand(own, "a set lacks its own record, or holds one twice")
-            loss, covered = 0, None
-            for j in members:
-                loss, covered = self.grown(covered, self.types[j])
-            total += self.cost(loss, len(members))
+            total += self.set_cost([self.types[j] for j in members])
         return total
 
 
@@ -196,6 +227,8 @@ def search(table: Table, duals: Duals, limit: int) -> dict[tuple[int, ...], int]
     lose most, so that only rows which let it lose less may follow: their largest duals are what can
     still be taken off, and what it loses already is the least that any larger set loses.
     """
+    if table.squared:
+        return search_squares(table, duals, limit)
     found = {}
 
     def promising(size: int, loss: int, gain: int, rest: list[int]) -> bool:
@@ -241,6 +274,88 @@ def search(table: Table, duals: Duals, limit: int) -> dict[tuple[int, ...], int]
     order = sorted(range(len(table.rows)), key=lambda row: -duals.of[row])
     for place, root in enumerate(order):
         visit((root,), *table.grown(None, root), duals.of[root], order[place:])
+    return found
+
+
+def search_squares(table: Table, duals: Duals, limit: int) -> dict[tuple[int, ...], int]:
+    """Return the same under squared errors.
+
+    A class P that grows by q records Q to s of them costs one s-th of the distances within P, of
+    those between P and Q and of those within Q. Of the last each j of Q has at least its q - 1
+    least distances to others, and counts half of them: rounded down, a sum of one term a record,
+    of which the q least bound all that P may become. What may join is sorted by its term; then
+    comes the one that is farthest in that order, so that each class is met once.
+    """
+    found = {}
+    largest = table.largest
+    between: dict[tuple[int, int], int] = {}
+    near: dict[int, list[int]] = {}
+
+    def apart(row: int, other: int) -> int:
+        pair = (row, other) if row < other else (other, row)
+        if pair not in between:
+            between[pair] = table.apart(*pair)
+        return between[pair]
+
+    def promising(
+        size: int, pairs: int, gain: int, sizes: list[int], others: list[tuple[int, int]]
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        # The sizes that are left, and of the others, with their distances, those that may join.
+        left, kept = [], [False] * len(others)
+        for total in sizes:
+            q = total - size
+            if not 0 < q <= len(others):
+                continue
+            terms = [
+                (2 * far + near.get(row, [0] * largest)[q - 1]) // (2 * total) - duals.of[row]
+                for row, far in others
+            ]
+            lowest = sorted(terms)[:q]
+            bound = pairs // total - gain + sum(lowest)
+            if bound <= limit:
+                left.append(total)
+                room = limit - bound + lowest[-1]
+                kept = [one or term <= room for one, term in zip(kept, terms, strict=True)]
+        return left, [one for one, may in zip(others, kept, strict=True) if may]
+
+    def visit(
+        members: tuple[int, ...], pairs: int, sizes: list[int], others: list[tuple[int, int]]
+    ) -> None:
+        size = len(members)
+        gain = sum(duals.of[row] for row in members) - duals.penalty(members)
+        if size >= table.k:
+            demand(pairs % size == 0, "a class loses no multiple of the unit")
+            if pairs // size - gain <= limit:
+                found[tuple(sorted(members))] = pairs // size
+        sizes, others = promising(size, pairs, gain, sizes, others)
+        if not sizes:
+            return
+        others.sort(key=lambda one: (one[1] // sizes[0] - duals.of[one[0]], one[0]))
+        for at, (row, far) in enumerate(others):
+            # Of alike records the last one stands for all.
+            if at + 1 == len(others) or others[at + 1][0] != row:
+                rest = [(other, sofar + apart(other, row)) for other, sofar in others[:at]]
+                visit((*members, row), pairs + far, sizes, rest)
+
+    order = sorted(range(len(table.rows)), key=lambda row: -duals.of[row])
+    sizes = list(range(table.k, largest + 1))
+    for place, root in enumerate(order):
+        near.clear()
+        between.clear()
+        others = [
+            (row, table.apart(root, row))
+            for row in order[place:]
+            for _ in range(min(table.counts[row] - (row == root), largest - 1))
+        ]
+        gain = duals.of[root] - duals.count
+        _, others = promising(1, 0, gain, sizes, others)
+        # The least distances of each to the others that may join.
+        rows = [row for row, _ in others]
+        for row in set(rows):
+            least = sorted(apart(row, other) for other in rows)[1:largest]
+            least += [0] * (largest - 1 - len(least))
+            near[row] = [sum(least[:q]) for q in range(largest)]
+        visit((root,), 0, sizes, others)
     return found
 
 

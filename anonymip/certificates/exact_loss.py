@@ -16,6 +16,7 @@ import numpy as np
 from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.objectives.language.tables import square_losses
+from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.tolerances import LOSS_RELATIVE
@@ -63,6 +64,9 @@ def uncertifiable(problem: Problem) -> str | None:
     )  # fmt: skip
     if not plain:
         return "certificates are for classes without suppression and for plain freeform covers"
+    if type(problem.objective) is SSE:
+        covers = isinstance(recoding, Freeform)
+        return "certificates of squared errors are for classes" if covers else None
     if not compiled.has_tables or compiled.aggregate != "sum":
         return f"the loss {compiled.name!r} is no sum of terms of one attribute each"
     if compiled.decreasing is not None:
@@ -130,7 +134,40 @@ def simple_fraction(number: float, size: float) -> Fraction:
     return found if bits <= _SIMPLE_BITS else exact
 
 
+def _squared_part(problem: Problem, meant: Callable[[float, float], Fraction]) -> dict[str, Any]:
+    """Return the same under squared errors: a weight for each attribute."""
+    data, objective = problem.microdata, problem.objective
+    assert isinstance(objective, SSE)
+    readings = [_reading(data.levels[a].tolist()) for a in range(data.m)]
+    terms: list[dict[str, Any]] = []
+    unit = 1
+    for a, of in enumerate(objective.units(data).tolist()):
+        weight = meant(1.0 / of**2, 0.0)
+        steps = math.lcm(*(readings[a](level).denominator for level in data.levels[a].tolist()))
+        unit = math.lcm(unit, weight.denominator * steps**2)
+        own = {"kind": "squares", "column": a, "weight": _text(weight)}
+        terms.append({**own, "attribute": data.names[a]})
+    content = [
+        0,
+        terms,
+        [[_text(readings[a](v)) for a, v in enumerate(row)] for row in data.values.tolist()],
+    ]
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    return {
+        "recoding": problem.recoding.name,
+        "k": problem.k,
+        "constant": 0,
+        "terms": terms,
+        "records": content[2],
+        "sha256": digest,
+        # Classes of up to 2k - 1 records lose parts of so many.
+        "unit": unit * math.lcm(*range(1, min(2 * problem.k, problem.n + 1))),
+    }
+
+
 def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -> dict[str, Any]:
+    if isinstance(problem.objective, SSE):
+        return _squared_part(problem, meant)
     tables, data = problem.compiled.tables, problem.microdata
     used: list[int] = []
     terms: list[dict[str, Any]] = []

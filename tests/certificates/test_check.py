@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonymip import Attribute, Bound, Freeform, Microdata, Problem, WeightedLoss, objective
+from anonymip import SSE, Attribute, Bound, Freeform, Microdata, Problem, WeightedLoss, objective
 from anonymip.certificates import ColumnPool, CutDual, DualProof
 from anonymip.certificates.check import Duals, Rejected, Table, check, search, sentence
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
 from anonymip.certificates.rounding import finer_scale, whole_duals
-from tests.random_problems import Case, cases
+from tests.brute_force import Column
+from tests.random_problems import Case, cases, microdata
 
 
 def exact_table(case: Case, *, freeform: bool) -> Table:
@@ -83,6 +84,50 @@ def test_the_search_finds_all_sets_of_low_reduced_cost(
     for limit in (-1, *chance.sample(sorted(reduced.values()), min(3, len(reduced)))):
         found = search(table, Duals(table, node), limit)
         assert found == {m: c for m, c in expected.items() if reduced[m] <= limit}
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=5, max_size=9),
+    st.integers(2, 3),
+    st.lists(st.integers(-60, 400), min_size=9, max_size=9),
+    st.integers(-100, 200),
+    st.booleans(),
+)
+def test_the_search_of_squares_finds_all_sets_of_low_reduced_cost(
+    points: list[tuple[int, int]], k: int, given_duals: list[int], limit: int, cut: bool
+) -> None:
+    """Multisets of all sizes, alike records, duals of cuts and of the count among them."""
+    problem = Problem(
+        microdata(tuple(Column(tuple(map(float, c))) for c in zip(*points, strict=True))),
+        k,
+        objective=SSE("none"),
+    )
+    part = exact_problem(problem)
+    table = Table({**part, "scale": part["unit"]})
+    t = len(table.rows)
+    unit = part["unit"] // 20
+    node = {
+        "duals": [unit * dual for dual in given_duals[:t]],
+        "count": unit * 7,
+        "cuts": [[[0, t - 1], 2, unit * 30]] if cut else [],
+        "splits": [],
+    }
+    duals = Duals(table, node)
+    expected = {}
+    for size in range(k, table.largest + 1):
+        for members in combinations_with_replacement(range(t), size):
+            if all(members.count(row) <= table.counts[row] for row in members):
+                values = [table.points[row] for row in members]
+                means = [sum(column) / Fraction(size) for column in zip(*values, strict=True)]
+                cost = sum(
+                    (v - mean) ** 2 for row in values for v, mean in zip(row, means, strict=True)
+                )
+                whole = cost * table.scale
+                assert whole == table.set_cost(members)
+                if duals.reduced(members, int(whole)) <= limit * unit:
+                    expected[members] = int(whole)
+    assert search(table, duals, limit * unit) == expected
 
 
 @settings(max_examples=40)

@@ -21,12 +21,14 @@ import numpy as np
 
 from anonymip._version import __version__
 from anonymip.assignments import Classes, Cover
+from anonymip.bounds.combinatorial import squared_error_terms
 from anonymip.bounds.ladder import ladder_bound
 from anonymip.certificates.check import Duals, Rejected, Table, check, search
 from anonymip.certificates.dual_proof import DualProof
 from anonymip.certificates.exact_loss import exact_problem, rules_of, without_rules
 from anonymip.certificates.rounding import finer_scale, lowered, whole_duals
 from anonymip.enumeration.pricing import CutDuals, Pricing
+from anonymip.enumeration.squared_errors import SquaredErrorPricing, are_priced
 from anonymip.errors import AnonymipError, InputError, NoSolution
 from anonymip.exact.certifying.certificate import Certificate
 from anonymip.exact.certifying.relaxing import (
@@ -40,6 +42,7 @@ from anonymip.exact.certifying.relaxing import (
 )
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.set_partitioning.rank_one_cuts import separate
+from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.solution import Bound, Solution
@@ -207,14 +210,14 @@ class Pools:
 
     def __init__(self, problem: Problem, table: Table) -> None:
         self.table = table
-        self._pricing: Pricing | None = None
+        self._pricing: Pricing | SquaredErrorPricing | None = None
         if len(table.rows) > _FEW:
-            self._pricing = Pricing(
-                problem,
-                smallest=problem.k,
-                largest=table.largest,
-                weight="size" if table.classes else "one",
-            )
+            smallest, largest = problem.k, table.largest
+            if table.squared:
+                self._pricing = SquaredErrorPricing(problem, smallest=smallest, largest=largest)
+            else:
+                weight = "size" if table.classes else "one"
+                self._pricing = Pricing(problem, smallest=smallest, largest=largest, weight=weight)
 
     def up_to(
         self, node: dict[str, Any], limit: int, most: int, budget: Budget
@@ -250,18 +253,10 @@ class Pools:
         for column in range(len(priced)):
             held = priced.types[priced.starts[column] : priced.starts[column + 1]].tolist()
             key = tuple(sorted(rows[at] for at in held))
-            cost = cost_of(self.table, key)
+            cost = self.table.set_cost(key)
             if duals.reduced(key, cost) <= limit:
                 found[key] = cost
         return found
-
-
-def cost_of(table: Table, members: tuple[int, ...]) -> int:
-    """Return the cost of an admissible set of distinct records."""
-    loss, covered = 0, None
-    for row in members:
-        loss, covered = table.grown(covered, row)
-    return table.cost(loss, len(members))
 
 
 def certify(
@@ -334,11 +329,21 @@ def _bound_of(problem: Problem, solution: Solution | None, budget: Budget) -> Bo
     except InputError:
         found = None
     bounds = [bound for bound in (own, found) if bound is not None and bound.duals is not None]
+    if are_priced(problem):
+        return max(bounds or [_nearest(problem, budget)], key=lambda bound: bound.value)
     if not bounds or (problem.n > _SURE and bounds == [found]):
         quick = ladder_bound(problem, effort="quick", budget=budget)
         assert quick is not None
         bounds.append(quick)
     return max(bounds, key=lambda bound: bound.value)
+
+
+def _nearest(problem: Problem, budget: Budget) -> Bound:
+    """Return the bound by nearest squared errors, with these as duals."""
+    terms = squared_error_terms(problem, budget)
+    largest = min(2 * problem.k - 1, problem.n)
+    duals = DualProof(terms, problem.k, largest, weight="size", coverage=1)
+    return Bound(float(terms.sum()), "nearest squared errors", "argument", 0.0, duals)
 
 
 def make_certificate(
@@ -374,6 +379,10 @@ def make_certificate(
     started = time.perf_counter()
     rules, problem = rules_of(problem), without_rules(problem)
     part = exact_problem(problem)
+    for known_release in (solution, free):
+        # By squared errors a class loses a part of the unit for each of its records.
+        for size in {len(members) for members in _squared_release(known_release)}:
+            part["unit"] *= size if size >= 2 * problem.k else 1
     part["scale"] = finer_scale(part["unit"], abs(problem.whole) / problem.n)
     table = Table(part)
     release = None if solution is None else _release(solution)
@@ -429,6 +438,13 @@ def _with_certified(
     known = solution.bound
     better = known is None or best.is_optimal or known.value <= certified.value
     return best if better else solution
+
+
+def _squared_release(solution: Solution | None) -> list[list[int]]:
+    """Return the classes of a release whose loss is squared errors; none of others."""
+    if solution is None or not isinstance(solution.problem.objective, SSE):
+        return []
+    return _release(solution)
 
 
 def _release(solution: Solution) -> list[list[int]]:

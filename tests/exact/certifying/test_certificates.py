@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import anonymip.certificates.check as checker
 from anonymip import (
+    SSE,
     Certificate,
     Classes,
     Cover,
@@ -47,8 +48,9 @@ from anonymip.certificates.check import Rejected, check
 from anonymip.exact.certifying import certifying
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.runtime.budget import Budget
+from tests.brute_force import Column, Rules, least_cost_of_classes
 from tests.cover_brute_force import regular_optimum
-from tests.random_problems import Case, cases
+from tests.random_problems import Case, cases, microdata
 
 #: What `check.py` reports as a rejection.
 REFUSALS = (Rejected, ArithmeticError, LookupError, TypeError, ValueError)
@@ -89,6 +91,11 @@ def test_no_falsified_certificate_claims_too_much(
     assume(case.problem().compiled.monotone)
     solution, _ = best_of(case, freeform=freeform)
     certificate = certify(solution)
+    refuse_changes(certificate, chance)
+
+
+def refuse_changes(certificate: Certificate, chance: random.Random) -> None:
+    """Assert that no change of a number makes a certificate of an optimum claim too much."""
     for _ in range(15):
         content = copy.deepcopy(certificate.content)
         asked = content.pop("problem")
@@ -107,6 +114,41 @@ def test_no_falsified_certificate_claims_too_much(
         assert loss is None or loss >= certificate.bound
         # A bound below the optimum may be claimed; one above it never is.
         assert bound <= certificate.loss
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.1, 2.0, 5.5, 1e5]), st.integers(0, 2), st.just(7)),
+        min_size=6,
+        max_size=9,
+    ),
+    st.integers(2, 4),
+    st.sampled_from(["none", "domain", "deviation"]),
+    st.randoms(use_true_random=False),
+)
+def test_squared_errors_are_certified(
+    points: list[tuple[float, ...]], k: int, scale: str, chance: random.Random
+) -> None:
+    """The optimum of brute force, with fractions of means; falsified ones claim nothing more."""
+    columns = tuple(Column(tuple(map(float, column))) for column in zip(*points, strict=True))
+    problem = Problem(microdata(columns), min(k, len(points) // 2), objective=SSE(scale))
+    units = SSE(scale).units(problem.microdata)
+
+    def cost(group: tuple[int, ...]) -> float:
+        part = np.array(points, float)[list(group)]
+        return float((((part - part.mean(axis=0)) / units) ** 2).sum())
+
+    best = least_cost_of_classes(len(points), problem.k, cost, Rules(), columns)
+    solution = column_generation(problem)
+    certificate = certify(solution)
+    assert certificate.loss is not None
+    slack = 1e-9 * max(1.0, best, problem.whole)
+    assert abs(float(certificate.loss) - solution.objective) <= slack
+    assert float(certificate.bound) <= best + slack
+    assert float(certificate.bound) >= best - 1e-6 * best - slack
+    if float(certificate.loss) <= best + slack:
+        refuse_changes(certificate, chance)
 
 
 def numbers_in(part: Any) -> Iterator[tuple[Any, Any]]:
