@@ -27,6 +27,8 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
 from anonymip.tolerances import LOSS_RELATIVE
 
+#: Pairs of distinct rows looked at for what hides an original.
+_PAIRS = 2_000_000
 #: Records whose neighbours are looked up at a time.
 _POINTS_AT_A_TIME = 5_000
 
@@ -178,9 +180,12 @@ def weaker_notion_bound(
     """Return a lower bound on the loss of any release.
 
     With (1,k)-anonymity a record may be published exactly, if others cover it: the bound is what
-    exact cells lose. With k-concealment an original has a match besides its own that lies in some
-    assignment, so a cycle of matches goes through it, and its published record covers another
-    record too: the nearest-neighbour bound with k = 2 holds.
+    exact cells lose, and what some original costs those that hide it besides its equals. It needs
+    k - e others, e being the records equal to it; the published record of i that covers it loses
+    what both lose together at least, c({i, j}) - c({i}) more than its exact cells: the k - e least
+    of these are paid for the original j, whichever it is. With k-concealment an original has a
+    match besides its own that lies in some assignment, so a cycle of matches goes through it, and
+    its published record covers another record too: the nearest-neighbour bound with k = 2 holds.
 
     Parameters
     ----------
@@ -209,9 +214,39 @@ def weaker_notion_bound(
         return None
     watch = Stopwatch()
     losses = compiled.record_losses(cells_of_sets(problem.microdata, np.arange(problem.n)[:, None]))
+    hidden = _dearest_to_hide(problem, budget or Budget())
     losses = losses - LOSS_RELATIVE * np.abs(losses)
-    value = fsum(losses) if compiled.aggregate == "sum" else float(losses.max())
-    method = "exact cells"
+    summed = compiled.aggregate == "sum"
+    value = fsum([*losses, hidden]) if summed else max(float(losses.max()), hidden)
+    method = "exact cells and one original to hide" if hidden > 0 else "exact cells"
     if compiled.assumed:
         method += f" (assuming that {' and '.join(compiled.assumed)})"
     return Bound(value, method, "argument", watch.seconds)
+
+
+def _dearest_to_hide(problem: Problem, budget: Budget) -> float:
+    """Return what those that hide one original lose at least beside their exact cells.
+
+    For the original that costs most; with the aggregate ``"max"`` what one of them loses in all.
+    Originals not looked at count 0. Complexity: O(t^2 m) time for t distinct rows.
+    """
+    compiled, types = problem.compiled, problem.microdata.row_types()
+    rows, counts, dearest = types.first, types.counts, 0.0
+    summed = compiled.aggregate == "sum"
+    own = compiled.record_losses(cells_of_sets(problem.microdata, rows[:, None]))
+    for j in np.flatnonzero(counts < problem.k)[: max(1, _PAIRS // len(rows))]:
+        if budget.stop_reason() is not None:
+            break
+        pairs = np.stack(np.broadcast_arrays(rows, rows[j]), axis=1)
+        together = compiled.record_losses(cells_of_sets(problem.microdata, pairs))
+        size = np.abs(together) + np.abs(own)
+        least = (together - own if summed else together) - LOSS_RELATIVE * size
+        least[j] = np.inf
+        order = np.argsort(least, kind="stable")
+        need = int(problem.k - counts[j])
+        # Rows of one type may all hide it.
+        taken = np.clip(need - (np.cumsum(counts[order]) - counts[order]), 0, counts[order])
+        used = order[taken > 0]
+        cost = float(least[used] @ taken[taken > 0]) if summed else float(least[used].max())
+        dearest = max(dearest, cost)
+    return dearest

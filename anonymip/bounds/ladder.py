@@ -200,7 +200,7 @@ class Ladder:
         # Where the first sweep ended, how far the farthest went, and the program.
         raised, program = _Raised(), None
         for effort in EFFORTS[: EFFORTS.index(self._effort) + 1]:
-            duals.allow(_cells(problem, effort))
+            duals.allow(allowed_cells(problem, effort))
             yield from self._k_sets(duals, 1.0 if effort == "quick" else NUMBERS.share_of_k_sets)
             if effort == "quick" or not _duals_hold(problem):
                 continue
@@ -247,7 +247,7 @@ class _Raised:
     complete: bool = False
 
 
-def _cells(problem: Problem, effort: str) -> float:
+def allowed_cells(problem: Problem, effort: str) -> float:
     """Return the losses, times columns, that an effort may compute."""
     each, least, most = NUMBERS.cells[effort]
     return min(most, max(least, each * problem.n))

@@ -108,7 +108,7 @@ class NearSearch(Packed):
     reached
         (1,) the highest dual so far.
     binding
-        (t, k) types of a set that kept the dual of each type from its cap.
+        (t, k) types of a set that kept the dual of each type from its cap, or loses least.
     open
         (t,) whether more work may find more of what a row of each type loses at least.
     """

@@ -140,6 +140,9 @@ class RecordDuals:
     def raise_to_k_sets(self, share: float = 1.0) -> bool:
         """Let each dual be what the record loses at least in any set of k; return if all are.
 
+        Where rows of a type do not fill a set, `search.binding` has a set that loses so little, or
+        little, where its search was cut short.
+
         This share of the losses that are left to compute is for them. Those that were found before
         stay, and so do others that are as high as the search for one may raise them.
         """
@@ -343,18 +346,22 @@ def _raise_to_k_set(
         k * known,
         search.work[0] + most_each,
     )
+    if search.best[0] >= 0:
+        search.binding[row] = search.best
     duals[row] = max(duals[row], slack / k)
 
 
 @kernel
 def _nearest_set_loss(search: NearSearch, k: int, row: int) -> float:
-    """Return what a record loses in the set of its own and the nearest types."""
+    """Return what a record loses in the set of its own and the nearest types, and write it down."""
     tables, terms, lists, near = search.tables, search.terms, search.lists, search.near
     held = find_nearest(search, k, row)
     empty_set(lists.sets, 0)
     for at in range(held - 1):
         add_row(terms, lists.sets, 0, 0, near[at])
     lists.types[0] = near[held - 1]
+    search.binding[row] = row
+    search.binding[row, :held] = near[:held]
     losses_with(tables, terms, lists.sets, 0, lists.types, 0, 1, lists.losses)
     return lists.losses[0]
 

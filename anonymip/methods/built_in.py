@@ -258,6 +258,15 @@ _METHODS = (
     ),
     _method(
         "heuristics.freeform",
+        "nearest-sets",
+        "least sets of k; the second phase of Gionis et al. 2008",
+        recoding="k-one",
+        takes=("effort",),
+        needs=("tables",),
+        also=("k-k", "one-k"),
+    ),
+    _method(
+        "heuristics.freeform",
         "k-concealment",
         "Tassa et al. 2012, Gionis et al. 2008",
         recoding="k-concealment",

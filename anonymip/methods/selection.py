@@ -198,6 +198,16 @@ def _auto_freeform(
         trace=(f"a freeform cover is a {problem.recoding.name} cover too", *found.trace),
         solver=found.solver,
     )
+    work = float(problem.n) ** 2 * problem.k * problem.m
+    fits = problem.recoding.name in _ONE_SIDED and work <= REACH[settings["effort"]].concealed
+    if fits and problem.compiled.has_tables:
+        try:
+            sets = _run(
+                _Choice("nearest-sets"), "sets of their own", problem, budget, seed, settings
+            )
+            solution = min(solution, sets, key=lambda one: one.objective)
+        except NoSolution:
+            pass  # freeform covers keep what such sets break
     own = bound_in_time(problem, effort=settings["effort"], budget=budget)
     return solution if own is None else solution.with_bound(own)
 

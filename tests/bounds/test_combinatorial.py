@@ -109,11 +109,17 @@ def test_never_above_the_optimum_of_concealment(case: Case) -> None:
 
 
 def test_by_hand() -> None:
-    """Values 0, 1, 5: exact cells lose nothing; the nearest others lie 1, 1 and 4 away."""
+    """Values 0, 1, 5: exact cells lose nothing; the nearest others lie 1, 1 and 4 away.
+
+    With k = 3 both others hide the 5, at 4 and 5.
+    """
     problem = Case((Column((0, 1, 5), integer=True),), 2, LOSSES["gcp"]).problem()
     exact = weaker_notion_bound(problem.replace(recoding=OneK()))
     assert exact is not None
-    assert exact.value == 0
+    assert exact.value == pytest.approx(4 / 5)
+    both = weaker_notion_bound(problem.replace(k=3, recoding=OneK()))
+    assert both is not None
+    assert both.value == pytest.approx((4 + 5) / 5)
     near = weaker_notion_bound(problem.replace(k=3, recoding=KConcealment()))
     assert near is not None
     assert near.value == pytest.approx((1 + 1 + 4) / 5)

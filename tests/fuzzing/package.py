@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,17 @@ def objective_of(loss: Loss, table: Table) -> Any:
             return constant + sum(c * s for c, s in zip(costs, spreads, strict=True))
 
         return anonymip.objective(affine)
+    if loss.name in ("product", "largest"):
+        by_column = dict(zip(names, loss.costs, strict=True))
+
+        def product(record: Any) -> Any:
+            return prod(cost + record.spread[name] for name, cost in by_column.items())
+
+        def largest(record: Any) -> Any:
+            parts = [cost * record.spread[name] for name, cost in by_column.items()]
+            return reduce(np.maximum, parts)
+
+        return anonymip.objective(product if loss.name == "product" else largest)
     return built_in[loss.name]()
 
 

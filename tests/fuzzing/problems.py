@@ -96,7 +96,7 @@ def _loss(rng: random.Random, table: Table, recoding: str) -> Loss:
     if counted:
         names += ["set-gcp", "set-gcp"]
     if recoding not in _MASKED:
-        names += ["affine", "bottleneck-gcp"]
+        names += ["affine", "bottleneck-gcp", "product", "largest"]
     if numbers and recoding == "classes":
         names += ["sse"]
     if recoding in _MASKED:
@@ -105,6 +105,8 @@ def _loss(rng: random.Random, table: Table, recoding: str) -> Loss:
     name = rng.choice(names)
     if name == "suppressions":
         return Loss(name, tuple(rng.choice([1.0, 2.0, 0.5, 1e9, 1e-9, 0.3]) for _ in range(m)))
+    if name in ("product", "largest"):
+        return Loss(name, tuple(rng.choice([1.0, 0.5, 0.25, 2.0]) for _ in range(m)))
     if name == "affine":
         costs = tuple(rng.choice([1.0, 1.0, 3.0, 1e-6, 1e6, 1e9, 0.1]) for _ in range(m))
         return Loss(name, costs, rng.choice([0.0, 0.0, 1.0, 1e6, 1e9]))

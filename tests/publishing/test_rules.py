@@ -50,7 +50,7 @@ def product(record: Any) -> Any:
     total: Any = 1.0
     for name in record.attributes:
         total = total * (0.5 + record.spread[name])
-    return total
+    return np.hypot(total, 0.0)  # which no proof knows
 
 
 @class_objective(superadditive=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -84,7 +85,7 @@ def k_concealment(
     if join not in _JOINS:
         raise unknown_name("join", join, _JOINS)
     watch, budget = Stopwatch(), budget or Budget()
-    growth = _Growth(problem, by_loss=join == "loss")
+    growth = Growth(problem, by_loss=join == "loss")
     stopped = growth.run(budget)
     cover = growth.cover() if stopped is None else _all_alike(problem.n)
     return finish_cover(
@@ -97,8 +98,12 @@ def _all_alike(n: int) -> Cover:
     return Cover(np.arange(n + 1, dtype=np.int64) * n, np.tile(np.arange(n, dtype=np.int32), n))
 
 
-class _Growth:
-    """The published records and the three phases of their growth."""
+class Growth:
+    """The published records and the three phases of their growth.
+
+    `problem`: of covers, its objective with tables. `by_loss`: whether originals go to the records
+    that lose least then, instead of those whose loss grows least.
+    """
 
     def __init__(self, problem: Problem, *, by_loss: bool) -> None:
         self._n, self._k, self._by_loss = problem.n, problem.k, by_loss
@@ -111,7 +116,7 @@ class _Growth:
 
     def run(self, budget: Budget) -> Stopped | None:
         """Grow until every original has k effective matches; return why it stopped earlier."""
-        for phase, work in zip(_PHASES, (self._expand, self._hide, self._connect), strict=True):
+        for phase, work in zip(_PHASES, (self.expand, self.hide, self._connect), strict=True):
             stopped = work(budget, phase)
             if stopped is not None:
                 return stopped
@@ -119,9 +124,22 @@ class _Growth:
 
     def cover(self) -> Cover:
         """Return the originals that each published record is consistent with."""
-        return Cover.of(self._rows)
+        return Cover.of(self._rows or [self._row(i) for i in range(self._n)])
 
-    def _expand(self, budget: Budget, phase: str) -> Stopped | None:
+    def all_alike(self) -> Cover:
+        """Return the cover that publishes all records with the whole table."""
+        return _all_alike(self._n)
+
+    def take_all(self, sets: Mapping[int, NDArray[np.int64]]) -> None:
+        """Let published records take in originals."""
+        for i, records in sets.items():
+            for record in records:
+                self._losses[i] += increase(self._terms, self._states, i, record)
+                take(self._terms, self._states, i, record)
+                widen(self._cells, i, record)
+
+    def expand(self, budget: Budget, phase: str = _PHASES[0]) -> Stopped | None:
+        """Let published records take in the k - 1 originals that cost them least, one by one."""
         cursor = np.zeros(1, np.int64)
         table, weights = new_table(self._terms), np.empty(self._n)
         everyone = np.empty(0, np.int64)
@@ -139,7 +157,8 @@ class _Growth:
         )
         return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
 
-    def _hide(self, budget: Budget, phase: str) -> Stopped | None:
+    def hide(self, budget: Budget, phase: str = _PHASES[1]) -> Stopped | None:
+        """Let k published records take in each original, those that it costs least."""
         cursor, weights = np.zeros(1, np.int64), np.empty(self._n)
         step = partial(
             _hide_step,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
+from operator import add, mul
 
 from tests.fuzzing.judge.table import STAR, Cell, Column, Table
 
@@ -17,9 +19,9 @@ class Loss:
     ----------
     name
         gcp, leaf-loss, set-gcp, liang-gcp, weighted-loss, weighted-loss-binary, hierarchy-loss,
-        suppressions, bottleneck-gcp, affine or sse.
+        suppressions, bottleneck-gcp, affine, product, largest or sse.
     costs
-        Of suppressions and affine: one a column.
+        Of suppressions, affine, product (added to each factor) and largest: one a column.
     constant
         Of affine: what every record costs in any case.
     """
@@ -40,6 +42,14 @@ class Loss:
 
     def record(self, table: Table, cells: Sequence[Cell]) -> Fraction:
         """Return the loss of a record from its cells."""
+        if self.name in ("product", "largest"):
+            spreads = [
+                column.spread(cell) for column, cell in zip(table.columns, cells, strict=True)
+            ]
+            costs = [Fraction(cost) for cost in self.costs]
+            if self.name == "product":
+                return prod(map(add, costs, spreads), start=Fraction(1))
+            return max(map(mul, costs, spreads))
         total = Fraction(self.constant)
         for a, (column, cell) in enumerate(zip(table.columns, cells, strict=True)):
             total += self._cell(table, a, column, cell)

@@ -1,0 +1,65 @@
+"""Covers for the weaker notions against all that are allowed, and as parts of `auto`."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+
+from anonymip import KK, Cover, KOne, OneK, Problem, census, lower_bound, solve
+from anonymip.heuristics.freeform.nearest_sets import nearest_sets
+from anonymip.recodings import Recoding
+from anonymip.runtime.budget import Budget
+from tests.cover_brute_force import one_sided_optimum
+from tests.random_problems import Case, cases
+
+
+@pytest.mark.parametrize(
+    ("recoding", "rows", "columns"),
+    [(KOne(), True, False), (OneK(), False, True), (KK(), True, True)],
+)
+@settings(max_examples=60)
+@given(case=cases(largest=5, suppression=False))
+def test_allowed_and_the_least_of_all_where_records_choose(
+    recoding: Recoding, rows: bool, columns: bool, case: Case
+) -> None:
+    """No release loses less than the optimum, and with (k,1)-anonymity it is the optimum."""
+    problem = case.problem().replace(recoding=recoding)
+    if not problem.compiled.has_tables:
+        return
+    best = one_sided_optimum(
+        case.n, case.k, case.set_loss, rows=rows, columns=columns, worst=case.worst
+    )
+    found = nearest_sets(problem)
+    assert found.objective >= best - case.slack(best)
+    if recoding == KOne():
+        assert found.objective == pytest.approx(best, rel=1e-8, abs=case.slack(best))
+    bound = lower_bound(problem)
+    assert bound is None or bound.value <= best + case.slack(best)
+
+
+def test_three_hundred_records_choose_optimally() -> None:
+    """What the k-set bound finds around each record is the release that it proves optimal."""
+    data = census(300, 5, seed=2)
+    solution = solve(Problem(data, k=4, recoding=KOne()))
+    assert solution.method == "nearest-sets"
+    assert solution.is_optimal
+
+
+def test_a_few_records_that_hide_all_lose_less_than_covers() -> None:
+    """With (1,k)-anonymity all but k records stay exact; `auto` takes that."""
+    data = census(200, 5, seed=2)
+    solution = solve(Problem(data, k=4, recoding=OneK()), effort="quick")
+    assert solution.method == "nearest-sets"
+    assert solution.objective <= 4 * data.m + 1e-9
+
+
+def test_a_spent_budget_publishes_all_records_alike() -> None:
+    """It is allowed, and its end is told."""
+    problem = Problem(census(40, 3, seed=1), k=3, recoding=KK())
+    spent = Budget(deadline=time.monotonic() - 1.0)
+    solution = nearest_sets(problem, budget=spent)
+    assert solution.status.stopped is spent.stop_reason()
+    assert isinstance(solution.assignment, Cover)
+    assert set(solution.assignment.sizes.tolist()) == {problem.n}
