@@ -25,14 +25,16 @@ from anonymip.enumeration.pricing import (
 )
 from anonymip.enumeration.rooted_state import CutsOfRows
 from anonymip.enumeration.squared_search import (
+    DEPTH,
     EVALUATIONS,
     FOUND,
     NODES,
     OVERFLOW,
-    THROUGH,
     WORK,
     SquaredPath,
     SquaredRows,
+    begin_search,
+    least_open,
     list_followers,
     new_squared_path,
     root_terms,
@@ -61,6 +63,8 @@ class Numbers:
     raised: int = 6
     #: after so many it is left as it is: more may join it than are looked at.
     most_nodes: int = 1_000_000_000
+    #: Between two of so many it is asked whether time is left.
+    step: int = 100_000
     #: A pass that finds columns for this share of the roots is the last: their duals are wrong.
     many_found: float = 0.03
     #: Lower thresholds tried for a root that was cut off, as shares of what is left open.
@@ -250,14 +254,23 @@ class SquaredErrorPricing:
         path = self._path(room)
         while True:
             list_followers(rows, call.duals, path, root, joining[:fits], self.smallest)
-            least = search_squares(call.cuts, path, self.smallest, below, keep, most)
+            begin_search(call.cuts, path)
+            least, looked_at = below, 0
+            # In steps, since one root may take as long as all others.
+            while path.state[DEPTH] and looked_at < most and not path.state[OVERFLOW]:
+                looked_at = min(most, looked_at + _NUMBERS.step)
+                least = search_squares(
+                    call.cuts, path, self.smallest, below, least, keep, looked_at
+                )
+                if call.budget.stop_reason() is not None:
+                    break
             held = len(path.sizes)
             if not path.state[OVERFLOW] or held > columns:
                 break
             path = self._path(len(path.types), 4 * held)
         call.take(path)
-        through = bool(path.state[THROUGH]) and not path.state[OVERFLOW] and left_out >= below
-        return min(float(least), left_out), through
+        through = not path.state[DEPTH] and not path.state[OVERFLOW] and left_out >= below
+        return min(float(least), float(least_open(path)), left_out), bool(through)
 
     def _lower(
         self, call: _Call, root: int, below: float, least: float, most: int, room: int

@@ -28,8 +28,8 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
 #: Places of `SquaredPath.state`: nodes, evaluations, columns found, whether there were more than
-#: fit, whether the search went through.
-NODES, WORK, FOUND, OVERFLOW, THROUGH = 0, 1, 2, 3, 4
+#: fit, records of the partial class, 0 when the search went through.
+NODES, WORK, FOUND, OVERFLOW, DEPTH = 0, 1, 2, 3, 4
 #: Evaluations of a record that count as a node.
 EVALUATIONS = 200
 
@@ -360,19 +360,30 @@ def pay_cuts(cuts: CutsOfRows, row: int, joins: bool) -> float:
 
 
 @kernel
-def search_squares(
-    cuts: CutsOfRows, path: SquaredPath, smallest: int, below: float, keep: int, most_nodes: int
-) -> float:
-    """Search the columns of a root below a limit, and return a lower bound on all reduced costs.
-
-    Of the columns below the limit the best are kept. The bound is the limit at most, and less
-    where there are columns below it, or the nodes ended the search: `state` tells.
-    """
-    largest = path.close.shape[1]
+def begin_search(cuts: CutsOfRows, path: SquaredPath) -> None:
+    """Stand at the root, with nothing found."""
     path.state[:] = 0
+    path.state[DEPTH] = 1
     cuts.held[:] = 0
     path.paid[1] = pay_cuts(cuts, path.members[0], True)
-    least, p = below, 1
+
+
+@kernel
+def search_squares(
+    cuts: CutsOfRows,
+    path: SquaredPath,
+    smallest: int,
+    below: float,
+    least: float,
+    keep: int,
+    most_nodes: int,
+) -> float:
+    """Go on with a root's search for columns below a limit; return the least reduced cost.
+
+    Of the columns below the limit the best are kept. The search ends when it went through or has
+    looked at so many nodes, and can be gone on from with the `least` that it returned.
+    """
+    largest, p = path.close.shape[1], path.state[DEPTH]
     while p > 0:
         if path.at[p] < 0:
             if path.state[NODES] + path.state[WORK] // EVALUATIONS >= most_nodes:
@@ -415,14 +426,20 @@ def search_squares(
         path.live[p + 1, :] = path.live[p, :]
         path.ends[p + 1], path.at[p + 1] = a, -1
         p += 1
-    path.state[THROUGH] = p == 0
-    # Branches that were not taken, with the one that was not looked at.
-    deepest = p
+    path.state[DEPTH] = p
+    return least
+
+
+@kernel
+def least_open(path: SquaredPath) -> float:
+    """Return a lower bound of the columns that a search which was ended did not look at."""
+    least, deepest = np.inf, path.state[DEPTH]
     for level in range(1, deepest + 1):
         if path.at[level] < 0:
             if level == 1:
                 least = -np.inf
             continue
+        # With the branch that it was about to look at.
         begin = path.at[level] - (1 if level == deepest - 1 and path.at[deepest] < 0 else 0)
         for a in range(begin, path.ends[level]):
             least = min(least, path.needs[level, a])

@@ -99,7 +99,7 @@ REACH = {
     "normal": Reach(),
     "thorough": Reach(
         by_columns=10_000,
-        by_pairs=120_000,
+        by_pairs=30_000,
         concealed=1e12,
         part=1_500,
         reassigned=3e9,

@@ -203,9 +203,8 @@ _SEARCHED = {"quick": 500_000, "normal": 5_000_000, "thorough": 100_000_000}
 #: 9 s with k = 5 and 10,000 as long with k = 10; covers have sets of one size, and take a quarter.
 _TRIED = {"quick": 4_000, "normal": 15_000, "thorough": 100_000}
 _OF_COVERS = 0.25
-#: Squared errors are bounded by pairs, which reach farther: 1,080 records took 4 s with k = 3, 30 s
-#: with k = 5.
-_SQUARED = 2.0
+#: The same of squared errors: 1,080 records took 4 s with k = 3, and 40 s with k = 5.
+_SQUARED = {"quick": 2_500, "normal": 12_000, "thorough": 40_000}
 
 
 def relaxation_bound(
@@ -268,7 +267,7 @@ def may_be_bounded(problem: Problem, effort: str) -> bool:
     if problem.recoding.name not in ("classes", "freeform"):
         return False
     if are_priced(problem):
-        return len(row_types(problem).first) * problem.k**2 <= _SQUARED * _TRIED[effort]
+        return len(row_types(problem).first) * problem.k**2 <= _SQUARED[effort]
     if not compiled.has_tables or not compiled.monotone or compiled.aggregate != "sum":
         return False
     types = len(problem.microdata.row_types().first)
