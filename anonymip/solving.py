@@ -14,7 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from anonymip.bounds.combinatorial import bound_in_time
+from anonymip.bounds.combinatorial import bound_in_time, climbs
+from anonymip.bounds.ladder import Ladder
 from anonymip.effort import check_effort
 from anonymip.errors import (
     AnonymipError,
@@ -43,7 +44,7 @@ from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
 
 #: Most of a time limit that goes to the bound before the method starts.
-_SHARE_OF_BOUND = 0.25
+_SHARE_OF_BOUND = 0.5
 
 
 def solve(
@@ -80,7 +81,8 @@ def solve(
         ``"normal"``.
     time_limit
         Seconds; the best solution found until then is returned. For methods that prove nothing the
-        bound is computed first, in a quarter of them at most; the search has all that it leaves.
+        bound is computed first, in half of them at most; the search has all that it leaves, and
+        the bound what the search leaves. More seconds never make loss or bound worse.
     gap
         Relative gap to stop at, for methods that prove; 0 proves optimality.
     solver, threads, solver_options
@@ -150,7 +152,8 @@ def solve(
     refuse_unknown_solver(solver)
     run = RunInForce(budget, problem)
     remarks: list[str] = []
-    limited = bound and spec.role != "exact" and budget.deadline is not None
+    limited = bound and budget.deadline is not None and not _proves(spec, problem, effort)
+    ladder = Ladder(problem, effort, budget) if limited and climbs(problem) else None
 
     def left() -> Left | None:
         runs = set(_runs(spec, problem, effort))
@@ -163,7 +166,7 @@ def solve(
         early, complete = None, False
         if limited:
             with _while_memory_lasts(remarks):
-                early, complete = _bound_in_advance(problem, effort, budget)
+                early, complete = _bound_in_advance(problem, effort, budget, ladder)
         try:
             solution = _run(spec, problem, budget=budget, seed=seed, **taken, **own)
         except CompilationStopped as stopped:
@@ -182,7 +185,12 @@ def solve(
                 known = early if complete else None
                 with _while_memory_lasts(remarks):
                     late = best_bound_in_time(
-                        problem, [solution], known=known, effort=effort, budget=budget
+                        problem,
+                        [solution],
+                        known=known,
+                        ladder=ladder,
+                        effort=effort,
+                        budget=budget,
                     )
                     solution = solution if late is None else solution.with_bound(late)
     if remarks:
@@ -204,16 +212,28 @@ def _while_memory_lasts(remarks: list[str]) -> Iterator[None]:
         remarks.append("memory ended while a bound was computed")
 
 
-def _bound_in_advance(problem: Problem, effort: str, budget: Budget) -> tuple[Bound | None, bool]:
+def _bound_in_advance(
+    problem: Problem, effort: str, budget: Budget, ladder: Ladder | None
+) -> tuple[Bound | None, bool]:
     """Return a bound and whether it was computed to the end, before the method starts.
 
     How long a bound takes is known when it is there: what it leaves of its share is the method's,
-    which a share kept for it until the end would never be.
+    which a share kept for it until the end would never be. What the method leaves is the ladder's.
     """
     share = budget.share(_SHARE_OF_BOUND)
     with in_force(RunInForce(share)):
-        proven = bound_in_time(problem, effort=effort, budget=share)
-    return proven, share.stop_reason() is None
+        if ladder is None:
+            return bound_in_time(problem, effort=effort, budget=share), share.stop_reason() is None
+        with suppress(CompilationStopped):
+            ladder.climb(share)
+    return ladder.best, ladder.ended
+
+
+def _proves(spec: MethodSpec, problem: Problem, effort: str) -> bool:
+    """Return whether the method has a bound of its own, which is better than one in advance."""
+    if spec.role != "selection" or problem.recoding.name not in ("classes", "freeform"):
+        return spec.role == "exact"
+    return find_method(picked_method(problem, effort)).role == "exact"
 
 
 def _runs(spec: MethodSpec, problem: Problem, effort: str) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from anonymip.bounds.ladder import ladder_bound
+from anonymip.bounds.ladder import has_ladder, ladder_bound
 from anonymip.bounds.nearest_neighbour import (
     k_set_bound,
     nearest_neighbour_bound,
@@ -70,6 +70,12 @@ def lower_bound_of(
         if found is not None:
             return found
     return weaker_notion_bound(problem, effort=effort, budget=budget)
+
+
+def climbs(problem: Problem) -> bool:
+    """Return whether :func:`lower_bound_of` is that of the ladder."""
+    by_others = isinstance(problem.recoding, PatternGuided) or isinstance(problem.objective, SSE)
+    return not by_others and has_ladder(problem)
 
 
 def bound_in_time(

@@ -91,7 +91,8 @@ def guided_ascent(
         best, taken = duals.value, before - duals.left
         members = duals.binding_sets()
         program.sets.add(members, duals.costs(members))
-        program.improve()
+        while not program.improve(duals.budget):
+            yield False
 
 
 def ladder_bound(
@@ -147,7 +148,7 @@ class Ladder:
     effort
         How far.
     budget
-        Ends all work; what a linear program has begun is not ended by less.
+        Ends all work.
 
     Attributes
     ----------
@@ -167,6 +168,8 @@ class Ladder:
 
     def climb(self, budget: Budget) -> Bound | None:
         """Go on until the budget ends or the effort is spent; return the best bound so far."""
+        if self.ended:
+            return self.best
         self._part = budget
         if self._duals is not None:
             self._duals.budget = budget

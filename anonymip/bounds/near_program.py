@@ -65,7 +65,8 @@ NUMBERS = ProgramNumbers()
 class SetProgram:
     """The program: sets of k rows are added, and duals asked for.
 
-    `counts` (t,) are the rows of each type, `unit` is the typical size of a dual, above 0.
+    `counts` (t,) are the rows of each type, `unit` is the typical size of a dual, above 0;
+    `shares` (c,) become how much of each set the program takes, roughly.
     """
 
     def __init__(self, counts: NDArray[np.int64], k: int, unit: float) -> None:
@@ -73,7 +74,7 @@ class SetProgram:
         self._k, self._unit = k, unit
         self._known: set[bytes] = set()
         self._members, self._costs = np.empty((0, k), np.int32), np.empty(0)
-        self._shares = np.empty(0)
+        self.shares = np.empty(0)
 
     def __len__(self) -> int:
         """Return how many sets are known."""
@@ -91,18 +92,13 @@ class SetProgram:
             self._known.add(key)
         self._members = np.concatenate([self._members, members[new]])
         self._costs = np.concatenate([self._costs, costs[new]])
-        self._shares = np.concatenate([self._shares, np.zeros(int(new.sum()))])
+        self.shares = np.concatenate([self.shares, np.zeros(int(new.sum()))])
         return int(new.sum())
 
     @property
     def members(self) -> NDArray[np.int32]:
         """(c, k) types of the sets that are known, ascending in each."""
         return self._members
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """(c,) how much of each set the program takes, roughly."""
-        return self._shares
 
     def cover(self, counts: NDArray[np.int64]) -> None:
         """Ask for (t,) rows of each type, no more than before; forget sets that hold more."""
@@ -114,7 +110,7 @@ class SetProgram:
             copies = np.where(same, copies + 1, 1)
             fits &= counts[members[:, place]] >= copies
         self._members, self._costs = members[fits], self._costs[fits]
-        self._shares = self._shares[fits]
+        self.shares = self.shares[fits]
 
     def improved(
         self,
@@ -134,7 +130,7 @@ class SetProgram:
         holding = held.T.tocsr()
         often = np.maximum(np.bincount(self._members.ravel(), minlength=t), 1)
         primal_step, dual_step = 1.0 / (k * self._unit), self._unit / often
-        shares, covered = self._shares, holding @ self._shares
+        shares, covered = self.shares, holding @ self.shares
         sums, since = (np.zeros(sets), np.zeros(t)), 0
         for step in range(steps):
             new = np.maximum(0.0, shares - primal_step * (self._costs - held @ duals))
@@ -150,7 +146,7 @@ class SetProgram:
                 sums, since = (np.zeros(sets), np.zeros(t)), 0
             if ended:
                 break
-        self._shares = shares
+        self.shares = shares
         return duals
 
 
@@ -298,8 +294,10 @@ class NearProgram:
 
     def __init__(self, duals: RecordDuals, budget: Budget) -> None:
         self._duals, self._budget = duals, budget
-        # The stage that comes next, and its rounds that are done.
+        # The stage that comes next, its rounds that are done, and how many sets the last one added
+        # that the aims do not know yet.
         self._stage, self._rounds = 0, 0
+        self._added: int | None = None
         self._unit = float(np.abs(duals.duals).mean())
         self._pricing = NearPricing(duals.problem, duals.types, duals.search)
         self.sets = SetProgram(duals.counts, duals.k, self._unit or 1.0)
@@ -311,25 +309,33 @@ class NearProgram:
     ) -> bool:
         """Price sets, stage by stage, until few are found or no more losses than `ending` are left.
 
-        Each stage looks farther and longer than the one before. What was ended, by the losses or
-        between two rounds by the budget `pause`, goes on with the next call. Returns whether it was
-        not that budget.
+        Each stage looks farther and longer than the one before. What was ended, by the losses or by
+        the budget `pause`, goes on with the next call. Returns whether it was not that budget.
         """
-        duals = self._duals
+        duals, pause = self._duals, pause or self._budget
         while self._stage < stages and duals.left > ending:
-            if (pause or self._budget).stop_reason() is not None:
-                return False
             factor, nearest, nodes, rounds = NUMBERS.stages[self._stage]
-            if self._rounds == 0:
+            begun = int(duals.search.work[0])
+            if self._added is None and self._rounds == 0:
                 self.highest = duals.highest(factor)
-                self.look_near(duals.floors, nearest)
-            few = self.price(nodes) < NUMBERS.many * len(duals.counts)
-            self._rounds += 1
+                self.look_near(duals.floors, nearest, pause)
+            if self._added is None and pause.stop_reason() is None:
+                self._find(nodes, pause)
+            if self._added is None:
+                # What was ended in the middle is done again, as if nothing had come between.
+                duals.search.work[0] = begun
+                return False
+            if not self.improve(pause):
+                return False
+            few = self._added < NUMBERS.many * len(duals.counts)
+            self._added, self._rounds = None, self._rounds + 1
             if few or self._rounds == rounds:
                 self._stage, self._rounds = self._stage + 1, 0
         return True
 
-    def look_near(self, floors: NDArray[np.float64], nearest: int) -> None:
+    def look_near(
+        self, floors: NDArray[np.float64], nearest: int, pause: Budget | None = None
+    ) -> None:
         """List so many types near each.
 
         Parameters
@@ -339,29 +345,43 @@ class NearProgram:
             no set is to hold.
         nearest
             Types listed for each.
+        pause
+            Ends it before the program's own budget does.
         """
         radii = np.where(
             np.isfinite(floors), np.fmin(self.highest, NUMBERS.margin * self.aims), 0.0
         )
-        self._pricing.look_near(floors, radii, self.aims, nearest, self._budget)
+        self._pricing.look_near(floors, radii, self.aims, nearest, pause or self._budget)
 
-    def price(self, nodes: int) -> int:
-        """Add sets that cost less than they would at best, improve the aims; return how many.
+    def price(self, nodes: int) -> None:
+        """Add sets that cost less than they would at best, and improve the aims.
 
         So many partial sets, `nodes`, are looked at for each type.
         """
-        below = -NUMBERS.negative * self._unit
-        found = self._pricing.undercutting(self.aims, below, nodes, self._budget)
-        added = self.sets.add(*found)
+        self._find(nodes, self._budget)
+        self._added = None
         self.improve()
-        return added
 
-    def improve(self) -> None:
-        """Bring the aims nearer to the best ones for the sets that are known."""
+    def _find(self, nodes: int, pause: Budget) -> None:
+        """Add sets, unless the search for them is ended by the budget."""
+        below = -NUMBERS.negative * self._unit
+        found = self._pricing.undercutting(self.aims, below, nodes, pause)
+        if pause.stop_reason() is None:
+            self._added = self.sets.add(*found)
+
+    def improve(self, pause: Budget | None = None) -> bool:
+        """Bring the aims nearer to the best ones for the sets that are known.
+
+        They stay, and false is returned, where a budget ends it.
+        """
+        pause, shares = pause or self._budget, self.sets.shares
+        aims = self.sets.improved(self.aims, self.lowest, self.highest, NUMBERS.steps, pause)
+        if pause.stop_reason() is not None:
+            self.sets.shares = shares
+            return False
         self._duals.charge(NUMBERS.steps * NUMBERS.step * self.sets.members.size)
-        self.aims = self.sets.improved(
-            self.aims, self.lowest, self.highest, NUMBERS.steps, self._budget
-        )
+        self.aims = aims
+        return True
 
 
 def can_make_classes(problem: Problem) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonymip.bounds.combinatorial import lower_bound_of
-from anonymip.bounds.ladder import raises_duals
+from anonymip.bounds.ladder import Ladder, raises_duals
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
 from anonymip.effort import check_effort
 from anonymip.errors import InputError
@@ -30,6 +30,7 @@ def best_bound(
     releases: Sequence[Solution] = (),
     *,
     known: Bound | None = None,
+    ladder: Ladder | None = None,
     method: str | None = None,
     effort: str | None = None,
     budget: Budget | None = None,
@@ -44,6 +45,8 @@ def best_bound(
         Known releases, which help the linear program.
     known
         The combinatorial bound, if it was computed before.
+    ladder
+        The climb to it, if it was begun before: it goes on.
     method
         ``"column-generation"``: the linear program is tried on tables as large as a thorough effort
         tries, and a problem that it does not fit is refused. None for what the effort suggests.
@@ -73,12 +76,14 @@ def best_bound(
     if method is not None:
         refuse_unfit(_bounding(method), problem)
         tried = _LARGEST
+    if ladder is not None and (ladder.ended or not may_be_bounded(problem, tried)):
+        known = ladder.climb(budget)
     if not may_be_bounded(problem, tried):
         return known or lower_bound_of(problem, effort=effort, budget=budget)
-    bounds: list[Bound | None] = [known]
+    bounds: list[Bound | None] = [known if ladder is None else ladder.best]
     solved = False
     try:
-        if known is None:
+        if bounds[-1] is None:
             bounds.append(nearest_neighbour_bound(problem, effort="quick", budget=budget))
         if _is_closed(releases, bounds[-1]):
             return bounds[-1]
@@ -86,7 +91,9 @@ def best_bound(
             problem, releases, effort=effort, budget=budget, tried=tried
         )
         bounds.append(highest)
-        if known is None and not solved:
+        if ladder is not None and not solved:
+            bounds.append(ladder.climb(budget))
+        elif known is None and not solved:
             bounds.append(lower_bound_of(problem, effort=effort, budget=budget))
     except CompilationStopped:
         if not any(bounds):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from anonymip.bounds.combinatorial import bound_in_time
-from anonymip.effort import check_effort
+from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import InputError, NoSolution, SolverError, argument
@@ -116,6 +117,9 @@ _WITHOUT_SOLVER: Mapping[str, tuple[str, ...]] = {
 #: For k of 2 and 3 there are duals of triples: so many times as many pairs. Parts that share output
 #: rows by other rules are no parts: so many times fewer.
 _TRIPLED, _WHOLE_PROGRAM = 4, 4
+#: Shares of the time that goes to what lower efforts pick, and to a freeform cover where a weaker
+#: notion is asked for.
+_SHARE_OF_CHEAPER, _SHARE_OF_COVER = 0.25, 0.5
 #: Every freeform cover is one of these, and gives k effective matches as well.
 _ONE_SIDED = frozenset({"one-k", "k-one", "k-k"})
 #: Which classes are improved.
@@ -159,7 +163,67 @@ def auto(
         serves = problem.diversity is not None or work > reach.concealed
     if serves:
         return _auto_freeform(problem, budget, seed, settings)
+    if name == "k-concealment" and problem.n > reach.few_concealed:
+        # Its own sets and a cover that promises more: which loses less differs from table to table.
+        budget = budget or Budget()
+        covers = _auto_freeform(problem, budget.share(_SHARE_OF_COVER), seed, settings)
+        return _best_of(
+            [covers, _first_of(*_pick(problem, effort), problem, budget, seed, settings)]
+        )
     choices, reason = _pick(problem, effort)
+    cheaper = _cheaper_picks(problem, effort, choices[0])
+    if not cheaper:
+        return _first_of(choices, reason, problem, budget, seed, settings)
+    budget, found = budget or Budget(), []
+    for at, (lower, (picks, why)) in enumerate(cheaper):
+        share = budget.share(_SHARE_OF_CHEAPER / (len(cheaper) - at))
+        with suppress(NoSolution, InputError):
+            found.append(_first_of(picks, why, problem, share, seed, {**settings, "effort": lower}))
+    try:
+        found.append(_first_of(choices, reason, problem, budget, seed, settings))
+    except NoSolution:
+        if not found:
+            raise
+    return _best_of(found)
+
+
+def _best_of(found: list[Solution]) -> Solution:
+    """Return the best of some releases, the last of equal ones, with the highest bound of all."""
+    best = min(reversed(found), key=lambda solution: solution.objective)
+    for bound in (other.bound for other in found if other is not best):
+        best = best if bound is None else best.with_bound(bound)
+    if best is not found[-1]:
+        other = f"{found[-1].method} found {found[-1].objective:.6g}: kept is the better release"
+        best = replace(best, trace=(*best.trace, other))
+    return best
+
+
+def _cheaper_picks(
+    problem: Problem, effort: str, last: _Choice
+) -> list[tuple[str, tuple[tuple[_Choice, ...], str]]]:
+    """Return what lower efforts pick, with them, where the pick does not begin with that itself."""
+    # Local search does what lower efforts do, and exact methods of classes begin with it.
+    if problem.recoding.name != "freeform":
+        return []
+    picks: list[tuple[str, tuple[tuple[_Choice, ...], str]]] = []
+    for lower in EFFORTS[: EFFORTS.index(effort)]:
+        picked = _pick(problem, lower)
+        names = [picks[-1][1][0][0]] if picks else []
+        if find_method(picked[0][0].name).role == "exact" or picked[0][0] in (last, *names):
+            continue
+        picks.append((lower, picked))
+    return picks
+
+
+def _first_of(
+    choices: tuple[_Choice, ...],
+    reason: str,
+    problem: Problem,
+    budget: Budget | None,
+    seed: int,
+    settings: dict[str, Any],
+) -> Solution:
+    """Return what the first method finds that finds anything."""
     for choice in choices[:-1]:
         try:
             return _run(choice, reason, problem, budget, seed, settings)
@@ -222,8 +286,19 @@ def _run(
 ) -> Solution:
     spec = find_method(choice.name)
     taken = {key: value for key, value in settings.items() if key in spec.takes}
-    run = spec.load()
+    run, remarks = spec.load(), []
+    if choice.name == "equivalence-mip":
+        # The model cannot end on many tables: what is improved is mostly better than it gets to.
+        share = None if budget is None else budget.share(_SHARE_OF_CHEAPER)
+        with suppress(NoSolution, InputError):
+            improve = find_method("local-search").load()
+            first = improve(
+                problem, budget=share, seed=seed, effort=settings["effort"], **_BEST_START
+            )
+            taken["start"] = first.assignment
+            remarks.append(f"start: {first.objective:.6g} by {first.method}")
     solution: Solution = run(problem, budget=budget, seed=seed, **taken, **choice.options)
+    solution = replace(solution, trace=(*remarks, *solution.trace))
     return replace(solution, trace=(f"auto picked {choice.name}: {reason}", *solution.trace))
 
 

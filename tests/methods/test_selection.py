@@ -145,7 +145,25 @@ def test_no_clock_decides_what_an_effort_finds(recoding: Recoding, effort: str) 
     assert free.description.upper.tolist() == timed.description.upper.tolist()
     assert (free.trace, dict(free.options)) == (timed.trace, dict(timed.options))
     assert free.options.get("effort", effort) == effort
-    assert ("effort" in free.options) == (recoding.name != "k-concealment")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_weaker_notion_loses_no_more_than_covers(seed: int) -> None:
+    """What promises more is a release too: k-concealment takes it where it is better."""
+    problem = Problem(census(90, 6, seed=seed), 5, KConcealment())
+    own, covers = solve(problem, "k-concealment"), problem.replace(recoding=Freeform())
+    most = min(own.objective, solve(covers).objective)
+    assert solve(problem).objective <= most * (1 + 1e-12)
+
+
+def test_models_begin_with_improved_classes() -> None:
+    """What a model may not get to, local search has found before."""
+    problem = Problem(census(15, 5, seed=3), 4, objective=Bottleneck())
+    found = solve(problem)
+    best = solve(problem, "local-search", options={"from_method": "best"})
+    assert found.method == "equivalence-mip"
+    assert any(line.endswith("by local-search") for line in found.trace)
+    assert found.objective <= best.objective * (1 + 1e-12)
 
 
 def test_limits_that_exchanges_cannot_keep_are_kept_by_the_model() -> None:

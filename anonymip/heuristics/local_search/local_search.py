@@ -9,14 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes
-from anonymip.effort import check_effort
+from anonymip.effort import EFFORTS, check_effort
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.heuristics.growing.repair import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
 from anonymip.heuristics.local_search.regroup import MOST_ROWS
 from anonymip.heuristics.local_search.rounds import NUMBERS, Settings, improve_classes
 from anonymip.heuristics.local_search.squared_errors import are_squared, improve_squared_errors
-from anonymip.heuristics.local_search.starts import BEST, DIVING, make_start, make_starts, may_dive
+from anonymip.heuristics.local_search.starts import (
+    BEST,
+    DIVING,
+    make_start,
+    make_starts,
+    may_dive,
+    starts_of,
+)
 from anonymip.orders.arrangement import OrderedByValues
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
@@ -148,22 +155,19 @@ class _Run:
     budget: Budget
     seed: int
 
-    def improve(
-        self, first: Solution, settings: Settings, budget: Budget | None = None, of: str = ""
-    ) -> Solution:
+    def improve(self, first: Solution, settings: Settings) -> Solution:
         """Return what becomes of one start, which is never worse."""
-        budget = budget or self.budget
         assert isinstance(first.assignment, Classes)
         labels, stopped, remark = _improved(
-            self.problem, first.assignment.labels, settings, budget, self.seed
+            self.problem, first.assignment.labels, settings, self.budget, self.seed
         )
-        trace = (f"start: {first.objective:.6g} by {first.method}{of}", remark)
+        trace = (f"start: {first.objective:.6g} by {first.method}", remark)
         solution = finish(
             self.problem,
             labels,
             "local-search",
             self.watch,
-            budget=budget,
+            budget=self.budget,
             stopped=stopped,
             options=self.options,
             seed=self.seed,
@@ -183,32 +187,30 @@ class _Run:
             trace=trace,
         )
 
-    def improve_best(self, firsts: list[Solution], settings: Settings) -> Solution:
+    def improve_best(self, firsts: Iterator[Solution], settings: Settings) -> Solution:
         """Return the best of several starts: all are moved, the best of them searched on.
 
         Moves take a twentieth of the time of windows, and who is best after them is among the best
-        after windows more often than who is best before.
+        after windows more often than who is best before. All goes in one order, of which an effort
+        is a part and a time limit cuts the rest, so that more of either is never worse.
         """
-        if len(firsts) == 1:
-            return self._improve_large(firsts[0], settings)
-        moving = replace(settings, window=0)
-        moved = [
-            (self.improve(first, moving, share), first)
-            for first, share in zip(firsts, self._shares(len(firsts), NUMBERS.moving), strict=True)
-        ]
+        if len(starts_of(self.problem)) == 1:
+            return self._improve_large(next(firsts), settings)
+        moving = replace(settings, window=0, effort=EFFORTS[0])
+        moved = [(self.improve(first, moving), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
-        chosen = moved[: _SEARCHED[settings.effort]]
-        of = f", one of the best of {len(firsts)}"
-        found = []
-        for (after, first), share in zip(chosen, self._shares(len(chosen), 1.0), strict=True):
-            searched = self.improve(after, settings, share)
+        of = f", one of the best of {len(moved)}"
+        found: list[Solution] = []
+        for after, first in moved[: _SEARCHED[settings.effort]]:
             told = f"start: {first.objective:.6g} by {first.method}{of}"
-            found.append(replace(searched, trace=(told, *searched.trace[1:])))
+            if not found or self.budget.stop_reason() is None:
+                searched = self.improve(after, settings)
+                found.append(replace(searched, trace=(told, *searched.trace[1:])))
         return min(found, key=lambda solution: solution.objective)
 
     def _improve_large(self, first: Solution, settings: Settings) -> Solution:
         """Return what becomes of the start of a large table, or of classes out of diving."""
-        if not may_dive(self.problem, settings.effort, self.budget):
+        if not may_dive(self.problem, settings.effort):
             return self.improve(first, settings)
         # What a normal effort reaches: a thorough one is never above it.
         found = self.improve(first, replace(settings, effort="normal"))
@@ -223,11 +225,6 @@ class _Run:
                 return replace(improved, trace=(*found.trace, remark, *improved.trace))
         improved = self.improve(found, settings)
         return replace(improved, trace=(*found.trace, remark, *improved.trace))
-
-    def _shares(self, parts: int, share: float) -> Iterator[Budget]:
-        """Yield a budget for each part of the work, which leaves the parts behind it theirs."""
-        for done in range(parts):
-            yield self.budget.share(share / (parts - done))
 
 
 def improve(

@@ -172,8 +172,6 @@ class SearchNumbers:
         ones, and when that gains little.
     stalled
         After a round that gains less than this share of the loss more is tried.
-    moving
-        Part of the time that moves get before windows where there are several starts.
     small_k
         Windows hold three classes up to this k, and two beyond.
     steps_a_neighbour
@@ -190,7 +188,6 @@ class SearchNumbers:
     few_nodes: int = 1_000
     most_nodes: int = 20_000
     stalled: float = 1e-3
-    moving: float = 0.3
     small_k: int = 5
     steps_a_neighbour: int = 12
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 
 from anonymip.bounds.near_program import can_make_classes
@@ -44,14 +44,15 @@ _SEVERAL, _EVALUATED = 2_000, 300
 _ONE, _LARGE = ("k-member", 50_000), "greedy-search"
 #: Records up to which squared errors begin with distances, in time that grows with their square.
 _BY_DISTANCE = 30_000
-#: Records up to which a thorough effort dives too, and seconds that have to be left for each, times
-#: k: it gets a part of them, and what is cut short is in vain. Adult took 85 s with k = 5.
-_DIVING, _DIVING_SECONDS = 50_000, 1.5e-3
+#: Records up to which a thorough effort dives too.
+_DIVING = 50_000
 #: A start gets at most this part of the time that is left.
 _SHARE = 0.5
 
 
-def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: int) -> Solution:
+def make_start(
+    problem: Problem, name: str, order: str, budget: Budget, seed: int, share: float = _SHARE
+) -> Solution:
     """Return the classes of one method.
 
     Parameters
@@ -64,6 +65,8 @@ def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: in
         That it is made with; empty for the default.
     budget, seed
         Of the method.
+    share
+        Of the time that is left, for it.
 
     Raises
     ------
@@ -80,30 +83,36 @@ def make_start(problem: Problem, name: str, order: str, budget: Budget, seed: in
     else:
         method = EXACT_STARTS[name]()
     settings = {"order": order} if order else {}
-    return method(problem, budget=budget.share(_SHARE), seed=seed, **settings)
+    return method(problem, budget=budget.share(share), seed=seed, **settings)
 
 
-def make_starts(problem: Problem, budget: Budget, seed: int) -> list[Solution]:
-    """Return the classes of each method that takes the problem; of large tables those of one.
+def make_starts(problem: Problem, budget: Budget, seed: int) -> Iterator[Solution]:
+    """Yield the classes of each method that takes the problem; of large tables those of one.
+
+    Each is made when it is asked for, as long as there is time.
 
     Raises
     ------
     NoSolution
         If none finds any.
     """
-    repeating = repeats(problem)
-    found: list[Solution] = []
-    for name in starts_of(problem):
+    repeating, names, found = repeats(problem), starts_of(problem), False
+    for name in names:
         if found and budget.stop_reason() is not None:
-            break
+            return
         # Where rows repeat, neighbours on a short path are nearly always alike.
         order = "snake+2opt" if repeating and name == "ordered-cut" else ""
         try:
-            found.append(make_start(problem, name, order, budget, seed))
+            # What several leave undone, others have done.
+            share = _SHARE if len(names) == 1 else 1.0
+            first = make_start(problem, name, order, budget, seed, share)
         except (InputError, NoSolution):
             # Some are for one k or for numbers, and some keep no rules.
             continue
-    return found or [make_start(problem, "greedy-search", "", budget, seed)]
+        found = True
+        yield first
+    if not found:
+        yield make_start(problem, "greedy-search", "", budget, seed)
 
 
 def starts_of(problem: Problem) -> list[str]:
@@ -117,16 +126,14 @@ def starts_of(problem: Problem) -> list[str]:
     return [name for name in STARTS if name not in _LEFT_OUT]
 
 
-def may_dive(problem: Problem, effort: str, budget: Budget) -> bool:
-    """Return whether diving is worth its time beside the start of a large table.
+def may_dive(problem: Problem, effort: str) -> bool:
+    """Return whether diving is worth its work beside the start of a large table.
 
     Where rows repeat, most of them lose little anyway.
     """
     if effort != "thorough" or not _SEVERAL < problem.n <= _DIVING:
         return False
-    seconds = budget.remaining()
-    timely = seconds is None or seconds >= _DIVING_SECONDS * problem.n * problem.k
-    return timely and can_make_classes(problem) and not repeats(problem)
+    return can_make_classes(problem) and not repeats(problem)
 
 
 def repeats(problem: Problem) -> bool:
