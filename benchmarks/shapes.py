@@ -1,9 +1,10 @@
 """Tables of other shapes than the named instances, and what `anonymize` does with them.
 
-``python -m benchmarks.shapes [NAME ...] [--effort EFFORT ...] [-k K]`` prints, for each table and
-effort, the processor seconds of the whole way from a data frame to a verified release, the seconds
-of the method that was picked, and the loss. Kernels are compiled before the clock is
-read. Nothing is real: all tables are drawn with a fixed seed.
+``python -m benchmarks.shapes [NAME ...] [--effort EFFORT ...] [--limit SECONDS ...] [-k K ...]``
+prints, for each table, k, effort and time limit, the processor seconds of the whole way from a data
+frame to a verified release, the seconds of the method that was picked, the loss and the gap: no row
+is to be worse than those of less effort or shorter limits before it. Kernels are compiled before
+the clock is read. Tables are drawn with a fixed seed, but for those of the benchmark data.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonymip import anonymize
+from anonymip import anonymize, census
 from anonymip.effort import EFFORTS
 from anonymip.runtime.budget import compilation_seconds
 
@@ -96,6 +97,31 @@ def mixed() -> pd.DataFrame:
     )
 
 
+def _census(n: int) -> Callable[[], pd.DataFrame]:
+    return lambda: pd.DataFrame(census(n, 8, seed=1).frame)
+
+
+def _of_data(at: int) -> Callable[[], pd.DataFrame]:
+    """Return what reads a table of the comparison with other tools."""
+
+    def read() -> pd.DataFrame:
+        from benchmarks.peers import TABLES
+
+        table = TABLES[at]()
+        numeric = [name for name, kind in table.kinds.items() if kind == "numeric"]
+        return table.frame.assign(**{name: pd.to_numeric(table.frame[name]) for name in numeric})
+
+    return read
+
+
+#: Large tables, and those of the benchmark data, which are measured where they are named.
+LARGE: dict[str, Callable[[], pd.DataFrame]] = {
+    "adult": _of_data(0),
+    "houses": _of_data(1),
+    "card-holders": _of_data(2),
+    "census-100000": _census(100_000),
+    "census-1000000": _census(1_000_000),
+}
 #: The tables by name.
 SHAPES: dict[str, Callable[[], pd.DataFrame]] = {
     made.__name__: made for made in (numbers, codes, coordinates, amounts, answers, mixed)
@@ -112,10 +138,12 @@ def processor_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def measure(frame: pd.DataFrame, k: int, effort: str | None) -> dict[str, Any]:
+def measure(
+    frame: pd.DataFrame, k: int, effort: str | None, limit: float | None = None
+) -> dict[str, Any]:
     """Return processor seconds without compilation, and loss, of one call of `anonymize`."""
     before = processor_seconds() - compilation_seconds()
-    release = anonymize(frame, list(frame.columns), k, effort=effort)
+    release = anonymize(frame, list(frame.columns), k, effort=effort, time_limit=limit)
     solution = release.solution
     return {
         "seconds": round(processor_seconds() - compilation_seconds() - before, 1),
@@ -128,34 +156,41 @@ def measure(frame: pd.DataFrame, k: int, effort: str | None) -> dict[str, Any]:
 
 def shapes() -> Iterator[dict[str, Any]]:
     """Measure `quick` and `normal` on every table, k = 5."""
-    yield from _rows(list(SHAPES), ["quick", "normal"], 5)
+    runs: list[tuple[str | None, float | None]] = [("quick", None), ("normal", None)]
+    yield from _rows(list(SHAPES), runs, 5)
 
 
-def _rows(names: list[str], efforts: list[str], k: int) -> Iterator[dict[str, Any]]:
+def _rows(
+    names: list[str], runs: list[tuple[str | None, float | None]], k: int
+) -> Iterator[dict[str, Any]]:
     for name in names:
-        frame = SHAPES[name]()
+        frame = {**SHAPES, **LARGE}[name]()
         # The first call of a process loads the kernels from the cache, or compiles them.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             measure(frame[:300], k, "quick")
-            for effort in efforts:
+            for effort, limit in runs:
                 n, m = frame.shape
-                row = {"table": name, "n": n, "m": m, "k": k, "effort": effort}
-                yield {**row, **measure(frame, k, effort)}
+                row = {"table": name, "n": n, "m": m, "k": k, "effort": effort or f"{limit:g} s"}
+                yield {**row, **measure(frame, k, effort, limit)}
 
 
 def main() -> None:
-    """Print the figures of the tables and efforts that are named."""
+    """Print the figures of the tables, efforts and limits that are named."""
+    known = [*SHAPES, *LARGE]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shapes")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(SHAPES)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(known)}")
     parser.add_argument("--effort", nargs="*", default=["quick", "normal"], choices=EFFORTS)
-    parser.add_argument("-k", type=int, default=5)
+    parser.add_argument("--limit", nargs="*", default=[], type=float, metavar="SECONDS")
+    parser.add_argument("-k", nargs="*", type=int, default=[5])
     given = parser.parse_args()
-    unknown = sorted(set(given.names) - set(SHAPES))
+    unknown = sorted(set(given.names) - set(known))
     if unknown:
-        parser.error(f"unknown table {', '.join(unknown)}; known: {', '.join(SHAPES)}")
-    for row in _rows(given.names or list(SHAPES), given.effort, given.k):
-        print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        parser.error(f"unknown table {', '.join(unknown)}; known: {', '.join(known)}")
+    runs = [*((effort, None) for effort in given.effort), *((None, limit) for limit in given.limit)]
+    for k in given.k:
+        for row in _rows(given.names or list(SHAPES), runs, k):
+            print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ class Reach:
     by_pairs
         The same of squared errors: 1,080 records with k = 3 took it a minute.
     few_concealed
-        Records up to which the models of the weaker notions are proven within seconds.
+        Records up to which the models of the weaker notions are proven within seconds, and those of
+        classes without the start of an improved release.
     concealed
         Most work of the heuristic for k-concealment, pairs of records times k and columns: 4e9
         took it 21 s. Beyond, a freeform cover is made.
@@ -287,7 +288,8 @@ def _run(
     spec = find_method(choice.name)
     taken = {key: value for key, value in settings.items() if key in spec.takes}
     run, remarks = spec.load(), []
-    if choice.name == "equivalence-mip":
+    few = problem.n <= REACH[settings["effort"]].few_concealed
+    if choice.name == "equivalence-mip" and not few:
         # The model cannot end on many tables: what is improved is mostly better than it gets to.
         share = None if budget is None else budget.share(_SHARE_OF_CHEAPER)
         with suppress(NoSolution, InputError):

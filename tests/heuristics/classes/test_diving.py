@@ -107,15 +107,15 @@ def test_an_end_of_time_leaves_no_classes(monkeypatch: pytest.MonkeyPatch) -> No
 def test_without_work_for_pricing_known_sets_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the work ends in the first rounds more is lost, but there is a release."""
     problem = Problem(census(200, 8, seed=3), 4)
-    whole, price, rounds = diving(problem), NearProgram.price, []
+    whole, find, rounds = diving(problem), NearProgram._find, []
 
-    def last(program: NearProgram, nodes: int) -> int:
+    def last(program: NearProgram, nodes: int, pause: Budget) -> None:
         rounds.append(nodes)
         if len(rounds) == 2:
             monkeypatch.setattr(RecordDuals, "left", property(lambda _: 0.0))
-        return price(program, nodes)
+        find(program, nodes, pause)
 
-    monkeypatch.setattr(NearProgram, "price", last)
+    monkeypatch.setattr(NearProgram, "_find", last)
     part = diving(problem)
     assert len(rounds) == 2
     assert min(np.bincount(part.assignment.labels)) >= 4  # type: ignore[union-attr]
@@ -155,12 +155,6 @@ def test_no_clock_changes_the_classes(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pricing, "_SECONDS_A_STEP", seconds)
         again = diving(problem, budget=Budget.of(1e6))
         assert again.assignment.labels.tolist() == found  # type: ignore[union-attr]
-
-
-def test_a_short_time_is_not_spent_on_diving(large: Problem) -> None:
-    """A limit that would end it in the middle leaves the time to the moves."""
-    solution = local_search(large, from_method="best", budget=Budget.of(1.0))
-    assert not any("diving" in remark for remark in solution.trace)
 
 
 def test_without_classes_by_diving_the_others_are_improved(
