@@ -43,8 +43,9 @@ from anonymip.solvers import SolverOptions, refuse_unknown_solver
 from anonymip.status import Stopped
 from anonymip.tolerances import same_loss
 
-#: Most of a time limit that goes to the bound before the method starts.
-_SHARE_OF_BOUND = 0.5
+#: Most of a time limit that goes to the bound before the method starts: to one that would begin
+#: anew where the method leaves time, and to the ladder, which goes on.
+_SHARE_OF_BOUND, _SHARE_OF_LADDER = 0.25, 0.5
 
 
 def solve(
@@ -220,7 +221,7 @@ def _bound_in_advance(
     How long a bound takes is known when it is there: what it leaves of its share is the method's,
     which a share kept for it until the end would never be. What the method leaves is the ladder's.
     """
-    share = budget.share(_SHARE_OF_BOUND)
+    share = budget.share(_SHARE_OF_BOUND if ladder is None else _SHARE_OF_LADDER)
     with in_force(RunInForce(share)):
         if ladder is None:
             return bound_in_time(problem, effort=effort, budget=share), share.stop_reason() is None

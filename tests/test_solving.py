@@ -313,7 +313,13 @@ class Hours:
         return Bound(0.4 if self.work("bound", budget) else 0.1, "watched", "argument")
 
     def late_bound(
-        self, problem: Problem, releases: Sequence[Solution], *, known: Bound | None, **more: Any
+        self,
+        problem: Problem,
+        releases: Sequence[Solution],
+        *,
+        known: Bound | None,
+        ladder: None,
+        **more: Any,
     ) -> Bound:
         """Return a bound that is known, or work for one."""
         return known or self.bound(problem, **more)
@@ -327,6 +333,7 @@ def hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float, float], 
     def make(bound_needs: float, method_needs: float) -> Hours:
         clocks.append(Hours(bound_needs, method_needs))
         monkeypatch.setattr("anonymip.runtime.budget.time", clocks[-1])
+        monkeypatch.setattr("anonymip.solving.climbs", lambda _: False)
         monkeypatch.setattr("anonymip.solving.bound_in_time", clocks[-1].bound)
         monkeypatch.setattr("anonymip.solving.best_bound_in_time", clocks[-1].late_bound)
         return clocks[-1]

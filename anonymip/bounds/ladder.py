@@ -36,7 +36,7 @@ class LadderNumbers:
         }
     )
     #: Share of what is left that k-sets take at most, where sweeps follow.
-    share_of_k_sets: float = 0.4
+    share_of_k_sets: float = 0.65
     #: How far duals are raised, in k-set terms, and how many times what the first sweep took has to
     #: be left for it: in continuous tables of 30,000 records even the first takes most of what may
     #: be computed, the next took 2 to 3, 5 to 7 and 25 times as much, and one that was cut short
