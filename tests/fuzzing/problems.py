@@ -98,7 +98,7 @@ def _loss(rng: random.Random, table: Table, recoding: str) -> Loss:
     if recoding not in _MASKED:
         names += ["affine", "bottleneck-gcp", "product", "largest"]
     if numbers and recoding == "classes":
-        names += ["sse"]
+        names += ["sse"] * 4
     if recoding in _MASKED:
         names = ["gcp", "gcp", "suppressions", "suppressions"]
         names += ["hierarchy-loss", "weighted-loss"] if weighed else []
