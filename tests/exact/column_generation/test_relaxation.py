@@ -144,7 +144,7 @@ def test_columns_that_are_known_end_the_search_that_is_cut_off() -> None:
     class CutOff:
         """Finds one column, which it takes for a better one, unless it may look at all."""
 
-        spent = False
+        spent = squared = False
 
         def best(self, *given: Any, max_nodes: int | None, **others: Any) -> Priced:
             asked.append(max_nodes)
