@@ -50,6 +50,7 @@ STARS = PatternGuided(Mask(suppress_at_most=3, allow_all_stars=True))
 _BY_RECODING = {
     "classes": (CLASSES, EquivalenceClasses(suppression=True)),
     "freeform": (COVERS,),
+    "k-one": (KOne(),),
     "k-concealment": (KConcealment(),),
     "pattern": (STARS, PatternGuided(Mask())),
     "pattern-levels": (PatternLevels(), PatternLevels(Mask(suppress_at_most=3))),
