@@ -35,8 +35,9 @@ class LadderNumbers:
             "thorough": (6.7e5, 1e10, 1e11),
         }
     )
-    #: Share of what is left that k-sets take at most, where sweeps follow.
-    share_of_k_sets: float = 0.65
+    #: Share of what is left that k-sets take at most, where sweeps follow: of houses with k = 10 a
+    #: larger one leaves too little for the first sweep.
+    share_of_k_sets: float = 0.5
     #: How far duals are raised, in k-set terms, and how many times what the first sweep took has to
     #: be left for it: in continuous tables of 30,000 records even the first takes most of what may
     #: be computed, the next took 2 to 3, 5 to 7 and 25 times as much, and one that was cut short
