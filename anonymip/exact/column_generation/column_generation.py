@@ -250,7 +250,7 @@ def relaxation_bound(
     except InputError:
         return None, False
     work = Work(
-        0, 0, nodes=0, perturbations=0, neighbourhoods=0, branches=0, searched=_SEARCHED[effort]
+        0, 0, nodes=0, perturbed=0, neighbourhoods=0, branches=0, searched=_SEARCHED[effort]
     )
     settings = Settings("highs", SolverOptions(), 0.0, work, 0, bound_only=True)
     run = Run(freed, rules, Stopwatch())

@@ -221,15 +221,20 @@ def _chains(n: int) -> NDArray[np.int64]:
 
 
 def columns_of(rules: ColumnRules, assignment: Assignment) -> Columns:
-    """Return the classes or sets of a release as columns, with the loss of each.
-
-    Sets of other sizes than columns have are left out.
-    """
+    """Return the classes or sets of a release as columns, with the loss of each."""
     sets: list[NDArray[np.int64]] = []
     if isinstance(assignment, Classes):
         sets = assignment.groups()
     elif isinstance(assignment, Cover):
         sets = [assignment.of_record(i).astype(np.int64) for i in range(assignment.n)]
+    return sets_as_columns(rules, sets)
+
+
+def sets_as_columns(rules: ColumnRules, sets: list[NDArray[np.int64]]) -> Columns:
+    """Return sets of records as columns, with the loss of each.
+
+    Sets of other sizes than columns have are left out.
+    """
     sets = [one for one in sets if rules.smallest <= len(one) <= rules.largest]
     sizes = np.array([len(one) for one in sets], np.int64)
     costs = np.empty(len(sets))

@@ -1,4 +1,4 @@
-"""Better releases while a proof goes on: dives, neighbourhoods, perturbations, integer programs.
+"""Better releases while a proof goes on: dives, neighbourhoods, iterated search, integer programs.
 
 A dive keeps columns of the relaxation in steps. Those that the linear program uses nearly as whole
 are kept together, at least one each time; then it is solved again with them, and new columns are
@@ -16,7 +16,12 @@ from scipy.sparse import csc_array, csr_array
 from anonymip.assignments import SUPPRESSED, Assignment, Classes
 from anonymip.enumeration.squared_errors import are_priced
 from anonymip.errors import SolverError
-from anonymip.exact.column_generation.conditions import ColumnRules, columns_of, release_of
+from anonymip.exact.column_generation.conditions import (
+    ColumnRules,
+    columns_of,
+    release_of,
+    sets_as_columns,
+)
 from anonymip.exact.column_generation.pricing import (
     Centre,
     Master,
@@ -35,85 +40,12 @@ from anonymip.exact.set_partitioning.restricted_master import (
     solve_whole,
 )
 from anonymip.heuristics.growing.batch_growth import place_leftovers
-from anonymip.heuristics.local_search.current_classes import CurrentRelease
 from anonymip.heuristics.local_search.local_search import improve
-from anonymip.heuristics.local_search.rounds import Settings as SearchSettings
-from anonymip.heuristics.local_search.rounds import embedding, improve_classes
-from anonymip.problem import Problem, is_plain
+from anonymip.heuristics.local_search.rounds import iterate_classes
+from anonymip.problem import is_plain
 from anonymip.runtime.budget import Budget
 
 _IMPROVING, _NEAR, _PRICING = NUMBERS.improving, NUMBERS.neighbourhoods, NUMBERS.pricing
-
-#: Moves alone: windows would take most of the time and undo the perturbation.
-_MOVES = SearchSettings(window=0, near=0, patience=1, effort="normal")
-
-
-def iterated_local_search(
-    problem: Problem,
-    labels: NDArray[np.integer],
-    *,
-    rounds: int,
-    patience: int | None = None,
-    budget: Budget | None = None,
-    seed: int = 0,
-) -> NDArray[np.int64]:
-    """Return labels of classes, no worse than the given (n,) ones; -1 for suppressed records.
-
-    Classes around a random record exchange their records at random, moves improve all classes, and
-    the release that results is gone on from unless it is worse; rounds that gain nothing end it
-    once `patience` of them followed each other. Under limits or a diversity, and for a loss without
-    tables, the labels are returned as they are. The same seed gives the same labels. Complexity of
-    a round: O(n k m).
-    """
-    budget, best = budget or Budget(), np.asarray(labels, np.int64)
-    if not (is_plain(problem) and problem.compiled.has_tables):
-        return best
-    points, random = _points(problem, best), np.random.default_rng(seed)
-    loss, idle = _loss(problem, best), 0
-    for done in range(rounds):
-        if budget.stop_reason() is not None or idle == patience:
-            break
-        shuffled = _shuffled(best, points, random)
-        found, _, _ = improve_classes(problem, shuffled, _MOVES, budget, seed + done)
-        new = _loss(problem, found)
-        idle = idle + 1 if new >= loss else 0
-        if new <= loss:
-            best, loss = found, new
-    return best
-
-
-def _points(problem: Problem, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (n, d) points of the records whose distance is about their loss."""
-    state = CurrentRelease.of(problem, labels)
-    of_types = embedding(state.tables, state.rows)
-    points = np.empty((problem.n, of_types.shape[1]))
-    points[state.records] = np.repeat(of_types, np.diff(state.first), axis=0)
-    return points
-
-
-def _shuffled(
-    labels: NDArray[np.int64], points: NDArray[np.float64], random: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return labels after some classes around a record have exchanged records at random."""
-    kept = np.flatnonzero(labels != SUPPRESSED)
-    if not len(kept):
-        return labels
-    centre = points[kept[random.integers(len(kept))]]
-    wanted = int(random.integers(_NEAR.fewest, _NEAR.most + 1))
-    near = labels[kept[np.argsort(np.abs(points[kept] - centre).sum(axis=1), kind="stable")]]
-    _, first = np.unique(near, return_index=True)
-    chosen = near[np.sort(first)[:wanted]]
-    inside = np.flatnonzero(np.isin(labels, chosen))
-    shuffled = labels.copy()
-    shuffled[inside] = labels[random.permutation(inside)]
-    return shuffled
-
-
-def _loss(problem: Problem, labels: NDArray[np.int64]) -> float:
-    classes = Classes(labels)  # type: ignore[arg-type]
-    description = problem.recoding.describe(problem, classes)
-    compiled = problem.compiled
-    return float(compiled.aggregated(compiled.losses_of(description, classes)))
 
 
 def improve_by_neighbourhoods(
@@ -248,7 +180,7 @@ class Improver:
     ) -> None:
         self._run, self._settings, self._budget = run, settings, budget
         self._prices, self._master = prices, master
-        # The release that perturbations left as it was.
+        # The release that iterated search left as it was.
         self._perturbed: Assignment | None = None
 
     def after_relaxation(self, relaxed: Relaxed) -> None:
@@ -280,7 +212,9 @@ class Improver:
             if self._run.loss >= before:
                 break
         if self._goes_on():
-            self.perturb()
+            visited = self.perturb()
+            if len(visited) and self._goes_on():
+                self._whole_numbers(centre, self._master.known.all().and_also(visited))
 
     def _goes_on(self) -> bool:
         return self._budget.stop_reason() is None and not self._run.is_closed(self._settings.gap)
@@ -321,28 +255,30 @@ class Improver:
         self._master.add(columns_of(run.rules, found))
         self._keep(f"sets of the linear program: {run.loss:.6g}", before)
 
-    def perturb(self) -> None:
-        """Exchange records of a few classes at random, and move others after them, many times."""
+    def perturb(self) -> Columns:
+        """Take a few classes apart and let moves improve what becomes of them, many times.
+
+        Returns classes that were visited, as columns.
+        """
         run, problem = self._run, self._run.problem
+        visited: dict[bytes, NDArray[np.int64]] = {}
         if run.incumbent is None or not self._moves():
-            return
+            return sets_as_columns(run.rules, [])
         release, before = run.incumbent.assignment, run.loss
         if not isinstance(release, Classes) or release is self._perturbed:
-            return
-        share = _IMPROVING.records / problem.n * (problem.k / _IMPROVING.k) ** 2
-        rounds = int(self._settings.work.perturbations * min(share, _IMPROVING.perturbations))
-        budget, seed = self._budget.share(_IMPROVING.time), self._settings.seed
-        labels = iterated_local_search(
+            return sets_as_columns(run.rules, [])
+        labels, _, _ = iterate_classes(
             problem,
             release.labels,
-            rounds=rounds,
-            patience=max(1, rounds // _IMPROVING.idle),
-            budget=budget,
-            seed=seed,
+            steps=self._settings.work.perturbed * problem.n,
+            budget=self._budget.share(_IMPROVING.time),
+            seed=self._settings.seed,
+            visited=visited,
         )
         run.offer(Classes(labels))  # type: ignore[arg-type]
         self._perturbed = run.incumbent.assignment
-        self._keep(f"classes perturbed: {run.loss:.6g}", before)
+        self._keep(f"classes taken apart: {run.loss:.6g}", before)
+        return sets_as_columns(run.rules, list(visited.values()))
 
     def _moves(self) -> bool:
         """Return whether records are moved: not in few, where kernels would be compiled for it."""

@@ -24,8 +24,8 @@ class Work:
         Of a pool at most.
     nodes
         Of a solver's search for whole numbers of the master's columns.
-    perturbations
-        Of a few classes of the best release, at random, for a table of 400 records with k = 3.
+    perturbed
+        Steps of the iterated local search of the best release, for each record.
     neighbourhoods
         Of a release that are chosen again.
     branches
@@ -38,7 +38,7 @@ class Work:
     rounds: int = 0
     columns: int = 0
     nodes: int = 0
-    perturbations: int = 0
+    perturbed: int = 0
     neighbourhoods: int = 0
     branches: int = 0
     searched: int | None = None
@@ -46,9 +46,9 @@ class Work:
 
 WORK: Mapping[str, Work] = MappingProxyType(
     {
-        "quick": Work(5, 20_000, 1, 10, 0, 8_000, 1_000_000),
-        "normal": Work(30, 300_000, 1, 45, 100, 900_000, 10_000_000),
-        "thorough": Work(60, 3_000_000, 20, 200, 1_000, 50_000_000, 200_000_000),
+        "quick": Work(5, 20_000, 1, 20_000, 0, 8_000, 1_000_000),
+        "normal": Work(30, 300_000, 1, 200_000, 100, 900_000, 10_000_000),
+        "thorough": Work(60, 3_000_000, 20, 2_000_000, 1_000, 50_000_000, 200_000_000),
     }
 )
 
@@ -150,21 +150,15 @@ class ImprovingNumbers:
     dive_rounds: int = 15
     #: Neighbouring sets are chosen again so often at most.
     times: int = 3
-    #: The effort says in how many neighbourhoods for so many row types.
+    #: The effort says in how many neighbourhoods for so many row types,
     types: int = 500
-    #: Perturbations pay the more, the larger classes are and the fewer: for so many records,
-    records: int = 400
-    #: and classes of so many.
+    #: and classes of so many; of larger ones there are fewer.
     k: int = 3
-    #: So much more at most.
-    perturbations: int = 10
-    #: They end when this part of them has gained nothing.
-    idle: int = 3
 
 
 @dataclass(frozen=True)
 class NeighbourhoodNumbers:
-    """Neighbourhoods of a release, and perturbations."""
+    """Neighbourhoods of a release."""
 
     #: Records of one, about.
     records: int = 60
@@ -180,10 +174,6 @@ class NeighbourhoodNumbers:
     nodes: int = 4
     #: One that gains less than this share of its cost stays as it is.
     gain: float = 1e-6
-    #: Classes that exchange records together: drawn between this number
-    fewest: int = 2
-    #: and this, with equal chances.
-    most: int = 4
 
 
 @dataclass(frozen=True)

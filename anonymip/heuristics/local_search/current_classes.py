@@ -34,8 +34,11 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
 #: Places of `CurrentClasses.cursor`: class numbers in use, the first free entry, the clock of
-#: changes, copies without a class, classes freed.
-CLASSES, FREE_ENTRY, CLOCK, SUPPRESSED_COPIES, FREED = 0, 1, 2, 3, 4
+#: changes, copies without a class, classes freed, changes noted.
+CLASSES, FREE_ENTRY, CLOCK, SUPPRESSED_COPIES, FREED, NOTED = 0, 1, 2, 3, 4, 5
+#: Changes that are noted: copies put into a class, a number taken into use, one freed, another
+#: surplus class of a type, a class brought up to date.
+_PUT, _OPENED, _FREED, _SURPLUS, UPDATED = 0, 1, 2, 3, 4
 
 
 class ClassRules(Packed):
@@ -83,7 +86,10 @@ class CurrentClasses(Packed):
     freed
         (classes,) numbers to be used again.
     cursor
-        (5,) see the constants above.
+        (6,) see the constants above.
+    notes, old_losses
+        (changes, 4) and (changes,) what was changed, in order, so that it can be taken back; no
+        places where that is not wanted.
     """
 
     types: NDArray[np.int64]
@@ -97,6 +103,8 @@ class CurrentClasses(Packed):
     suppressed: NDArray[np.int64]
     freed: NDArray[np.int64]
     cursor: NDArray[np.int64]
+    notes: NDArray[np.int64]
+    old_losses: NDArray[np.float64]
 
 
 class ClassView(Packed):
@@ -274,8 +282,47 @@ def part_of(rules: ClassRules, size: int, loss: float) -> float:
 
 
 @kernel
+def _note(current: CurrentClasses, what: int, one: int, other: int, third: int) -> None:
+    """Note a change, if changes are noted."""
+    if len(current.notes) == 0:
+        return
+    at = current.cursor[NOTED]
+    current.notes[at, 0], current.notes[at, 1] = what, one
+    current.notes[at, 2], current.notes[at, 3] = other, third
+    current.cursor[NOTED] += 1
+
+
+@kernel
+def take_back_changes(current: CurrentClasses) -> None:
+    """Take back all changes noted: classes, losses, clocks and free numbers are as they were."""
+    while current.cursor[NOTED] > 0:
+        noted = current.cursor[NOTED] - 1
+        what, one = current.notes[noted, 0], current.notes[noted, 1]
+        other, third = current.notes[noted, 2], current.notes[noted, 3]
+        if what == _PUT and third > 0:
+            remove_copies(current, one, other, third)
+        elif what == _PUT:
+            add_copies(current, one, other, -third)
+        elif what == _OPENED and other > 0:
+            current.freed[current.cursor[FREED]] = one
+            current.cursor[FREED] += 1
+        elif what == _OPENED:
+            current.cursor[CLASSES] -= 1
+        elif what == _FREED:
+            current.cursor[FREED] -= 1
+        elif what == _SURPLUS:
+            current.surplus[one] = other
+        else:
+            current.changed[one] = other
+            current.losses[one] = current.old_losses[noted]
+        # What taking it back has noted itself is forgotten with it.
+        current.cursor[NOTED] = noted
+
+
+@kernel
 def add_copies(current: CurrentClasses, label: int, row_type: int, copies: int) -> None:
     """Put copies of a type into a class; :func:`update_class` is to follow."""
+    _note(current, _PUT, label, row_type, copies)
     current.sizes[label] += copies
     entry = current.head[label]
     while entry >= 0:
@@ -294,6 +341,7 @@ def add_copies(current: CurrentClasses, label: int, row_type: int, copies: int) 
 @kernel
 def remove_copies(current: CurrentClasses, label: int, row_type: int, copies: int) -> None:
     """Take copies of a type out of a class; :func:`update_class` is to follow."""
+    _note(current, _PUT, label, row_type, -copies)
     current.sizes[label] -= copies
     before, entry = -1, current.head[label]
     while current.types[entry] != row_type:
@@ -312,16 +360,35 @@ def remove_copies(current: CurrentClasses, label: int, row_type: int, copies: in
 @kernel
 def open_label(current: CurrentClasses) -> int:
     """Return the number of a new, empty class."""
-    if current.cursor[FREED] > 0:
+    freed = current.cursor[FREED]
+    if freed > 0:
         current.cursor[FREED] -= 1
         label = current.freed[current.cursor[FREED]]
     else:
         label = current.cursor[CLASSES]
         current.cursor[CLASSES] += 1
+    _note(current, _OPENED, label, freed, 0)
     current.head[label] = -1
     current.sizes[label] = 0
     current.losses[label] = 0.0
     return int(label)
+
+
+@kernel
+def _stamp(current: CurrentClasses, label: int) -> None:
+    """Let the clock say when a class was changed."""
+    if len(current.notes):
+        current.old_losses[current.cursor[NOTED]] = current.losses[label]
+    _note(current, UPDATED, label, current.changed[label], current.cursor[CLOCK])
+    current.changed[label] = current.cursor[CLOCK]
+
+
+@kernel
+def _free(current: CurrentClasses, label: int) -> None:
+    """Let the number of an empty class be used again."""
+    _note(current, _FREED, label, 0, 0)
+    current.freed[current.cursor[FREED]] = label
+    current.cursor[FREED] += 1
 
 
 @kernel
@@ -339,11 +406,10 @@ def update_class(
     copies beyond k can be borrowed.
     """
     current.cursor[CLOCK] += 1
-    current.changed[label] = current.cursor[CLOCK]
+    _stamp(current, label)
     entry = current.head[label]
     if entry < 0:
-        current.freed[current.cursor[FREED]] = label
-        current.cursor[FREED] += 1
+        _free(current, label)
         clear_view(rows, rules, view)
         return
     row_type = current.types[entry]
@@ -352,12 +418,12 @@ def update_class(
         if surplus >= 0 and surplus != label and is_surplus(current, surplus, row_type):
             copies = current.copies[entry]
             remove_copies(current, label, row_type, copies)
-            current.freed[current.cursor[FREED]] = label
-            current.cursor[FREED] += 1
+            _free(current, label)
             add_copies(current, surplus, row_type, copies)
-            current.changed[surplus] = current.cursor[CLOCK]
+            _stamp(current, surplus)
             label = surplus
         else:
+            _note(current, _SURPLUS, row_type, surplus, 0)
             current.surplus[row_type] = label
     show_class(rows, rules, current, view, label)
     current.losses[label] = changed_loss(tables, rows, view, -1, -1)
@@ -501,7 +567,7 @@ def _filled_lists(
     head, sizes = np.full(numbers, -1, np.int64), np.zeros(numbers, np.int64)
     head[:count] = np.searchsorted(label, np.arange(count))
     sizes[:count] = np.bincount(label, copies, count).astype(np.int64)
-    cursor = np.zeros(5, np.int64)
+    cursor = np.zeros(6, np.int64)
     cursor[CLASSES], cursor[FREE_ENTRY], cursor[CLOCK] = count, entries, 1
     cursor[SUPPRESSED_COPIES] = suppressed.sum()
     return CurrentClasses(
@@ -516,6 +582,8 @@ def _filled_lists(
         suppressed,
         np.zeros(numbers, np.int64),
         cursor,
+        np.zeros((0, 4), np.int64),
+        np.zeros(0),
     )
 
 

@@ -13,8 +13,14 @@ from anonymip.effort import EFFORTS, check_effort
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.heuristics.growing.repair import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
+from anonymip.heuristics.local_search.iterated import iterated_steps
 from anonymip.heuristics.local_search.regroup import MOST_ROWS
-from anonymip.heuristics.local_search.rounds import NUMBERS, Settings, improve_classes
+from anonymip.heuristics.local_search.rounds import (
+    NUMBERS,
+    Settings,
+    improve_classes,
+    iterate_classes,
+)
 from anonymip.heuristics.local_search.squared_errors import are_squared, improve_squared_errors
 from anonymip.heuristics.local_search.starts import (
     BEST,
@@ -54,7 +60,9 @@ def local_search(
     Between neighbouring classes a row is moved, two rows are swapped, or the classes are merged; a
     class of 2k rows or more is split. Where none of this gains, a few neighbouring classes at a
     time are made again with the least loss. Where the table repeats its rows, classes of copies of
-    one row donate what they hold beyond k to any class, and have it back for nothing.
+    one row donate what they hold beyond k to any class, and have it back for nothing. At last, with
+    the efforts ``normal`` and ``thorough`` and where losses are summed, a few neighbouring classes
+    at a time are taken apart, and what becomes of them by moves is kept if it gains.
 
     Parameters
     ----------
@@ -71,8 +79,9 @@ def local_search(
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
-        Most rows of the neighbouring classes that are made again together, up to 60; 0 for none, -1
-        for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more than 60.
+        Most rows of the neighbouring classes that are made again together, up to 60; 0 for moves
+        alone, -1 for 3k + 1 where k is at most 5 and 2k + 2 beyond, as long as these are no more
+        than 60.
     patience
         So many rounds in a row that gain less than 0.1 % of the loss, or 0.02 % with the effort
         ``thorough``, end the work; after the first round with windows that gains less than 0.1 %
@@ -142,6 +151,8 @@ def local_search(
             found = run.improve(first, settings)
         else:
             found = run.improve_best(make_starts(problem, budget, seed), settings)
+        if window:
+            found = run.iterate(found)
     return by_values.back(found)
 
 
@@ -162,6 +173,32 @@ class _Run:
             self.problem, first.assignment.labels, settings, self.budget, self.seed
         )
         trace = (f"start: {first.objective:.6g} by {first.method}", remark)
+        return self._better(first, labels, stopped, trace)
+
+    def iterate(self, first: Solution) -> Solution:
+        """Return what trials make of a release, those of a lower effort first."""
+        efforts = EFFORTS[: EFFORTS.index(str(self.options["effort"])) + 1]
+        for steps in (iterated_steps(effort, self.problem.n) for effort in efforts):
+            if steps and has_kernels(self.problem):
+                assert isinstance(first.assignment, Classes)
+                labels, stopped, remark = iterate_classes(
+                    self.problem,
+                    first.assignment.labels,
+                    steps=steps,
+                    budget=self.budget,
+                    seed=self.seed,
+                )
+                first = self._better(first, labels, stopped, (*first.trace, remark))
+        return first
+
+    def _better(
+        self,
+        first: Solution,
+        labels: NDArray[np.int64],
+        stopped: Stopped | None,
+        trace: tuple[str, ...],
+    ) -> Solution:
+        """Return the solution of the labels; the first one if that loses less."""
         solution = finish(
             self.problem,
             labels,
@@ -266,13 +303,18 @@ def _improved(
     budget: Budget,
     seed: int,
 ) -> tuple[NDArray[np.int64], Stopped | None, str]:
-    if problem.compiled.has_tables and not problem.limits:
+    if has_kernels(problem):
         return improve_classes(problem, labels, settings, budget, seed)
     if are_squared(problem):
         # Of several starts the best go on from moves alone.
         effort = settings.effort if settings.window else "quick"
         return improve_squared_errors(problem, labels, effort, budget, seed)
     return improve_in_batches(problem, labels, settings.effort, budget)
+
+
+def has_kernels(problem: Problem) -> bool:
+    """Return whether the kernels know the loss and the rules of a problem."""
+    return problem.compiled.has_tables and not problem.limits
 
 
 def _effort(effort: str | None, budget: Budget) -> str:

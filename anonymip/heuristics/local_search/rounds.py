@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,6 +17,13 @@ from anonymip.heuristics.local_search.current_classes import (
     SUPPRESSED_COPIES,
     CurrentClasses,
     CurrentRelease,
+)
+from anonymip.heuristics.local_search.iterated import (
+    ITERATED,
+    TrialsWork,
+    Visits,
+    new_trials_work,
+    trials_step,
 )
 from anonymip.heuristics.local_search.moves import (
     new_move_work,
@@ -231,6 +238,44 @@ def improve_classes(
     return found, stopped, rounds.remark()
 
 
+def iterate_classes(
+    problem: Problem,
+    labels: NDArray[np.integer],
+    *,
+    steps: int,
+    budget: Budget,
+    seed: int,
+    visited: dict[bytes, NDArray[np.int64]] | None = None,
+) -> tuple[NDArray[np.int64], Stopped | None, str]:
+    """Return labels that are no worse, why the work stopped early, and a remark.
+
+    Parameters
+    ----------
+    problem
+        With loss tables; the losses of its records are summed, else the labels are returned.
+    labels
+        (n,) classes that the problem allows; -1 for suppressed records.
+    steps
+        Losses of an attribute that may be worked out.
+    budget
+        When it ends, the best release so far is returned.
+    seed
+        Of what is drawn: the same seed gives the same labels.
+    visited
+        Gets the records of the classes that were visited last; copies of a row are one record.
+
+    Notes
+    -----
+    Complexity: about 100,000 steps a trial, see
+    :mod:`~anonymip.heuristics.local_search.iterated`.
+    """
+    given = np.asarray(labels, np.int64)
+    rounds = _Rounds(problem, given, Settings(0, 0, 1, "thorough"), budget, seed)
+    if not rounds.state.rules.summed or not steps:
+        return given, budget.stop_reason(), "not iterated"
+    return rounds.iterate(given, steps, visited)
+
+
 class _Rounds:
     """Moves alone while they gain much, then moves and windows, at last of other neighbours.
 
@@ -303,6 +348,78 @@ class _Rounds:
             stalled = 0 if gain > NUMBERS.stalled else stalled + 1
             idle = 0 if gain > LIMITS[self._settings.effort].idle else idle + 1
         return self._stopped
+
+    def iterate(
+        self, given: NDArray[np.int64], steps: int, visited: dict[bytes, NDArray[np.int64]] | None
+    ) -> tuple[NDArray[np.int64], Stopped | None, str]:
+        """Make trials, and return the best labels, why it stopped early, and a remark.
+
+        What a trial may lose falls with the steps that are left, so that the last ones only gain.
+        """
+        self._note_changes(len(given))
+        random = self._random
+        visits = Visits.of(self.state.rules.k, visited is not None)
+        labels, start = given, self._loss()
+        best, mean, idle = start, start / max(1, len(self.state.living())), 0
+        self._work.steps[1] = steps
+        self._stopped = self._budget.stop_reason()
+        while self._stopped is None and not self._spent:
+            self._weigh_stars()
+            middles = self._small(visits.widest)
+            if len(middles) < 2:
+                break
+            near = self._neighbours(middles, ITERATED.neighbours)
+            trials = new_trials_work(self._points, near, middles, random, visits)
+            heat = ITERATED.heat * mean * (1.0 - self._work.steps[0] / steps)
+            self._stopped = self._try(trials, heat, visits.widest)
+            loss, made = self._loss(), int(trials.counts[0])
+            self.done += made
+            idle += made
+            if loss < best:
+                best, labels, idle = loss, self.state.labels(), 0
+            if visited is not None:
+                visits.hand_over(trials, self.state, visited)
+            if not made or idle > ITERATED.idle * (len(middles) + ITERATED.most):
+                break
+        gain = (start - best) / abs(start) if start else 0.0
+        ended = "" if self._stopped is None else f", then {self._stopped.value}"
+        return labels, self._stopped, f"{self.done} trials gained {gain:.2%}{ended}"
+
+    def _note_changes(self, n: int) -> None:
+        """Let changes of the classes be noted, so that they can be taken back."""
+        room = ITERATED.changes + ITERATED.changes_a_record * n
+        current = self.state.current._replace(
+            notes=np.zeros((room, 4), np.int64), old_losses=np.zeros(room)
+        )
+        self.state = replace(self.state, current=current)
+
+    def _small(self, widest: int) -> NDArray[np.int64]:
+        """Return the classes of up to so many rows, without those that hold copies to lend."""
+        current, living = self.state.current, self.state.living()
+        mixed = current.following[current.head[living]] >= 0
+        few = current.sizes[living] < 2 * self.state.rules.k - 1
+        return living[(mixed | few) & (current.sizes[living] <= widest)]
+
+    def _try(self, trials: TrialsWork, heat: float, widest: int) -> Stopped | None:
+        """Make the trials that were drawn."""
+        state, cursor = self.state, np.zeros(1, np.int64)
+
+        def step(amount: int) -> int:
+            done = trials_step(
+                state.tables,
+                state.rows,
+                state.rules,
+                state.current,
+                self._work,
+                trials,
+                widest,
+                heat,
+                cursor,
+                amount,
+            )
+            return len(trials.draws) if self._spent else int(done)
+
+        return run_in_steps(step, len(trials.draws), self._budget, "trials", first=10)
 
     def remark(self) -> str:
         """Return what was done and what ended it, in words."""

@@ -1,0 +1,195 @@
+"""Iterated local search: trials that are kept or taken back, their columns, and what they gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import GCP, Bottleneck, Budget, Classes, Problem, Solution, census
+from anonymip.exact.classes.small import solve_small
+from anonymip.exact.column_generation.conditions import column_rules, sets_as_columns
+from anonymip.heuristics.classes.greedy_search import greedy_search
+from anonymip.heuristics.classes.initial import initial
+from anonymip.heuristics.local_search.current_classes import (
+    CLASSES,
+    FREED,
+    NOTED,
+    CurrentRelease,
+    add_copies,
+    new_view,
+    open_label,
+    remove_copies,
+    take_back_changes,
+    update_class,
+)
+from anonymip.heuristics.local_search.iterated import iterated_steps
+from anonymip.heuristics.local_search.local_search import local_search
+from anonymip.heuristics.local_search.rounds import iterate_classes
+from anonymip.recodings import Diversity, EquivalenceClasses
+from tests.random_problems import Case, ruled_cases
+
+
+def loss_of(problem: Problem, labels: np.ndarray) -> float:
+    """Return the loss of labels, which are checked."""
+    return Solution.of(problem, Classes(labels), method="test").objective
+
+
+def iterated(
+    problem: Problem, labels: np.ndarray, steps: int = 300_000, seed: int = 0
+) -> np.ndarray:
+    """Return what trials make of labels."""
+    return iterate_classes(problem, labels, steps=steps, budget=Budget(), seed=seed)[0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(6, 60),
+    st.integers(2, 4),
+    st.booleans(),
+    st.sampled_from([None, Diversity(l=2), Diversity(distinct=2)]),
+)
+def test_never_worse_and_allowed(
+    seed: int, n: int, k: int, suppression: bool, diversity: Diversity | None
+) -> None:
+    """What is returned keeps the rules, with stars and without, and is never above the start."""
+    table = census(n, 3, seed)
+    if diversity is not None:
+        frame = table.frame.assign(ill=np.arange(n) % 4)
+        table = type(table)(frame, table.attributes, sensitive=("ill",))
+    recoding = EquivalenceClasses(suppression=suppression)
+    problem = Problem(table, min(k, n // 2), recoding, diversity=diversity)
+    start = greedy_search(problem)
+    found = iterated(problem, start.assignment.labels, seed=seed)
+    assert loss_of(problem, found) <= start.objective + 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(ruled_cases(smallest=6, largest=8), st.integers(0, 100))
+def test_between_the_optimum_and_any_start(drawn: Case, seed: int) -> None:
+    """Brute force finds nothing above it, whatever rules are kept."""
+    case = replace(
+        drawn, rules=None if drawn.rules is None else replace(drawn.rules, caps=(), apart=())
+    )
+    problem = case.problem()
+    start = initial(problem)
+    if not problem.compiled.has_tables:
+        return
+    found = loss_of(problem, iterated(problem, start.assignment.labels, 50_000, seed))
+    assert case.optimum() - case.slack(found) <= found <= start.objective + case.slack(found)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_small_tables_reach_the_optimum(seed: int) -> None:
+    """On twelve records the optimum is found from a poor start."""
+    problem = Problem(census(12, 4, seed), 3)
+    found = iterated(problem, initial(problem).assignment.labels, seed=seed)
+    assert loss_of(problem, found) == pytest.approx(solve_small(problem).objective)
+
+
+def test_it_gains_after_local_search_has_stalled_and_seeds_repeat() -> None:
+    """Moves and windows are done; the same seed gives the same labels."""
+    problem = Problem(census(300, 6, 2), 6)
+    start = local_search(problem, effort="quick")
+    found = [iterated(problem, start.assignment.labels, 10_000_000, seed) for seed in (1, 1, 2)]
+    assert loss_of(problem, found[0]) < 0.995 * start.objective
+    assert loss_of(problem, found[2]) < 0.995 * start.objective
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_each_effort_begins_where_the_one_below_ends() -> None:
+    """More effort is never worse, and the trace tells of trials."""
+    problem = Problem(census(60, 5, 2), 4)
+    start = greedy_search(problem).assignment
+    found = [local_search(problem, start=start, effort=one) for one in ("quick", "normal")]
+    assert found[1].objective <= found[0].objective
+    assert "trials gained" in found[1].trace[-1]
+    assert "trials" not in " ".join(found[0].trace)
+    assert iterated_steps("quick", 60) == 0 < iterated_steps("normal", 60)
+
+
+def test_the_largest_loss_is_left_alone() -> None:
+    """Trials are kept by the sum; a release for the worst record is returned as it is."""
+    problem = Problem(census(20, 4, 1), 3, objective=Bottleneck(GCP()))
+    start = initial(problem).assignment.labels
+    np.testing.assert_array_equal(iterated(problem, start), start)
+
+
+def test_an_interrupt_ends_it() -> None:
+    """An interrupted budget gives the labels back."""
+    problem, budget = Problem(census(20, 4, 1), 3), Budget()
+    budget.interrupt()
+    start = initial(problem).assignment.labels
+    found, stopped, _ = iterate_classes(problem, start, steps=10**6, budget=budget, seed=0)
+    np.testing.assert_array_equal(found, start)
+    assert stopped is not None
+
+
+def test_classes_that_were_visited_are_columns() -> None:
+    """Each is a set of records that a class can have, and the last ones alone are kept."""
+    problem, visited = Problem(census(40, 4, 1), 3), {}
+    start = initial(problem).assignment.labels
+    iterate_classes(problem, start, steps=300_000, budget=Budget(), seed=0, visited=visited)
+    assert len(visited) > 20
+    assert all(len(records) >= problem.k for records in visited.values())
+    columns = sets_as_columns(column_rules(problem), list(visited.values()))
+    assert 0 < len(columns) <= len(visited)
+
+
+def classes_in(release: CurrentRelease) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Return what each class holds, type by type."""
+    held = {}
+    for label in release.living().tolist():
+        entry, inside = release.current.head[label], []
+        while entry >= 0:
+            inside.append((int(release.current.types[entry]), int(release.current.copies[entry])))
+            entry = release.current.following[entry]
+        held[label] = tuple(sorted(inside))
+    return held
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_changes_are_taken_back(seed: int) -> None:
+    """Classes, losses, clocks and free numbers are what they were, after any changes."""
+    random = np.random.default_rng(seed)
+    problem = Problem(census(30, 2, seed), 3)
+    release = CurrentRelease.of(problem, initial(problem).assignment.labels)
+    current = release.current._replace(notes=np.zeros((999, 4), np.int64), old_losses=np.zeros(999))
+    release = replace(release, current=current)
+    view = new_view(release.tables, release.rules, 2 * problem.n)
+
+    def told() -> tuple[object, ...]:
+        living = release.living()
+        return (
+            classes_in(release),
+            current.losses[living].tolist(),
+            current.changed[living].tolist(),
+            current.surplus.tolist(),
+            sorted(current.freed[: current.cursor[FREED]].tolist()),
+            int(current.cursor[CLASSES]),
+        )
+
+    before = told()
+    for _ in range(int(random.integers(1, 9))):
+        living = release.living()
+        one = int(random.choice(living))
+        other = int(random.choice(living)) if random.random() < 0.5 else open_label(current)
+        if one == other:
+            continue
+        for _ in range(int(random.integers(1, 4))):
+            entry = current.head[one]
+            if entry >= 0:
+                row_type, copies = int(current.types[entry]), int(current.copies[entry])
+                remove_copies(current, one, row_type, copies)
+                add_copies(current, other, row_type, copies)
+        for label in (other, one):
+            if current.sizes[label] or label == one:
+                update_class(release.tables, release.rows, release.rules, current, view, label)
+    take_back_changes(current)
+    assert told() == before
+    assert current.cursor[NOTED] == 0
