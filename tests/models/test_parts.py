@@ -123,6 +123,20 @@ def test_caps_by_hand() -> None:
     assert classes(Rules(apart=((0, 4.2, 4.8),))) == [0, 0, 1, 1]
 
 
+def test_a_set_of_as_many_values_as_its_cap() -> None:
+    """No two values are kept apart, but no class may hold all three."""
+    sets = Column(("p", "q", "r", "p", "q", "r"), False, as_set=True)
+    near = Column((0.0, 1.0, 2.0, 9.0, 10.0, 11.0))
+    for most in (2, 3):
+        case = Case((near, sets), 3, LOSSES["gcp"], rules=Rules(caps=((1, most),)))
+        model = build(case.problem())
+        solve_model(model)
+        held: dict[int, set[str]] = {}
+        for label, value in zip(labels_of(model), "pqrpqr", strict=True):
+            held.setdefault(label, set()).add(value)
+        assert {len(values) for values in held.values()} == {most}
+
+
 def test_impossible_limits_are_infeasible() -> None:
     """Where no release keeps the limits, the solver says so."""
     rules = Rules(caps=((0, 1.0),))
