@@ -228,6 +228,19 @@ def best_exchange(classes: SquaredClasses, work: SquaredRound, x: int, k: int) -
 
 
 @kernel
+def exchange(classes: SquaredClasses, x: int, target: int, partner: int) -> None:
+    """Move a record to a class, and its partner, if there is one, to where it was."""
+    own = classes.label[x]
+    take_out(classes, x)
+    put(classes, x, target)
+    if partner >= 0:
+        take_out(classes, partner)
+        put(classes, partner, own)
+    work_out(classes, own)
+    work_out(classes, target)
+
+
+@kernel
 def settle(classes: SquaredClasses, work: SquaredRound, k: int, most: int) -> int:
     """Move and swap records of the queue, and of classes that change, until none gains.
 
@@ -247,14 +260,15 @@ def settle(classes: SquaredClasses, work: SquaredRound, k: int, most: int) -> in
             continue
         touch(classes, work, own)
         touch(classes, work, target)
-        take_out(classes, x)
-        put(classes, x, target)
-        if partner >= 0:
-            take_out(classes, partner)
-            put(classes, partner, own)
-        for c in (own, target):
-            work_out(classes, c)
-            line_up(classes, work, c)
+        before = classes.costs[own] + classes.costs[target]
+        exchange(classes, x, target, partner)
+        after = classes.costs[own] + classes.costs[target]
+        # Beside records far off what was told to gain may be rounding, and go round in circles.
+        if not after < before - _GAIN * before:
+            exchange(classes, x, own, partner)
+            continue
+        line_up(classes, work, own)
+        line_up(classes, work, target)
     return looked_at
 
 

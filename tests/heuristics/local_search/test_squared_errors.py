@@ -64,6 +64,21 @@ def cloud(n: int) -> np.ndarray:
     return np.random.default_rng(3).normal(size=(n, 3))
 
 
+def test_rounding_beside_a_far_record_goes_round_in_no_circles() -> None:
+    """Classes of copies cost nothing, so that any difference is a large share of that."""
+    random = np.random.default_rng(0)
+    for seed in range(60):
+        points = random.integers(0, 3, (10, 3)).astype(float)
+        points[0] = points[0] * 1e5 + 1e4
+        problem = problem_of(points, 2 + seed % 2)
+        everything = np.zeros(10, np.int64)
+        labels, stopped, _ = improve_squared_errors(
+            problem, everything, "quick", Budget.of(60.0), seed
+        )
+        assert stopped is None
+        assert loss_of(problem, labels) <= loss_of(problem, everything) * (1 + 1e-9)
+
+
 def test_more_effort_goes_on_where_less_stops() -> None:
     """The same seed gives the same classes, and no effort is worse than the one before."""
     problem = problem_of(cloud(90), 3)
