@@ -262,7 +262,8 @@ class Improver:
         """
         run, problem = self._run, self._run.problem
         visited: dict[bytes, NDArray[np.int64]] = {}
-        if run.incumbent is None or not self._moves():
+        # Squared errors have a search that perturbs already.
+        if run.incumbent is None or not self._moves() or are_priced(problem):
             return sets_as_columns(run.rules, [])
         release, before = run.incumbent.assignment, run.loss
         if not isinstance(release, Classes) or release is self._perturbed:

@@ -34,12 +34,14 @@ from anonymip import (
 )
 from anonymip.exact.classes.equivalence_mip import equivalence_mip
 from anonymip.exact.classes.small import solve_small
+from anonymip.exact.column_generation import proving
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.exact.column_generation.conditions import column_rules
 from anonymip.exact.column_generation.run import Run
 from anonymip.exact.freeform.freeform_mip import freeform_mip
 from anonymip.exact.set_partitioning.restricted_master import Columns
 from anonymip.exact.trust import is_too_fine
+from anonymip.heuristics.local_search.local_search import local_search
 from anonymip.recodings import KK, EquivalenceClasses, Freeform
 from anonymip.runtime.budget import Progress
 from anonymip.runtime.kernels import Stopwatch
@@ -184,6 +186,20 @@ def test_losses_of_members_equal_brute_force(
     solution = column_generation(Problem(data, k, objective=SSE("none") if squared else pay_gap))
     assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
     assert solution.bound is None or solution.bound.value <= best + 1e-9 * max(1.0, best)
+
+
+def test_squared_errors_of_more_records_take_cuts_and_dives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of tables beyond the few that heuristics leave alone, a proof ends with the optimum."""
+    monkeypatch.setattr(proving, "_CUTTING", replace(proving._CUTTING, few=-1))
+    points = np.random.default_rng(2).lognormal(size=(75, 3))
+    data = Microdata(pd.DataFrame(points, columns=["a", "b", "c"]), tuple(map(Attribute, "abc")))
+    problem = Problem(data, 3, objective=SSE())
+    solution = column_generation(problem)
+    assert solution.is_optimal
+    assert solution.objective <= local_search(problem).objective * (1 + 1e-9)
+    assert any("cuts in" in remark for remark in solution.trace)
 
 
 @settings(max_examples=20)
