@@ -6,6 +6,8 @@ from anonymip.errors import unknown_name
 
 #: From the least work to the most.
 EFFORTS = ("quick", "normal", "thorough")
+#: Said where a lower effort ended the work; not where a thorough one goes on.
+MAY_GAIN = "; thorough may gain more"
 
 
 def check_effort(effort: str | None, *, limited: bool = False) -> str:

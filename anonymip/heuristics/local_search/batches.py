@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from anonymip.assignments import SUPPRESSED, Classes
+from anonymip.effort import MAY_GAIN
 from anonymip.heuristics.local_search.rounds import most_steps
 from anonymip.problem import Problem, are_diverse, losses_within_limits
 from anonymip.runtime.budget import Budget
@@ -55,9 +56,8 @@ def _remark(rounds: int, stopped: Stopped | None, effort: str, left: int) -> str
         return f"{done}, then {stopped.value}"
     if left > 0:
         return f"{done}: nothing more gained"
-    return f"{done}, stopped by effort {effort}" + (
-        "" if effort == "thorough" else "; thorough may gain more"
-    )
+    more = "" if effort == "thorough" else MAY_GAIN
+    return f"{done}, stopped by effort {effort}{more}"
 
 
 def _run_round(

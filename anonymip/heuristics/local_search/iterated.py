@@ -90,7 +90,7 @@ _STEPS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "quick": (0, 0),
         "normal": (200_000, 1_000_000_000),
-        "thorough": (2_000_000, 20_000_000_000),
+        "thorough": (5_000_000, 12_000_000_000),
     }
 )
 

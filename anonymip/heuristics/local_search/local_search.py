@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes
-from anonymip.effort import EFFORTS, check_effort
+from anonymip.effort import EFFORTS, MAY_GAIN, check_effort
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.heuristics.growing.repair import finish
 from anonymip.heuristics.local_search.batches import improve_in_batches
@@ -74,8 +75,8 @@ def local_search(
         ``diving``, ``split-carry``; or ``best``: in tables of up to 2,000 records all of these but
         the last three are improved by moves, and the best of them by windows too; larger tables
         have one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records, else
-        ``greedy-search``. Of these the second one is improved as ``normal`` does where the effort
-        is ``thorough``, and the better of it and the classes of ``diving`` is improved on.
+        ``greedy-search``. Where the effort is ``thorough`` and rows do not repeat, classes of
+        ``diving`` are improved too, and the better of both is gone on from.
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
@@ -91,7 +92,7 @@ def local_search(
     effort
         Work spent: ``quick``, ``normal`` or ``thorough``; None for ``normal``, and ``thorough``
         where the budget has a time limit. It is counted in steps, so that the same seed gives the
-        same classes on every machine. A higher effort goes on where a lower one stops.
+        same classes on every machine. A higher effort goes on from what a lower one makes.
     budget
         When it ends, what is reached is the result.
     seed
@@ -145,15 +146,17 @@ def local_search(
     with handing_on(problem, given, by_values.back):
         if start is not None:
             placed = by_values.places(start)
-            found = run.improve(Solution.of(problem, placed, method="start"), settings)
+            search = run.from_one(Solution.of(problem, placed, method="start"))
         elif from_method != BEST:
-            first = make_start(problem, from_method, order, budget, seed)
-            found = run.improve(first, settings)
+            search = run.from_one(make_start(problem, from_method, order, budget, seed))
         else:
-            found = run.improve_best(make_starts(problem, budget, seed), settings)
-        if window:
-            found = run.iterate(found)
+            search = run.from_best(make_starts(problem, budget, seed), settings)
+        found = run.improve_by_efforts(search, settings, trials=window != 0)
     return by_values.back(found)
+
+
+#: Makes a release with settings, from what the effort below has made if there is one.
+Search: TypeAlias = Callable[[Settings, Solution | None], Solution]
 
 
 @dataclass(frozen=True)
@@ -166,30 +169,51 @@ class _Run:
     budget: Budget
     seed: int
 
-    def improve(self, first: Solution, settings: Settings) -> Solution:
-        """Return what becomes of one start, which is never worse."""
-        assert isinstance(first.assignment, Classes)
-        labels, stopped, remark = _improved(
-            self.problem, first.assignment.labels, settings, self.budget, self.seed
-        )
-        trace = (f"start: {first.objective:.6g} by {first.method}", remark)
-        return self._better(first, labels, stopped, trace)
+    def improve_by_efforts(self, search: Search, settings: Settings, *, trials: bool) -> Solution:
+        """Return what an effort makes of a start; thorough goes on from what normal makes of it.
 
-    def iterate(self, first: Solution) -> Solution:
-        """Return what trials make of a release, those of a lower effort first."""
-        efforts = EFFORTS[: EFFORTS.index(str(self.options["effort"])) + 1]
-        for steps in (iterated_steps(effort, self.problem.n) for effort in efforts):
-            if steps and has_kernels(self.problem):
-                assert isinstance(first.assignment, Classes)
-                labels, stopped, remark = iterate_classes(
-                    self.problem,
-                    first.assignment.labels,
-                    steps=steps,
-                    budget=self.budget,
-                    seed=self.seed,
-                )
-                first = self._better(first, labels, stopped, (*first.trace, remark))
-        return first
+        At the end of each effort come its `trials`.
+        """
+        lower, thorough = None, settings.effort == EFFORTS[-1]
+        if thorough:
+            below = replace(settings, effort=EFFORTS[-2])
+            lower = self.improve_by_efforts(search, below, trials=trials)
+            told = tuple(line.replace(MAY_GAIN, "") for line in lower.trace)
+            lower = replace(lower, trace=told)
+        found = search(settings, lower)
+        return self._iterate(found, settings.effort) if trials else found
+
+    def from_one(self, first: Solution) -> Search:
+        """Return the search that improves one start."""
+
+        def search(settings: Settings, lower: Solution | None) -> Solution:
+            return self._improve(first, settings) if lower is None else self._more(lower, settings)
+
+        return search
+
+    def _improve(self, first: Solution, settings: Settings) -> Solution:
+        """Return what becomes of one start, which is never worse."""
+        told = f"start: {first.objective:.6g} by {first.method}"
+        return self._more(replace(first, trace=(told,)), settings)
+
+    def _more(self, found: Solution, settings: Settings) -> Solution:
+        """Return what becomes of a release that an effort has told of already."""
+        assert isinstance(found.assignment, Classes)
+        labels, stopped, remark = _improved(
+            self.problem, found.assignment.labels, settings, self.budget, self.seed
+        )
+        return self._better(found, labels, stopped, (*found.trace, remark))
+
+    def _iterate(self, first: Solution, effort: str) -> Solution:
+        """Return what the trials of an effort make of a release."""
+        steps = iterated_steps(effort, self.problem.n)
+        if not steps or not has_kernels(self.problem):
+            return first
+        assert isinstance(first.assignment, Classes)
+        labels, stopped, remark = iterate_classes(
+            self.problem, first.assignment.labels, steps=steps, budget=self.budget, seed=self.seed
+        )
+        return self._better(first, labels, stopped, (*first.trace, remark))
 
     def _better(
         self,
@@ -224,44 +248,51 @@ class _Run:
             trace=trace,
         )
 
-    def improve_best(self, firsts: Iterator[Solution], settings: Settings) -> Solution:
-        """Return the best of several starts: all are moved, the best of them searched on.
+    def from_best(self, firsts: Iterator[Solution], settings: Settings) -> Search:
+        """Return the search of the best of several starts: all are moved, the best searched on.
 
         Moves take a twentieth of the time of windows, and who is best after them is among the best
         after windows more often than who is best before. All goes in one order, of which an effort
         is a part and a time limit cuts the rest, so that more of either is never worse.
         """
         if len(starts_of(self.problem)) == 1:
-            return self._improve_large(next(firsts), settings)
+            return self._from_large(next(firsts))
         moving = replace(settings, window=0, effort=EFFORTS[0])
-        moved = [(self.improve(first, moving), first) for first in firsts]
+        moved = [(self._improve(first, moving), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
         of = f", one of the best of {len(moved)}"
-        found: list[Solution] = []
-        for after, first in moved[: _SEARCHED[settings.effort]]:
-            told = f"start: {first.objective:.6g} by {first.method}{of}"
-            if not found or self.budget.stop_reason() is None:
-                searched = self.improve(after, settings)
-                found.append(replace(searched, trace=(told, *searched.trace[1:])))
-        return min(found, key=lambda solution: solution.objective)
 
-    def _improve_large(self, first: Solution, settings: Settings) -> Solution:
-        """Return what becomes of the start of a large table, or of classes out of diving."""
-        if not may_dive(self.problem, settings.effort):
-            return self.improve(first, settings)
-        # What a normal effort reaches: a thorough one is never above it.
-        found = self.improve(first, replace(settings, effort="normal"))
-        try:
-            dived = make_start(self.problem, DIVING, "", self.budget, self.seed)
-        except NoSolution as failure:
-            remark = f"no classes by diving: {failure.message}"
-        else:
-            remark = f"diving: {dived.trace[0]}"
-            improved = self.improve(dived, settings)
-            if improved.objective <= found.objective:
-                return replace(improved, trace=(*found.trace, remark, *improved.trace))
-        improved = self.improve(found, settings)
-        return replace(improved, trace=(*found.trace, remark, *improved.trace))
+        def search(settings: Settings, lower: Solution | None) -> Solution:
+            found = [] if lower is None else [self._more(lower, settings)]
+            begun = 0 if lower is None else _SEARCHED[EFFORTS[-2]]
+            for after, first in moved[begun : _SEARCHED[settings.effort]]:
+                told = f"start: {first.objective:.6g} by {first.method}{of}"
+                if not found or self.budget.stop_reason() is None:
+                    found.append(self._more(replace(after, trace=(told,)), settings))
+            return min(found, key=lambda solution: solution.objective)
+
+        return search
+
+    def _from_large(self, first: Solution) -> Search:
+        """Return the search of the start of a large table, or of classes out of diving."""
+
+        def search(settings: Settings, lower: Solution | None) -> Solution:
+            if lower is None:
+                return self._improve(first, settings)
+            if not may_dive(self.problem, settings.effort):
+                return self._more(lower, settings)
+            try:
+                dived = make_start(self.problem, DIVING, "", self.budget, self.seed)
+            except NoSolution as failure:
+                remark = f"no classes by diving: {failure.message}"
+            else:
+                remark = f"diving: {dived.trace[0]}"
+                improved = self._improve(dived, settings)
+                if improved.objective <= lower.objective:
+                    return replace(improved, trace=(*lower.trace, remark, *improved.trace))
+            return self._more(replace(lower, trace=(*lower.trace, remark)), settings)
+
+        return search
 
 
 def improve(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from anonymip.effort import MAY_GAIN
 from anonymip.heuristics.local_search.current_classes import (
     CLASSES,
     CLOCK,
@@ -431,12 +432,12 @@ class _Rounds:
             if max(self._gains[-patience:], default=0.0) == 0.0:
                 return f"{self.done} rounds: nothing more gained"
             found = f"{self.done} rounds: each of the last {patience} gained less"
-            more = "" if effort == "thorough" else "; thorough may gain more"
+            more = "" if effort == "thorough" else MAY_GAIN
             return f"{found} than {LIMITS[effort].idle:.2%}{more}"
         if effort == "thorough":
             return f"stopped by effort thorough after {self.done} rounds"
         return (
-            f"stopped by effort {effort} after {self.done} rounds; thorough may gain more: "
+            f"stopped by effort {effort} after {self.done} rounds{MAY_GAIN}: "
             f"the last round gained {last:.2%}"
         )
 
