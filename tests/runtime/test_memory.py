@@ -187,7 +187,7 @@ def test_a_bound_without_memory_costs_no_release(monkeypatch: pytest.MonkeyPatch
         raise MemoryError
 
     monkeypatch.setattr("anonymip.solving.best_bound_in_time", refused)
-    monkeypatch.setattr("anonymip.solving.bound_in_time", refused)
+    monkeypatch.setattr("anonymip.solving.Ladder.climb", refused)
     for limit in (None, 60):
         solution = solve(Problem(census(60, 3, seed=1), 3), "mondrian", time_limit=limit)
         assert solution.bound is None
