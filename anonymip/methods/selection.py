@@ -39,7 +39,7 @@ class Reach:
         Row types times the square of k up to which column generation ends: of 100 records with
         k = 5, or 300 with k = 3, it took half a minute.
     by_pairs
-        The same of squared errors: 1,080 records with k = 3 took it a minute.
+        The same of squared errors: 834 records with k = 3 took it a minute and a half.
     few_concealed
         Records up to which the models of the weaker notions are proven within seconds, and those of
         classes without the start of an improved release.
@@ -72,7 +72,7 @@ class Reach:
     few_records: int = 200
     few_classes: int = 100_000
     by_columns: int = 2_700
-    by_pairs: int = 12_000
+    by_pairs: int = 4_500
     few_concealed: int = 12
     concealed: float = 1e10
     few_pairs: int = 100_000
@@ -91,7 +91,7 @@ class Reach:
 REACH = {
     "quick": Reach(
         by_columns=600,
-        by_pairs=2_500,
+        by_pairs=1_200,
         concealed=2e9,
         proven_pairs=250,
         reassigned=5e7,
@@ -101,7 +101,7 @@ REACH = {
     "normal": Reach(),
     "thorough": Reach(
         by_columns=10_000,
-        by_pairs=30_000,
+        by_pairs=12_000,
         concealed=1e12,
         part=1_500,
         reassigned=3e9,
