@@ -185,7 +185,7 @@ def root_terms(
         for j in range(t):
             term = work[0, j] / size + rows.near[j, q - 1] / (2.0 * size) - duals[j]
             work[1, j] = term
-        # A type counts once here, so that copies make the bound a little lower than it has to be.
+        # A type counts as often as it has rows that may join.
         total = least_terms_of_copies(work[1], rows.copies, root, q, low)
         bound = total - duals[root]
         if bound >= limit or not bound < np.inf:
