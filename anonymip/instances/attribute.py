@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, cast, get_args
 
 from anonymip.errors import InputError, did_you_mean
 from anonymip.instances.hierarchies.hierarchy import Hierarchy
+from anonymip.instances.scale import Scale, Unit, number_at, scale_of, unit_text
 
-Kind = Literal["numeric", "categorical", "hierarchical"]
+Kind = Literal["numeric", "categorical", "hierarchical", "date"]
 Publish = Literal["range", "set", "node"]
 
 _PUBLISH_OF_KIND: dict[str, tuple[Publish, ...]] = {
     "numeric": ("range", "set"),
     "categorical": ("set",),
     "hierarchical": ("node",),
+    "date": ("range",),
 }
 #: Sums and products of weights stay numbers up to here.
 _HEAVIEST = 1e100
@@ -32,10 +36,11 @@ class Attribute:
     name
         Name of the column.
     kind
-        ``"numeric"``, ``"categorical"`` or ``"hierarchical"``.
+        ``"numeric"``, ``"categorical"``, ``"hierarchical"`` or ``"date"``. Losses count the units
+        of a date as whole numbers.
     domain
-        Permissible values: ``(lowest, highest)`` of a numeric attribute, all values (compared as
-        text) of a categorical one. None takes the observed values.
+        Permissible values: ``(lowest, highest)`` of a numeric attribute or of dates, all values
+        (compared as text) of a categorical one. None takes the observed values.
     weight
         Importance, at least 0; read by the objectives that weigh attributes. Only ratios count.
     integer
@@ -44,7 +49,19 @@ class Attribute:
         The generalization hierarchy of a hierarchical attribute.
     publish
         Form of a generalized cell: ``"range"`` or ``"set"`` for numeric attributes, ``"set"`` for
-        categorical, ``"node"`` for hierarchical ones. None takes the first of these.
+        categorical, ``"node"`` for hierarchical ones, ``"range"`` for dates. None takes the first
+        of these.
+    precision
+        How finely values are published, and counted in all losses: the width of a step of numbers,
+        5 for ages 35 to 39 and 40 to 44; of dates ``"day"``, ``"month"``, ``"quarter"``,
+        ``"year"`` or ``"decade"``. None is exact, and of dates the day.
+    format
+        Form of dates that are texts, by the codes of :meth:`datetime.datetime.strptime`, such as
+        ``"%d.%m.%Y"``; None reads ISO 8601.
+    at_most, at_least
+        Where the highest and the lowest group begin: ``at_most=90`` counts all above 90 as 90 and
+        publishes ``90+``; ``at_least=20`` counts all below 20 as 20 and publishes ``20-``. None
+        for no such group.
 
     Raises
     ------
@@ -59,6 +76,10 @@ class Attribute:
     integer: bool = False
     hierarchy: Hierarchy | None = None
     publish: Publish | None = None
+    precision: Unit | float | None = None
+    format: str | None = None
+    at_most: object = None
+    at_least: object = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -104,8 +125,41 @@ class Attribute:
                 f"attribute {self.name!r}: hierarchy is a {type(self.hierarchy).__name__}",
                 remedy="Name its file in a schema, or give what read_hierarchy returns",
             )
+        for end in ("at_most", "at_least"):
+            given = getattr(self, end)
+            if isinstance(given, date):  # as TOML and Python have it; manifests hold texts
+                object.__setattr__(self, end, given.isoformat()[:10])
+        if not self.is_numeric and any(value is not None for value in self.scaling.values()):
+            raise InputError(
+                f"attribute {self.name!r}: precision, format, at_most and at_least are for numbers "
+                "and dates",
+                remedy="Leave them out, or declare the attribute numeric or a date",
+            )
+        if self.publish == "set" and self.is_numeric and not self.scale.is_plain:
+            raise InputError(
+                f"attribute {self.name!r}: rounded and capped numbers are published as ranges",
+                remedy="Leave publish out, or precision, at_most and at_least",
+            )
         if self.domain is not None:
             object.__setattr__(self, "domain", self._checked_domain())
+
+    @property
+    def scaling(self) -> dict[str, Any]:
+        """What is declared of the scale, by name; None for what is not."""
+        return {
+            "precision": self.scale.precision if self.kind == "date" else self.precision,
+            "format": self.format,
+            "at_most": self.at_most,
+            "at_least": self.at_least,
+        }
+
+    @cached_property
+    def scale(self) -> Scale:
+        """What numbers stand for the values."""
+        ends = (self.at_most, self.at_least)
+        return scale_of(
+            self.name, self.kind == "date", self.integer, self.precision, self.format, ends
+        )
 
     def _checked_domain(self) -> tuple[object, ...]:
         domain = cast(Sequence[object], self.domain)
@@ -125,6 +179,8 @@ class Attribute:
                     remedy="List every permissible value once",
                 )
             return texts
+        if self.kind == "date":
+            return self._checked_dates(tuple(domain))
         try:
             low, high = (float(cast(float, value)) for value in domain)
         except (TypeError, ValueError):
@@ -145,10 +201,37 @@ class Attribute:
             )
         return (low, high)
 
+    def _checked_dates(self, domain: tuple[object, ...]) -> tuple[str, ...]:
+        unit = cast(Unit, self.scale.precision)
+        ends = [number_at(end, unit, self.format) for end in domain]
+        numbers = [end for end in ends if end is not None]
+        if len(domain) != 2 or len(numbers) != 2 or numbers[0] > numbers[1]:
+            raise InputError(
+                f"attribute {self.name!r}: domain of dates is not a pair of dates",
+                remedy='Give [earliest, latest], such as ["1930-01-01", "2020-12-31"]',
+            )
+        return tuple(unit_text(int(number), unit) for number in numbers)
+
     @property
     def is_numeric(self) -> bool:
-        """Whether values are numbers."""
-        return self.kind == "numeric"
+        """Whether numbers stand for the values, as they do for dates."""
+        return self.kind in ("numeric", "date")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the numbers that stand for the values are whole, each of them permissible."""
+        return self.kind == "date" or (self.integer and self.scale.precision is None)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Ends of a declared domain of numbers or dates, as they are given; None without one."""
+        if self.domain is None or not self.is_numeric:
+            return None
+        if self.kind == "date":
+            unit = cast(Unit, self.scale.precision)
+            low, high = (number_at(end, unit) for end in self.domain)
+            return cast(float, low), cast(float, high)
+        return float(cast(float, self.domain[0])), float(cast(float, self.domain[1]))
 
 
 def _is_weight(value: Any) -> bool:

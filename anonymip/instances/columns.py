@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, InputWarning, did_you_mean
 from anonymip.instances.attribute import Attribute
+from anonymip.instances.scale import is_iso_day
 
 #: Whether pandas may miss the double next to the text of a number by one.
 _ROUGH_TEXTS = int(pd.__version__.partition(".")[0]) < 3
@@ -50,10 +51,11 @@ def unknown_column(
 
 
 def refuse_foreign_cells(series: pd.Series, name: str, role: str) -> None:
-    """Refuse a column whose cells no release can show: lists and the like; dates to generalize.
+    """Refuse a column whose cells no release can show: lists and the like; dates of another kind.
 
-    `series`: the column. `name, role`: its name, and ``"quasi-identifier"``, ``"sensitive"`` or
-    ``"keep"``. Raises InputError naming the first offending data row (from 1).
+    `series`: the column. `name, role`: its name, and ``"quasi-identifier"``, ``"date"`` for one of
+    dates, ``"sensitive"`` or ``"keep"``. Raises InputError naming the first offending data row
+    (from 1).
     """
     generalized = role == "quasi-identifier"
     if isinstance(series.dtype, pd.SparseDtype):
@@ -97,11 +99,11 @@ def _is_unicode(text: str) -> bool:
 
 
 def no_dates(name: str, otherwise: str = "") -> InputError:
-    """Return the error for a quasi-identifier of dates; `otherwise` ends its remedy."""
+    """Return the error for dates that are not declared as such; `otherwise` ends its remedy."""
     return InputError(
-        f"column {name!r} holds dates or times, which are no kind of quasi-identifier",
-        remedy="Give numbers instead, such as the year or the days since a fixed date, or texts "
-        f"such as 2024-05 with a hierarchy of months and years{otherwise}",
+        f"column {name!r} holds dates or times, and is not declared to",
+        remedy='Declare it in a schema: kind = "date", and format = "%d.%m.%Y" or the like where '
+        f"dates are not written as 1968-08-03{otherwise}",
     )
 
 
@@ -204,9 +206,15 @@ def missing_rows(series: pd.Series, tokens: Sequence[str]) -> NDArray[np.bool_]:
 def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float64]:
     """Return the numbers of a column, (n,) float64, inside the attribute's domain.
 
+    Of dates the numbers of their units.
+
     Raises InputError naming the first offending data row (from 1).
     """
     name = attribute.name
+    if attribute.kind == "date":
+        numbers = attribute.scale.units(series, name)
+        _refuse_outside(series, numbers, attribute)
+        return numbers
     no_number = f"column {name!r} is numeric but holds a value that is not a finite number"
     remedy = "Declare the column categorical, or mark the value as missing"
     _refuse(series, _neither_number_nor_text(series), no_number, remedy)
@@ -227,15 +235,19 @@ def numeric_column(series: pd.Series, attribute: Attribute) -> NDArray[np.float6
             f"column {name!r} is integer but holds a fraction",
             "Leave integer out of the schema, or round the column",
         )
-    if attribute.domain is not None:
-        low, high = (float(end) for end in attribute.domain)  # type: ignore[arg-type]
+    _refuse_outside(series, numbers, attribute)
+    return numbers
+
+
+def _refuse_outside(series: pd.Series, numbers: NDArray[np.float64], attribute: Attribute) -> None:
+    if attribute.bounds is not None:
+        low, high = attribute.bounds
         _refuse(
             series,
             (numbers < low) | (numbers > high),
-            f"column {name!r} holds a value outside its domain",
+            f"column {attribute.name!r} holds a value outside its domain",
             "Widen the domain in the schema, or correct the value",
         )
-    return numbers
 
 
 def _written_as_float(series: pd.Series) -> NDArray[np.bool_]:
@@ -351,6 +363,30 @@ def looks_like_dates(series: pd.Series, missing: Iterable[str] = ("",)) -> bool:
         return True
     compact = np.fromiter(map(_is_compact, texts), np.bool_, len(texts))
     return bool(compact.mean() >= _NEARLY_ALL)
+
+
+def are_plain_dates(series: pd.Series, missing: Sequence[str] = ("",)) -> bool:
+    """Return whether a column holds dates or moments and nothing else, by type or as ISO 8601.
+
+    `series`: the column. `missing`: texts that mean no value.
+    """
+    if pd.api.types.is_datetime64_any_dtype(series):
+        return True
+    if _is_real_dtype(series):
+        return False
+    texts: set[str] = set(missing)
+    found = False
+    for value in series[~series.isna()].astype(object):
+        if isinstance(value, str):
+            if value in texts:
+                continue
+            if not is_iso_day(value):
+                return False
+            texts.add(value)
+        elif not isinstance(value, date):
+            return False
+        found = True
+    return found
 
 
 def refuse_dates_as_categories(

@@ -89,7 +89,7 @@ class Domains:
                     remedy="Round them, or declare a narrower domain",
                 )
         for attribute, (low, high) in zip(given, ends.tolist(), strict=True):
-            if attribute.integer and high - low > _MOST_WHOLE:
+            if attribute.is_whole and high - low > _MOST_WHOLE:
                 raise InputError(
                     f"column {attribute.name!r} is of whole numbers, and its domain holds more of "
                     "them than can be distinguished",
@@ -97,13 +97,13 @@ class Domains:
                 )
         return cls(
             microdata.names,
-            tuple(attribute.kind for attribute in given),
+            tuple("numeric" if one.is_numeric else one.kind for one in given),
             tuple(str(attribute.publish) for attribute in given),
             ends[:, 0],
             ends[:, 1],
             np.array([microdata.domain_size(a) for a in range(len(given))], np.int64),
             np.array([attribute.weight for attribute in given]),
-            np.array([attribute.integer for attribute in given]),
+            np.array([attribute.is_whole for attribute in given]),
             tuple(a.hierarchy.tree if a.hierarchy is not None else None for a in given),
             np.array(
                 [

@@ -85,7 +85,7 @@ def encode(
     for column, attribute in enumerate(attributes):
         series = frame[attribute.name]
         if attribute.is_numeric:
-            numbers = numeric_column(series, attribute)
+            numbers = attribute.scale.coarsened(numeric_column(series, attribute))
             level, inverse = np.unique(numbers, return_inverse=True)
             values[:, column] = numbers
             levels.append(level)
@@ -266,19 +266,21 @@ class Microdata(Frozen):
 
     def domain_bounds(self, attribute: int) -> tuple[float, float]:
         """Return lowest and highest permissible value of a numeric attribute."""
-        domain = self.attributes[attribute].domain
-        if domain is not None:
-            return float(domain[0]), float(domain[1])  # type: ignore[arg-type]
+        given = self.attributes[attribute]
+        if given.bounds is not None:
+            low, high = given.scale.coarsened(np.array(given.bounds)).tolist()
+            return low, high
         levels = self.levels[attribute]
         return float(levels[0]), float(levels[-1])
 
     def domain_size(self, attribute: int) -> int:
         """Return the number of permissible values: declared, of the hierarchy, or observed.
 
-        A range of whole numbers permits every whole number in it, observed or not.
+        A range of whole numbers permits every whole number in it, observed or not; one of dates
+        every unit.
         """
         given = self.attributes[attribute]
-        if given.integer and (given.domain is not None or given.publish == "range"):
+        if given.is_whole and (given.domain is not None or given.publish == "range"):
             low, high = self.domain_bounds(attribute)
             return int(high - low) + 1
         if given.hierarchy is not None:
@@ -422,6 +424,7 @@ def _check_columns(data: Microdata) -> None:
         ("drop", data.drop),
     )
     declared = {name for _, names in named for name in names} | set(data.table.columns)
+    kinds = {attribute.name: attribute.kind for attribute in data.attributes}
     for role, names in named:
         for name in names:
             if name not in present:
@@ -432,7 +435,9 @@ def _check_columns(data: Microdata) -> None:
                 )
             roles[name] = role
             if role != "drop":
-                refuse_foreign_cells(data.frame.iloc[:, present.index(name)], name, role)
+                is_date = role == "quasi-identifier" and kinds[name] == "date"
+                column = data.frame.iloc[:, present.index(name)]
+                refuse_foreign_cells(column, name, "date" if is_date else role)
     for attribute in data.attributes:
         column = data.frame.iloc[:, present.index(attribute.name)]
         refuse_dates_as_categories(column, attribute, data.table.missing)

@@ -6,6 +6,7 @@ import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from anonymip.errors import InputError, InputWarning, argument, did_you_mean
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.columns import (
     all_whole,
+    are_plain_dates,
     looks_like_dates,
     looks_numeric,
     no_dates,
@@ -38,6 +40,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "a list of tables": (list,),
     "a text or a table": (str, dict),
     "a whole number or a list": (int, list),
+    "a number or a unit": (int, float, str),
+    "a number or a date": (int, float, str, date),
 }
 
 
@@ -90,8 +94,10 @@ def keys_of(**listed: str) -> dict[str, str]:
 
 
 _ATTRIBUTE_KEYS = keys_of(
-    a_text="kind publish",
+    a_text="kind publish format",
     a_list="domain",
+    a_number_or_a_unit="precision",
+    a_number_or_a_date="at_most at_least",
     a_number="weight",
     true_or_false="integer",
     a_text_or_a_table="hierarchy",
@@ -201,7 +207,6 @@ class Schema:
             if name not in places:
                 raise unknown_column(name, "quasi-identifier", columns, self.declared)
             column = table.iloc[:, places[name]]
-            refuse_foreign_cells(column, name, "quasi-identifier")
             attributes.append(_resolve(name, known, column, self.table.missing))
         given = table if isinstance(frame, pd.DataFrame) else frame
         return Microdata(given, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
@@ -219,11 +224,12 @@ def _parse_declaration(
         return text, known.get(text, {})
     before = dict(known.get(name, {}))
     has_hierarchy = before.get("hierarchy") is not None
-    if kind not in ("numeric", "categorical") and not (kind == "hierarchical" and has_hierarchy):
+    kinds = ("numeric", "categorical", "date")
+    if kind not in kinds and not (kind == "hierarchical" and has_hierarchy):
         raise InputError(
             f"quasi-identifier {text!r}: unknown kind {kind!r}",
-            remedy=did_you_mean(kind, ("numeric", "categorical"))
-            or "Use name:numeric or name:categorical; hierarchies are named in a schema",
+            remedy=did_you_mean(kind, kinds)
+            or "Use name:numeric, name:categorical or name:date; hierarchies are named in a schema",
         )
     if has_hierarchy and kind != "hierarchical":
         # A hierarchy and its form of publishing belong to that kind only.
@@ -239,8 +245,12 @@ def _resolve(
     if "kind" not in parameters:
         if parameters.get("hierarchy") is not None:
             parameters["kind"] = "hierarchical"
-        else:
-            parameters["kind"] = _kind_of(name, column, missing)
+        elif parameters.get("format") is not None or are_plain_dates(column, missing):
+            parameters["kind"] = "date"
+    if parameters.get("kind") != "date":
+        refuse_foreign_cells(column, name, "quasi-identifier")
+    if "kind" not in parameters:
+        parameters["kind"] = _kind_of(name, column, missing)
     if parameters["kind"] == "numeric" and "integer" not in parameters:
         parameters["integer"] = all_whole(column, missing)
     return Attribute(name, **parameters)

@@ -159,7 +159,7 @@ class MethodSpec:
         if "published" in self.needs and compiled.tier == "members":
             return f"needs a loss of published records; {compiled.name!r} looks at members"
         if "numeric" in self.needs:
-            others = [a.name for a in problem.microdata.attributes if a.kind != "numeric"]
+            others = [a.name for a in problem.microdata.attributes if not a.is_numeric]
             if others:
                 return f"needs numeric attributes; {others[0]!r} is not numeric"
         if "stars" in self.needs:

@@ -44,11 +44,15 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
         return written[inverse.ravel()]
 
     lower, upper = cells.lower[firsts, a], cells.upper[firsts, a]
-    if attribute.publish == "range" and layout == "columns":
-        ends = [spread([_number(value) for value in end]) for end in (lower, upper)]
-        return dict(zip(end_names(attribute), ends, strict=True))
     if attribute.publish == "range":
-        return {attribute.name: spread([_range(u, v) for u, v in zip(lower, upper, strict=True)])}
+        scale = attribute.scale
+        ends = list(zip(lower.tolist(), upper.tolist(), starred.tolist(), strict=True))
+        # A cell that is not shown has no ends.
+        if layout == "columns":
+            both = [("", "") if gone else scale.ends(u, v, _number) for u, v, gone in ends]
+            columns = map(spread, zip(*both, strict=True))
+            return dict(zip(end_names(attribute), columns, strict=True))
+        return {attribute.name: spread(["" if g else scale.text(u, v, _number) for u, v, g in ends])}
     if attribute.hierarchy is not None:
         names = attribute.hierarchy.tree.labels
         return {attribute.name: spread([_text(names[cells.nodes[i, a]]) for i in firsts])}
@@ -60,12 +64,6 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
 def _number(value: float) -> str:
     """Write a number the shortest way that reads back exactly."""
     return repr(float(value) + 0.0).removesuffix(".0")
-
-
-def _range(lower: float, upper: float) -> str:
-    if lower == upper:
-        return _number(lower)
-    return f"[{_number(lower)}..{_number(upper)}]"
 
 
 def _number_set(values: NDArray[np.generic]) -> str:

@@ -62,6 +62,7 @@ def describe_attribute(attribute: Attribute) -> dict[str, Any]:
         "publish": attribute.publish,
         "integer": attribute.integer,
         "domain": None if attribute.domain is None else list(attribute.domain),
+        **{name: value for name, value in attribute.scaling.items() if value is not None},
     }
 
 

@@ -90,7 +90,7 @@ def _table(problem: Problem) -> str:
     parts: list[_Part] = [_text([data.n, data.names]), data.codes, data.values]
     for attribute, levels in zip(data.attributes, data.levels, strict=True):
         parts += [
-            _text([attribute.kind, attribute.domain, attribute.weight, attribute.integer]),
+            _text([attribute.kind, attribute.domain, attribute.weight, attribute.is_whole]),
             _text([attribute.publish, attribute.hierarchy]),
             _text(levels.tolist()),
         ]

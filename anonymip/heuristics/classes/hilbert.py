@@ -114,7 +114,7 @@ def _places(microdata: Microdata) -> NDArray[np.float64]:
     """Return (n, m) float64, how many values of the domain lie below each cell."""
     places = microdata.codes.astype(np.float64)
     for a, attribute in enumerate(microdata.attributes):
-        if attribute.integer:
+        if attribute.is_whole:
             places[:, a] = microdata.values[:, a] - microdata.levels[a].astype(np.float64)[0]
     return places
 

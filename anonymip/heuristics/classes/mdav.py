@@ -56,7 +56,7 @@ def mdav(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> So
     """
     watch, budget = Stopwatch(), budget or Budget()
     for attribute in problem.microdata.attributes:
-        if attribute.kind != "numeric":
+        if not attribute.is_numeric:
             raise InputError(
                 f"mdav needs numeric attributes; {attribute.name!r} is not numeric",
                 remedy="Declare it numeric, or use another method, such as k-member",

@@ -271,7 +271,7 @@ class Scaling:
         """Return the scaling of a table: none, from the lowest value on, or to 0 to 1."""
         low, high = microdata.values.min(axis=0), microdata.values.max(axis=0)
         span = high - low
-        whole = np.array([attribute.integer for attribute in microdata.attributes])
+        whole = np.array([attribute.is_whole for attribute in microdata.attributes])
         plain = np.maximum(np.abs(low), np.abs(high)) <= _LARGEST_END
         plain &= (span >= _NARROWEST) | (span == 0)
         shifted = whole & (span <= _LARGEST_END)

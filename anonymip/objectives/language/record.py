@@ -347,12 +347,16 @@ class Members:
         self.attributes = microdata.names
         self.value = Feature(microdata.names, lambda name: microdata.values[rows, self._at(name)])
         self.code = Feature(microdata.names, lambda name: microdata.codes[rows, self._at(name)])
-        self.kind = Feature(microdata.names, lambda name: microdata.attributes[self._at(name)].kind)
+        self.kind = Feature(microdata.names, lambda name: self._kind(self._at(name)))
 
     @property
     def microdata(self) -> Microdata:
         """The table that the members are records of."""
         return self._microdata
+
+    def _kind(self, attribute: int) -> str:
+        given = self._microdata.attributes[attribute]
+        return "numeric" if given.is_numeric else given.kind
 
     def _at(self, name: str) -> int:
         try:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn, cast
 
 from anonymip.errors import InputError
+from anonymip.privacy.reading.cell_grammar import CellError
+from anonymip.privacy.reading.scales import EXACT, UNITS, Scale
 
 #: What to do about a manifest that does not fit.
 REMEDY = "Write the release again, or repair its manifest; docs/format.md describes it"
@@ -155,7 +157,14 @@ def read_star_costs(objective: Mapping[str, Any], names: Sequence[str]) -> StarC
 
 
 #: Forms of a generalized cell by the kind of its column.
-_FORMS = {"numeric": ("range", "set"), "categorical": ("set",), "hierarchical": ("node",)}
+_FORMS = {
+    "numeric": ("range", "set"),
+    "categorical": ("set",),
+    "hierarchical": ("node",),
+    "date": ("range",),
+}
+#: What a column may say of its scale.
+SCALE_KEYS = ("precision", "format", "at_most", "at_least")
 ROLES = ("quasi-identifier", "sensitive", "keep")
 
 
@@ -170,14 +179,17 @@ class Column:
     role
         ``"quasi-identifier"``, ``"sensitive"`` or ``"keep"``.
     kind
-        ``"numeric"``, ``"categorical"`` or ``"hierarchical"``; "categorical" for columns published
-        untouched.
+        ``"numeric"``, ``"categorical"``, ``"hierarchical"`` or ``"date"``; "categorical" for
+        columns published untouched.
     publish
         ``"range"``, ``"set"`` or ``"node"``.
     integer
         Whether its numbers are whole.
     domain
-        Declared domain: two numbers, or all texts; None if it is what the original holds.
+        Declared domain: two numbers, or all texts; None if it is what the original holds. Of dates
+        and of numbers in steps what stands for the ends.
+    scale
+        What numbers stand for the values of a numeric column or of dates.
     """
 
     name: str
@@ -186,11 +198,12 @@ class Column:
     publish: str = "set"
     integer: bool = False
     domain: tuple[float, float] | tuple[str, ...] | None = None
+    scale: Scale = EXACT
 
     @property
     def is_numeric(self) -> bool:
-        """Whether values are numbers."""
-        return self.kind == "numeric"
+        """Whether numbers stand for the values, as they do for dates."""
+        return self.kind in ("numeric", "date")
 
     @property
     def is_node(self) -> bool:
@@ -217,16 +230,50 @@ def read_column(entry: object) -> Column:
     if kind == "hierarchical" and entry.get("domain") is not None:
         refuse("columns.domain", f"is that of the hierarchy in column {name!r}: write null")
     integer = value_of(entry, "integer", bool, "columns.")
-    return Column(name, role, kind, publish, integer, read_domain(name, kind, entry.get("domain")))
+    scale = _scale(entry, kind, integer)
+    if publish == "set" and kind == "numeric" and not scale.is_plain:
+        refuse("columns.publish", f"asks for sets of rounded numbers in column {name!r}")
+    domain = read_domain(name, kind, entry.get("domain"), scale)
+    return Column(name, role, kind, publish, integer, domain, scale)
+
+
+def _scale(entry: Mapping[str, Any], kind: str, integer: bool) -> Scale:
+    """Return the scale of a column; keys that are absent or null declare nothing."""
+    given = {key: entry.get(key) for key in SCALE_KEYS}
+    declared = {key: value for key, value in given.items() if value is not None}
+    if kind not in ("numeric", "date"):
+        for key in declared:
+            refuse(f"columns.{key}", f"is for numbers and dates, and a column is {kind}")
+        return EXACT
+    scale = Scale(integer=integer and kind == "numeric")
+    if kind == "date":
+        form = None if "format" not in declared else value_of(entry, "format", str, "columns.")
+        scale = Scale(one_of(entry, "precision", tuple(UNITS), "columns."), form)
+    elif "format" in declared:
+        refuse("columns.format", "is for dates")
+    elif "precision" in declared:
+        step = number_of(entry, "precision", "columns.")
+        if step <= 0 or (integer and not step.is_integer()):
+            refuse("columns.precision", "is no width of steps")
+        if not integer or step != 1:
+            scale = replace(scale, step=Fraction(repr(step)))
+    ends = {}
+    for key in ("at_most", "at_least"):
+        if key in declared:
+            try:
+                ends[key] = scale.declared_end(declared[key])
+            except CellError as error:
+                refuse(f"columns.{key}", str(error))
+    return replace(scale, most=ends.get("at_most"), least=ends.get("at_least"))
 
 
 def read_domain(
-    name: str, kind: str, given: object
+    name: str, kind: str, given: object, scale: Scale
 ) -> tuple[float, float] | tuple[str, ...] | None:
     """Return a declared domain in the form of :class:`Column`.
 
-    Raises InputError if it is not ``[lowest, highest]`` for a numeric column, or a list for
-    another.
+    Raises InputError if it is not ``[lowest, highest]`` for a numeric column or dates, or a list
+    for another.
     """
     if given is None:
         return None
@@ -236,11 +283,17 @@ def read_domain(
     )
     if not isinstance(given, (list, tuple)) or not given:
         raise wrong
-    if kind != "numeric":
+    if kind not in ("numeric", "date"):
         return tuple(dict.fromkeys(str(value) for value in given))
-    if len(given) != 2 or not all(is_number(end) for end in given) or given[0] > given[1]:
+    if len(given) != 2 or (kind == "numeric" and not all(is_number(end) for end in given)):
         raise wrong
-    return (float(given[0]), float(given[1]))
+    try:
+        low, high = (scale.declared_end(end) for end in given)
+        if low > high:
+            raise wrong
+        return (scale.counted(low), scale.counted(high))
+    except CellError:
+        raise wrong from None
 
 
 #: Keys of a mask in a manifest.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.errors import InputError
-from anonymip.privacy.reading.cell_grammar import CellError, read_number
+from anonymip.privacy.reading.cell_grammar import CellError
 from anonymip.privacy.reading.hierarchies import Nodes, Paths, declared_paths, read_nodes
 from anonymip.privacy.reading.manifest_entries import Column, read_domain
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
@@ -134,7 +134,7 @@ def _with_domain(column: Column, schema: Schema | None, nodes: Nodes | None) -> 
         return replace(column, domain=nodes.values)
     if schema is None or column.name not in schema.domains:
         return column
-    domain = read_domain(column.name, column.kind, schema.domains[column.name])
+    domain = read_domain(column.name, column.kind, schema.domains[column.name], column.scale)
     return replace(column, domain=domain)
 
 
@@ -170,12 +170,13 @@ def _encode(
         spelled = np.empty(len(values), np.float64)
         for place, value in enumerate(values):
             try:
-                spelled[place] = read_number(value)
+                spelled[place] = column.scale.value(value)
             except CellError as error:
                 row = int(rows[np.argmax(index == place)]) + 1
                 raise InputError(
                     f"column {column.name!r}, original row {row}: the value {error}",
-                    remedy="The manifest calls the column numeric: check that both belong together",
+                    remedy=f"The manifest calls the column {column.kind}: check that both belong "
+                    "together",
                     value=value,
                 ) from None
     else:
@@ -260,8 +261,10 @@ def read_schema(path: str | Path | None) -> Schema | None:
 
 
 def _kind(given: Mapping[str, Any]) -> str | None:
-    """Return the declared kind; who names a hierarchy need not say hierarchical."""
+    """Return the declared kind; a hierarchy, or a format of dates, says it as well."""
     declared: str | None = given.get("kind")
+    if declared is None and "format" in given:
+        return "date"
     return "hierarchical" if declared is None and "hierarchy" in given else declared
 
 

@@ -296,6 +296,8 @@ def _cell_texts(released: TextColumn, column: Column) -> NDArray[np.object_]:
 def _read_cell(
     column: Column, texts: list[str], below: Mapping[str, tuple[str, ...]] | None
 ) -> Cell:
+    if not column.scale.is_plain:
+        return column.scale.pair(*texts) if len(texts) == 2 else column.scale.cell(texts[0])
     if len(texts) == 2:
         return read_numeric_pair(texts[0], texts[1], integer=column.integer)
     if column.is_numeric:

@@ -16,6 +16,7 @@ from anonymip.privacy.reading.manifest_entries import (
     LEFT_OUT_KEYS,
     MASK_KEYS,
     REMEDY,
+    SCALE_KEYS,
     Column,
     Diversity,
     LeftOut,
@@ -340,7 +341,7 @@ _INNER = {
     "left_out": LEFT_OUT_KEYS,
 }
 _COLUMN_KEYS = {"name", "role"}
-_IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain"}
+_IDENTIFIER_KEYS = {"name", "role", "kind", "publish", "integer", "domain", *SCALE_KEYS}
 _LIMIT_KEYS = {"cap": {"attribute", "rule", "most"}, "apart": {"attribute", "rule"}}
 #: Keys that only some recodings have.
 _OF_RECODINGS = {
