@@ -13,7 +13,7 @@ from anonymip.cli import arguments as given
 from anonymip.cli import completion
 from anonymip.cli.arguments import spread
 from anonymip.cli.console import err, human, print_table, say, say_run, showing_progress, write_json
-from anonymip.cli.tables import library_entry, refuse_targets
+from anonymip.cli.tables import library_entry, missing_tokens, refuse_targets
 from anonymip.errors import InputError, Interrupted, NoSolution
 from anonymip.files import Outputs, writing
 
@@ -231,6 +231,7 @@ def _experiment_of(
     drawn = None
     if samples.samples is not None and samples.sample_size is not None:
         drawn = Samples(samples.samples, samples.sample_size, settings.seed)
+    written = table.form.written
     source = TableSource(
         instance,
         schema=None if table.schema is None else str(table.schema),
@@ -239,6 +240,10 @@ def _experiment_of(
         keep=tuple(table.keep or ()),
         drop=tuple(table.drop or ()),
         missing=table.missing,
+        separator=written["separator"],
+        encoding=written["encoding"],
+        decimal=written["decimal"],
+        missing_values=missing_tokens(table.missing_values) or (),
         samples=drawn,
     )
     return Experiment(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -23,8 +24,32 @@ SchemaFile = Annotated[
 
 
 @dataclass(frozen=True)
+class FormatOptions:
+    """The options that say how the file of a table is written; they go before its schema."""
+
+    panel: ClassVar[str] = "Table"
+
+    separator: Annotated[
+        str | None,
+        typer.Option("--separator", help="Between cells of a text file; \\t is a tab."),
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help="Of a text file, such as utf-8 or cp1252.")
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", help="Decimal mark of numbers: a point or a comma.")
+    ] = None
+
+    @property
+    def written(self) -> dict[str, str | None]:
+        """How the file is written, by the names of :class:`anonymip.TableFormat`."""
+        separator = "\t" if self.separator in ("\\t", "tab") else self.separator
+        return {"separator": separator, "encoding": self.encoding, "decimal": self.decimal}
+
+
+@dataclass(frozen=True)
 class TableOptions:
-    """The options that say what the columns of a table are."""
+    """The options that say what the columns of a table are, and how its file is written."""
 
     panel: ClassVar[str] = "Table"
 
@@ -43,6 +68,22 @@ class TableOptions:
     missing: Annotated[
         str | None, typer.Option("--missing", help="Missing values: error, category or drop.")
     ] = None
+    missing_values: Annotated[
+        str | None,
+        typer.Option(
+            "--missing-values",
+            metavar="TEXT,TEXT",
+            help="Texts that mean no value, as empty cells do: NA,-9.",
+        ),
+    ] = None
+    form: FormatOptions = field(default_factory=FormatOptions)
+
+    @property
+    def format(self) -> dict[str, Any]:
+        """What is given of the format of the file, by the names of :class:`TableFormat`."""
+        tokens = missing_tokens(self.missing_values)
+        given = {**self.form.written, "missing": tokens}
+        return {name: one for name, one in given.items() if one is not None}
 
     def load(self, instance: str) -> Microdata:
         """Return the table that the arguments mean.
@@ -57,14 +98,16 @@ class TableOptions:
             self.keep or [],
             self.drop or [],
         )
-        asked = any(roles) or self.missing is not None
-        named = named_table(instance, self.schema, has_roles=asked)
+        asked, form = any(roles) or self.missing is not None, self.format
+        named = named_table(instance, self.schema, has_roles=asked or bool(form))
         if named is not None:
             return named
         file = self._schema_of(instance)
         given = None if file is None else read_schema(file)
         if asked:
             given = (given or Schema()).with_roles(*roles, self.missing)
+        if form:
+            given = (given or Schema()).with_format(**form)
         return load_instance(instance, given)
 
     def mask_section(self, instance: str) -> Mapping[str, Any]:
@@ -84,6 +127,19 @@ class TableOptions:
         return _schema_beside(instance) if self.schema is None else self.schema
 
 
+def missing_tokens(text: str | None) -> tuple[str, ...] | None:
+    """Return the texts that mean no value, listed as in CSV, and the empty one; None for None."""
+    if text is None:
+        return None
+    try:
+        listed = next(csv.reader([text], strict=True), [])
+    except csv.Error:
+        raise InputError(
+            "--missing-values is no list", remedy="For example --missing-values NA,-9"
+        ) from None
+    return tuple(dict.fromkeys(("", *listed)))
+
+
 def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) -> Microdata | None:
     """Return the table of a named or generated instance, None for a file."""
     if not _is_named(instance):
@@ -91,7 +147,8 @@ def named_table(instance: str, schema: Path | None, *, has_roles: bool = False) 
     if has_roles or schema is not None:
         raise InputError(
             f"instance {instance} has its own schema",
-            remedy="Leave out --schema, -q, --sensitive, --keep, --drop and --missing",
+            remedy="Leave out --schema, -q, --sensitive, --keep, --drop, --missing, and what says "
+            "how a file is written",
         )
     from anonymip.instances import load_instance
 

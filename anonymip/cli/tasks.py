@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +20,7 @@ from anonymip.cli.console import (
     visible,
     write_json,
 )
-from anonymip.cli.tables import SchemaFile, named_table, refuse_targets, table_file
+from anonymip.cli.tables import FormatOptions, SchemaFile, named_table, refuse_targets, table_file
 from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
 
@@ -164,7 +164,8 @@ def anonymize(
     if question.table.missing is not None and not data.has_missing:
         say(
             console,
-            "no values are missing: which texts mean so is said in the schema ([table] missing)",
+            "no values are missing: which texts mean so is said by --missing-values, or in the "
+            "schema ([table] missing)",
         )
     say(console, summary)
     for line in what_is_gone(release, show_names=True):
@@ -174,15 +175,18 @@ def anonymize(
     say(console, f"verified and written: {output}, {manifest}")
 
 
+@spread
 def verify(
     original: Annotated[
         str, typer.Argument(metavar="ORIGINAL", help="The original: a named instance, or a file.")
     ],
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The released table.")],
+    *,
     manifest: Annotated[
         Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
     ] = None,
     schema: SchemaFile = None,
+    form: FormatOptions,
     k: Annotated[int | None, typer.Option("-k", help="Insist on this k.")] = None,
     together_with: Annotated[
         list[Path] | None,
@@ -207,7 +211,8 @@ def verify(
     named = named_table(original, schema)
     table = original if named is None else named.original
     trees = None if named is None else hierarchy_paths(named)
-    result = verify_release(table, release, manifest, schema=schema, k=k, hierarchies=trees)
+    reading: dict[str, Any] = {"schema": schema, "k": k, "hierarchies": trees, **form.written}
+    result = verify_release(table, release, manifest, **reading)
     record = {"original": original, "release": str(release), **result.to_dict()}
     summary, ok = result.summary(), result.ok
     if others and ok:
@@ -215,9 +220,7 @@ def verify(
             table,
             [release, *others],
             [manifest, *(None for _ in others)],
-            schema=schema,
-            k=k,
-            hierarchies=trees,
+            **reading,
         )
         record["together"] = {"with": [str(other) for other in others], **joined.to_dict()}
         summary, ok = f"{summary}\n{joined.summary()}", joined.ok

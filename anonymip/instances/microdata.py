@@ -201,7 +201,9 @@ class Microdata(Frozen):
         original = self.frame.copy()
         original.columns = original.columns.map(str)
         object.__setattr__(self, "original", original)
-        object.__setattr__(self, "frame", without_missing(original, self.attributes, self.table))
+        complete = without_missing(original, self.attributes, self.table)
+        numeric = [one.name for one in self.attributes if one.kind == "numeric"]
+        object.__setattr__(self, "frame", self.table.pointed_columns(complete, numeric))
         if len(self.frame) == 0:
             raise InputError("the table has no rows", remedy="Give a table with at least k rows")
         levels, codes, values = encode(self.frame, self.attributes)

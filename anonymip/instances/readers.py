@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.instances.table_format import TableFormat, reading_name
 
 
@@ -120,7 +120,7 @@ def _survey(file: Path, table: TableFormat, separator: str, blanks: bool) -> tup
     except (UnicodeError, LookupError):
         raise InputError(
             f"{file} is not text in the encoding {table.encoding}",
-            remedy="Name its encoding in the schema",
+            remedy=f"Name its encoding, by {argument('encoding', ...)} or in a schema",
         ) from None
     except csv.Error as error:
         raise InputError(

@@ -103,7 +103,7 @@ _ATTRIBUTE_KEYS = keys_of(
     a_text_or_a_table="hierarchy",
 )
 _TABLE_KEYS = keys_of(
-    a_text="separator encoding",
+    a_text="separator encoding decimal",
     true_or_false="header",
     a_list="missing columns sensitive keep drop",
 )
@@ -183,6 +183,16 @@ class Schema:
             (*self.replaced, *self.attributes) if quasi_identifiers else self.replaced,
         )
 
+    def with_format(self, **given: Any) -> Schema:
+        """Return a schema of a file that is written otherwise.
+
+        Parameters
+        ----------
+        given
+            Fields of :class:`TableFormat`; None leaves one as it is.
+        """
+        return replace(self, table=self.table.written(**given))
+
     @property
     def declared(self) -> frozenset[str]:
         """All names of columns that are written down in it."""
@@ -207,7 +217,7 @@ class Schema:
             if name not in places:
                 raise unknown_column(name, "quasi-identifier", columns, self.declared)
             column = table.iloc[:, places[name]]
-            attributes.append(_resolve(name, known, column, self.table.missing))
+            attributes.append(_resolve(name, known, column, self.table))
         given = table if isinstance(frame, pd.DataFrame) else frame
         return Microdata(given, tuple(attributes), self.sensitive, self.keep, self.drop, self.table)
 
@@ -238,31 +248,32 @@ def _parse_declaration(
 
 
 def _resolve(
-    name: str, known: Mapping[str, Any], column: pd.Series, missing: tuple[str, ...]
+    name: str, known: Mapping[str, Any], column: pd.Series, table: TableFormat
 ) -> Attribute:
     """Complete an attribute from its column: the kind, and whether numbers are whole."""
     parameters = dict(known)
     if "kind" not in parameters:
         if parameters.get("hierarchy") is not None:
             parameters["kind"] = "hierarchical"
-        elif parameters.get("format") is not None or are_plain_dates(column, missing):
+        elif parameters.get("format") is not None or are_plain_dates(column, table.missing):
             parameters["kind"] = "date"
     if parameters.get("kind") != "date":
         refuse_foreign_cells(column, name, "quasi-identifier")
     if "kind" not in parameters:
-        parameters["kind"] = _kind_of(name, column, missing)
+        parameters["kind"] = _kind_of(name, column, table)
     if parameters["kind"] == "numeric" and "integer" not in parameters:
-        parameters["integer"] = all_whole(column, missing)
+        parameters["integer"] = all_whole(table.pointed(column), table.missing)
     return Attribute(name, **parameters)
 
 
-def _kind_of(name: str, column: pd.Series, missing: tuple[str, ...]) -> str:
+def _kind_of(name: str, column: pd.Series, table: TableFormat) -> str:
     """Return the kind of a column that nobody declared."""
+    missing, numbers = table.missing, table.pointed(column)
     if looks_like_dates(column, missing):
         raise no_dates(name)
-    if looks_numeric(column, missing):
+    if looks_numeric(numbers, missing):
         return "numeric"
-    others = no_numbers_among(column, missing)
+    others = no_numbers_among(numbers, missing)
     if len(others):
         count = "1 value is none" if len(others) == 1 else f"{len(others)} values are none"
         warnings.warn(
@@ -321,6 +332,7 @@ def read_schema(path: str | Path) -> Schema:
             header=table.get("header", not lists["columns"]),
             columns=lists["columns"],
             missing=_texts(file, "missing", table.get("missing", ("",))),
+            decimal=table.get("decimal", "."),
         ),
         mask,
     )

@@ -1,10 +1,14 @@
-"""The format of a table's file: encoding, separator, missing values."""
+"""The format of a table's file: encoding, separator, decimal mark, missing values."""
 
 from __future__ import annotations
 
 import codecs
 import io
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
 
 from anonymip.errors import InputError, unknown_name
 
@@ -63,6 +67,9 @@ class TableFormat:
         `label`).
     label
         The text of that category.
+    decimal
+        Decimal mark of numbers that are texts, ``"."`` or ``","``; a release writes its numbers
+        with the same. With a comma, a point in a number is an error: it may separate thousands.
     """
 
     separator: str = ","
@@ -72,8 +79,11 @@ class TableFormat:
     missing: tuple[str, ...] = ("",)
     policy: str = "error"
     label: str = "missing"
+    decimal: str = "."
 
     def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise unknown_name("decimal mark", self.decimal, (".", ","))
         if not isinstance(self.header, bool):
             raise InputError(f"header is {self.header!r}", remedy="Use true or false")
         if not isinstance(self.encoding, str):
@@ -91,3 +101,44 @@ class TableFormat:
                 f"separator {self.separator!r} is not one character that can separate cells",
                 remedy="Give one character, with a blank behind it if the file has one",
             )
+
+    def written(self, **given: Any) -> TableFormat:
+        """Return the format with what is given of its fields; None leaves one as it is."""
+        return replace(self, **{name: one for name, one in given.items() if one is not None})
+
+    def pointed(self, series: pd.Series) -> pd.Series:
+        """Return a column with points for decimal commas in its texts.
+
+        A text with a point gets a comma for it, which no number has.
+        """
+        if self.decimal == "." or pd.api.types.is_numeric_dtype(series):
+            return series
+        return series.map(_swapped, na_action="ignore")
+
+    def pointed_columns(self, frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+        """Return a table with points for decimal commas in columns of numbers.
+
+        Raises InputError naming the first data row (from 1) whose number has a point.
+        """
+        if self.decimal == ".":
+            return frame
+        columns = {}
+        for name in names:
+            columns[name] = self.pointed(frame[name])
+            wrong = [isinstance(one, str) and "," in one for one in columns[name]]
+            if any(wrong):
+                row = wrong.index(True)
+                raise InputError(
+                    f"column {name!r} is numeric with decimal commas and holds a value with a "
+                    f"point, first in data row {row + 1}",
+                    remedy="Take points between thousands away, or leave the decimal comma out",
+                    value=frame[name].iloc[row],
+                )
+        return frame.assign(**columns)
+
+
+_SWAPPED = str.maketrans(".,", ",.")
+
+
+def _swapped(value: object) -> object:
+    return value.translate(_SWAPPED) if isinstance(value, str) else value

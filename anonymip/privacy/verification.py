@@ -162,6 +162,7 @@ def verify(
     k: int | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
     columns: Sequence[str] | None = None,
     hierarchies: Mapping[str, Paths] | None = None,
 ) -> Verification:
@@ -186,9 +187,9 @@ def verify(
         and its domains are used for the loss.
     k
         A k to insist on, beside the one that the manifest claims.
-    separator, encoding
-        Of the original, if it is a CSV file; default: the schema's, else
-        the separator of the release and UTF-8.
+    separator, encoding, decimal
+        Of the original, if it is a CSV file, and of its numbers that are texts; default: the
+        schema's, else those of the release.
     columns
         Column names of an original without header; default: the schema's.
     hierarchies
@@ -216,7 +217,7 @@ def verify(
     if k is not None and (isinstance(k, bool) or k < 1):
         raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
     inputs = read_inputs(
-        original, release, manifest, schema, separator, encoding, columns, hierarchies
+        original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal
     )
     claims, records = inputs.manifest, inputs.records
     findings = _Findings(claims, inputs.hierarchies)

@@ -52,7 +52,9 @@ def published_columns(solution: Solution, a: int, layout: str) -> dict[str, Any]
             both = [("", "") if gone else scale.ends(u, v, _number) for u, v, gone in ends]
             columns = map(spread, zip(*both, strict=True))
             return dict(zip(end_names(attribute), columns, strict=True))
-        return {attribute.name: spread(["" if g else scale.text(u, v, _number) for u, v, g in ends])}
+        return {
+            attribute.name: spread(["" if g else scale.text(u, v, _number) for u, v, g in ends])
+        }
     if attribute.hierarchy is not None:
         names = attribute.hierarchy.tree.labels
         return {attribute.name: spread([_text(names[cells.nodes[i, a]]) for i in firsts])}

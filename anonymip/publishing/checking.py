@@ -42,6 +42,7 @@ def read_back(
         manifest,
         separator=form.separator,
         encoding=form.encoding,
+        decimal=form.decimal,
         columns=None if form.header else form.columns,
         hierarchies=hierarchy_paths(problem.microdata),
     )

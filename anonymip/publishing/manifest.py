@@ -110,6 +110,7 @@ def make_manifest(
             "separator": table.separator.strip() or table.separator,
             "encoding": table.encoding,
             "layout": layout,
+            **({"decimal": table.decimal} if table.decimal != "." else {}),
             "missing": {
                 "policy": table.policy,
                 "tokens": list(table.missing),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -57,6 +58,8 @@ from anonymip.solution import Solution
 #: Endings of files, by what is written. A name without ending is text.
 _TEXT = ("", ".csv", ".tsv", ".txt", ".data")
 _PARQUET = (".parquet", ".pq")
+#: The point in a number, which has digits on both sides; that of ranges is double.
+_POINT = re.compile(r"(?<=\d)\.(?=\d)", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +300,7 @@ def publish(
             a = positions[name]
             described.append(describe_attribute(microdata.attributes[a]))
             for header, column in published_columns(solution, a, layout).items():
-                columns[header] = column[published]
+                columns[header] = _marked(column[published], microdata, a)
                 cells.append(columns[header])
         elif name in roles:
             described.append({"name": name, "role": roles[name]})
@@ -337,6 +340,15 @@ def publish(
         solution,
         _matching=matching,
     )
+
+
+def _marked(column: NDArray[np.object_], microdata: Microdata, a: int) -> NDArray[np.object_]:
+    """Return published cells with the decimal mark of the table, which no range is written with."""
+    mark = microdata.table.decimal
+    if mark == "." or microdata.attributes[a].kind != "numeric":
+        return column
+    codes, cells = pd.factorize(column)
+    return np.array([_POINT.sub(mark, cell) for cell in cells], dtype=object)[codes]
 
 
 def refuse_unpublishable(

@@ -68,6 +68,9 @@ class TableSource:
     quasi_identifiers, sensitive, keep, drop, missing
         Roles of the columns of a file, as the options ``-q``, ``--sensitive``, ``--keep``,
         ``--drop`` and ``--missing`` give them.
+    separator, encoding, decimal, missing_values
+        How a file is written, where its schema does not say so, as the fields of
+        :class:`anonymip.TableFormat`; None, and no texts, leave each as the schema has it.
     attributes
         The quasi-identifiers that are published, in their order; their number for the first so
         many; None for all. The others are dropped.
@@ -96,6 +99,10 @@ class TableSource:
     rows: int | None = None
     samples: Samples | None = None
     name: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    missing_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.attributes, int) and self.attributes < 1:
@@ -117,6 +124,15 @@ class TableSource:
     def _is_named(self) -> bool:
         return self.instance in INSTANCES or self.instance.startswith(("census:", PREFIX))
 
+    @property
+    def _form(self) -> dict[str, Any]:
+        return {
+            "separator": self.separator,
+            "encoding": self.encoding,
+            "decimal": self.decimal,
+            "missing": self.missing_values or None,
+        }
+
     def load(self, folder: Path) -> Microdata:
         """Return the table without samples drawn; relative paths start from `folder`.
 
@@ -124,17 +140,21 @@ class TableSource:
         """
         roles = (self.quasi_identifiers, self.sensitive, self.keep, self.drop)
         if self._is_named:
-            if any(roles) or self.missing is not None or self.schema is not None:
+            given = (self.missing, self.schema, *self._form.values())
+            if any(roles) or any(one is not None for one in given):
                 raise InputError(
                     f"instance {self.instance} has its own schema",
-                    remedy="Leave out schema, quasi_identifiers, sensitive, keep, drop and missing",
+                    remedy="Leave out schema, quasi_identifiers, sensitive, keep, drop, missing, "
+                    "and what says how a file is written",
                 )
             whole = load_instance(self.instance)
         else:
-            given = self._schema(folder)
+            schema = self._schema(folder)
             if any(roles) or self.missing is not None:
-                given = (given or Schema()).with_roles(*roles, self.missing)
-            whole = load_instance(str(folder / self.instance), given)
+                schema = (schema or Schema()).with_roles(*roles, self.missing)
+            if any(one is not None for one in self._form.values()):
+                schema = (schema or Schema()).with_format(**self._form)
+            whole = load_instance(str(folder / self.instance), schema)
         part = _with_attributes(whole, self.attributes)
         return part if self.rows is None else part.take(np.arange(part.n)[: self.rows])
 

@@ -305,7 +305,8 @@ class Experiment:
 def _table(given: Mapping[str, Any]) -> TableSource:
     """Return a table from its keys; a single text is a list of one."""
     values = dict(given)
-    for name in ("quasi_identifiers", "sensitive", "keep", "drop", "attributes"):
+    lists = ("quasi_identifiers", "sensitive", "keep", "drop", "attributes", "missing_values")
+    for name in lists:
         if name in values and not isinstance(values[name], int):
             listed = values[name]
             values[name] = (listed,) if isinstance(listed, str) else tuple(listed)
@@ -350,8 +351,8 @@ _EXPERIMENT_KEYS = keys_of(
     a_whole_number_or_a_list="k",
 )
 _TABLE_KEYS = keys_of(
-    a_text="instance schema missing name",
-    a_list="quasi_identifiers sensitive keep drop",
+    a_text="instance schema missing name separator encoding decimal",
+    a_list="quasi_identifiers sensitive keep drop missing_values",
     a_whole_number="rows",
     a_whole_number_or_a_list="attributes",
     a_table="samples",

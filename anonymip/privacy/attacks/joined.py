@@ -301,6 +301,7 @@ def joined_candidates(
     k: int | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
     columns: Sequence[str] | None = None,
     hierarchies: Mapping[str, Paths] | None = None,
 ) -> JoinedCandidates:
@@ -314,7 +315,7 @@ def joined_candidates(
         At least two.
     manifests
         One each, or None: the files beside the releases.
-    schema, separator, encoding, columns, hierarchies
+    schema, separator, encoding, decimal, columns, hierarchies
         As in :func:`~anonymip.privacy.verify`.
     k
         Rows that every record has to keep; default: the least k of the manifests.
@@ -340,7 +341,10 @@ def joined_candidates(
             f"{len(given)} manifests for {len(releases)} releases", remedy="Give one for each"
         )
     inputs = [
-        read_inputs(original, release, manifest, schema, separator, encoding, columns, hierarchies)
+        read_inputs(
+            *(original, release, manifest, schema, separator, encoding, columns, hierarchies),
+            decimal,
+        )
         for release, manifest in zip(releases, given, strict=True)
     ]
     tables = [

@@ -68,12 +68,18 @@ class Original:
 
 
 def encode_original(
-    table: TextTable, manifest: Manifest, schema: Schema | None, hierarchies: Mapping[str, Nodes]
+    table: TextTable,
+    manifest: Manifest,
+    schema: Schema | None,
+    hierarchies: Mapping[str, Nodes],
+    decimal: str = ".",
 ) -> Original:
     """Apply missing policy, kinds and domains to the original table.
 
     `table`: the original. `manifest, schema`: what is declared about it. `hierarchies`: of the
-    hierarchical columns, by name. Raises InputError if a published column is absent, a numeric one
+    hierarchical columns, by name. `decimal`: mark of numbers that are texts.
+
+    Raises InputError if a published column is absent, a numeric one
     holds something else, a value is missing although the policy forbids it, or no record is left.
     """
     for column in manifest.columns:
@@ -98,7 +104,10 @@ def encode_original(
     codes = np.empty((len(rows), len(columns)), np.int32)
     levels: list[NDArray[np.generic]] = []
     for attribute, (column, absent) in enumerate(zip(columns, missing, strict=True)):
-        texts = _filled(column, table.columns[column.name].texts, absent, manifest)[rows]
+        source = table.columns[column.name]
+        texts = _filled(column, source.texts, absent, manifest)[rows]
+        if decimal == "," and column.kind == "numeric" and source.nature == "text":
+            texts = _with_points(texts)
         level, codes[:, attribute] = _encode(column, texts, rows)
         levels.append(level)
     untouched = {
@@ -186,6 +195,14 @@ def _encode(
     return level, order.ravel()[index].astype(np.int32)
 
 
+def _with_points(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return texts of numbers with points for commas; one with a point stays no number."""
+    values, index = distinct(texts)
+    plain = np.empty(len(values), dtype=object)
+    plain[:] = ["," if "." in value else value.replace(",", ".") for value in values]
+    return plain[index] if len(values) else texts
+
+
 def _selected(column: TextColumn, rows: NDArray[np.int64]) -> TextColumn:
     return TextColumn(column.texts[rows], column.null[rows], column.nature)
 
@@ -201,6 +218,7 @@ class Schema:
     drop: tuple[str, ...] = ()
     separator: str | None = None
     encoding: str | None = None
+    decimal: str | None = None
     columns: tuple[str, ...] | None = None
     tokens: tuple[str, ...] | None = None
     hierarchies: Mapping[str, Path | Sequence[Sequence[str]]] = field(default_factory=dict)
@@ -250,6 +268,7 @@ def read_schema(path: str | Path | None) -> Schema | None:
         _texts(table, "drop", file) or (),
         table.get("separator"),
         table.get("encoding"),
+        table.get("decimal"),
         None if table.get("header", not columns) else columns,
         _texts(table, "missing", file),
         {
@@ -320,10 +339,11 @@ def read_inputs(
     encoding: str | None,
     columns: Sequence[str] | None,
     hierarchies: Mapping[str, Paths] | None,
+    decimal: str | None = None,
 ) -> Inputs:
     """Read the manifest and the original of a release.
 
-    `original, release, manifest, schema, separator, encoding, columns, hierarchies`: as in
+    `original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal`: as in
     :func:`~anonymip.privacy.verify`; of the release only its path, for the manifest. Raises
     InputError as `verify` does.
     """
@@ -333,8 +353,10 @@ def read_inputs(
     source = read_table(
         original,
         separator=separator or known.separator or claims.table.separator,
-        encoding=encoding or known.encoding or "utf-8",
+        encoding=encoding or known.encoding or claims.table.encoding,
         names=columns or known.columns,
     )
     nodes = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {})
-    return Inputs(claims, given, source, nodes, encode_original(source, claims, given, nodes))
+    mark = decimal or known.decimal or claims.table.decimal
+    records = encode_original(source, claims, given, nodes, mark)
+    return Inputs(claims, given, source, nodes, records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ from anonymip.privacy.reading.text_tables import (
     without_marks,
 )
 
+#: A point that is not one of two, or a comma without digits on both sides.
+_NO_COMMA = re.compile(r"(?<!\.)\.(?!\.)|\.{3}|(?<!\d),|,(?!\d)", re.ASCII)
 #: So many problems of one check are named; the rest is counted.
 NAMED_PROBLEMS = 5
 
@@ -243,7 +246,8 @@ def parse_release(
     cells: list[tuple[Cell, ...]] = []
     problems: list[str] = []
     for attribute, column in enumerate(columns):
-        texts = [_cell_texts(table.columns[name], column) for name in manifest.names_of(column)]
+        mark = manifest.table.decimal
+        texts = [_cell_texts(table.columns[one], column, mark) for one in manifest.names_of(column)]
         pairs = [distinct(text) for text in texts]
         index = dense_rows(np.stack([pair[1] for pair in pairs], axis=1))
         _, first = np.unique(index, return_index=True)
@@ -252,7 +256,8 @@ def parse_release(
         broken: list[tuple[int, str]] = []
         for row in first:
             try:
-                parsed.append(_read_cell(column, [str(text[row]) for text in texts], below))
+                cell = [_pointed(str(text[row]), column, mark) for text in texts]
+                parsed.append(_read_cell(column, cell, below))
             except CellError as error:
                 parsed.append(SUPPRESSED)
                 broken.append((int(row), str(error)))
@@ -277,7 +282,19 @@ def _sentences(name: str, broken: list[tuple[int, str]]) -> list[str]:
     return sentences
 
 
-def _cell_texts(released: TextColumn, column: Column) -> NDArray[np.object_]:
+def _pointed(text: str, column: Column, mark: str) -> str:
+    """Return a cell of numbers with points for the decimal commas of a table.
+
+    Raises CellError if a comma stands elsewhere, or a point but in the sign of a range.
+    """
+    if mark == "." or column.kind != "numeric":
+        return text
+    if _NO_COMMA.search(text):
+        raise CellError("holds a number that is not written with a decimal comma")
+    return text.replace(",", ".")
+
+
+def _cell_texts(released: TextColumn, column: Column, mark: str) -> NDArray[np.object_]:
     """Return the cells as a CSV file would show them: numbers of a data frame get their text."""
     if released.nature not in ("number", "single") or not column.is_numeric:
         return released.texts
@@ -285,7 +302,11 @@ def _cell_texts(released: TextColumn, column: Column) -> NDArray[np.object_]:
     spelled = np.empty(len(values), dtype=object)
     # A minus zero would make rows of a class differ: it is left for the grammar to refuse.
     spelled[:] = [
-        ("-0" if value.startswith("-0") and float(value) == 0 else number_text(float(value)))
+        (
+            "-0"
+            if value.startswith("-0") and float(value) == 0
+            else number_text(float(value)).replace(".", mark)
+        )
         if value
         else ""
         for value in values

@@ -65,6 +65,7 @@ class Layout:
     tokens: tuple[str, ...]
     label: str
     formulas_escaped: bool
+    decimal: str = "."
     sha256: str | None = None
 
 
@@ -260,6 +261,7 @@ def _layout(table: Mapping[str, Any]) -> Layout:
         _token_list(missing),
         value_of(missing, "label", str, "table.missing."),
         "formulas" in table and one_of(table, "formulas", ("escaped",), "table.") == "escaped",
+        one_of(table, "decimal", (".", ","), "table.") if "decimal" in table else ".",
         _digest(table),
     )
 
@@ -336,7 +338,7 @@ _KEYS = frozenset(
 _INNER = {
     "objective": {"name", "value", "costs", "pattern_costs"},
     "bound": {"value", "method", "proof"},
-    "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas"},
+    "table": {"separator", "encoding", "layout", "missing", "sha256", "formulas", "decimal"},
     "diversity": {"l", "distinct", "matches", "t", "ordered"},
     "left_out": LEFT_OUT_KEYS,
 }

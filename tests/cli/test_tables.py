@@ -1,0 +1,89 @@
+"""Tests of the options that say how a table is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+FORM = ("--separator", ";", "--encoding", "cp1252", "--decimal", ",", "--missing-values", "NA,-9")
+ROLES = ("-q", "Größe", "-q", "Alter", "--sensitive", "Befund")
+GERMAN = "Größe;Alter;Befund\n" + "".join(
+    f"1,{60 + 3 * row};{(30 + row) if row % 5 else ('NA', '-9')[row % 2]};{'ab'[row % 2]}\n"
+    for row in range(12)
+)
+
+
+@pytest.fixture
+def german(shell: Shell) -> Shell:
+    """Return a shell with a table as a German spreadsheet writes it."""
+    (shell.folder / "german.csv").write_text(GERMAN, encoding="cp1252")
+    return shell
+
+
+def test_a_table_is_read_as_the_options_say(german: Shell) -> None:
+    """Separator, encoding, decimal comma and missing values need no schema; nor does verify."""
+    made = german(
+        *("anonymize", "german.csv", *ROLES, *FORM, "--missing", "drop", "-k", 2, "-o", "r.csv")
+    )
+    assert made.code == 0, made.err
+    assert "Größe numeric, Alter numeric" in made.out
+    assert "3 records with missing values are left out" in made.out
+    released = (german.folder / "r.csv").read_text(encoding="cp1252")
+    assert released.startswith("Größe;Alter;Befund\n[1,")
+    assert "." not in released.replace("..", "")
+    assert german("verify", "german.csv", "r.csv").code == 0
+    assert german("verify", "german.csv", "r.csv", "--separator", ";").code == 0
+    wrong = german("verify", "german.csv", "r.csv", "--decimal", ".")
+    assert wrong.code == 2
+    assert "'Größe', original row 2" in wrong.err
+
+
+@pytest.mark.parametrize("command", ["solve", "bound", "compare"])
+def test_other_commands_take_them_too(german: Shell, command: str) -> None:
+    """What reads a table reads it by the same options."""
+    methods = ("--methods", "initial") if command == "compare" else ()
+    made = german(command, "german.csv", *ROLES, *FORM, "--missing", "drop", "-k", 2, *methods)
+    assert made.code == 0, made.err
+
+
+def test_options_go_before_the_schema(german: Shell) -> None:
+    """What both say is as the option has it, and what only the schema says stays."""
+    german.write(
+        "german.toml",
+        '[attributes."Größe"]\n[table]\nseparator = ";"\nencoding = "utf-8"\ndecimal = ","\n'
+        'drop = ["Alter", "Befund"]\n',
+    )
+    made = german("solve", "german.csv", "-k", 2, "--encoding", "cp1252", "--method", "initial")
+    assert made.code == 0, made.err
+
+
+def test_a_wrong_encoding_names_the_option(german: Shell) -> None:
+    """Who types options is told of one."""
+    made = german("solve", "german.csv", *ROLES, "--separator", ";", "-k", 2)
+    assert made.code == 2
+    assert "not text in the encoding utf-8. Name its encoding, by --encoding" in made.err
+
+
+def test_named_instances_have_a_format_of_their_own(shell: Shell) -> None:
+    """An option that would have no effect is an error."""
+    made = shell("solve", "health-records", "-k", 2, "--decimal", ",")
+    assert made.code == 2
+    assert "has its own schema" in made.err
+
+
+def test_a_tab_can_be_typed(shell: Shell) -> None:
+    """A backslash and a t mean the tab."""
+    shell.write("tabs.csv", "a\tb\n1\t2\n1\t2\n")
+    made = shell("solve", "tabs.csv", "-q", "a", "--drop", "b", "-k", 2, "--separator", "\\t")
+    assert made.code == 0, made.err
+
+
+def test_a_list_of_missing_values_is_one_line_of_csv(shell: Shell) -> None:
+    """Commas are quoted; what is no list is refused."""
+    shell.write("a.csv", 'a;b\n1;x\n"k, A";x\n2;x\n3;x\n')
+    roles = ("-q", "a:numeric", "--drop", "b", "-k", 2, "--separator", ";", "--missing", "drop")
+    assert shell("solve", "a.csv", *roles, "--missing-values", '"k, A",NA').code == 0
+    refused = shell("solve", "a.csv", *roles, "--missing-values", '"k')
+    assert refused.code == 2
+    assert "--missing-values is no list" in refused.err
