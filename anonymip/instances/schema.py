@@ -341,7 +341,7 @@ def read_schema(path: str | Path) -> Schema:
 def _hierarchy(file: Path, name: str, given: object) -> Hierarchy:
     """Return a declared hierarchy; errors name the column."""
     try:
-        return declared_hierarchy(given, file.parent)
+        return declared_hierarchy(given, file.parent, name)
     except InputError as error:
         raise InputError(
             f"{file}: attributes.{name}: {error.message}", remedy=error.remedy, value=error.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AnySet
 from dataclasses import dataclass, field
@@ -209,32 +210,51 @@ class Hierarchy:
         return max(len(path) for path in self.paths) - 1
 
 
-def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "utf-8") -> Hierarchy:
+def read_hierarchy(
+    path: str | Path,
+    *,
+    separator: str | None = None,
+    encoding: str = "utf-8",
+    column: str | None = None,
+) -> Hierarchy:
     """Read a hierarchy file: one line a value, from the value to the root.
 
     Parameters
     ----------
     path
-        The file, without a header line.
+        The file. Its first line may be a header, see the notes.
     separator
-        Between the levels of a line.
+        Between the levels of a line. None: semicolons where each line has one, else commas where
+        each line has one.
     encoding
         Of the text.
+    column
+        Name of the column, for its header.
 
     Raises
     ------
     InputError
         If the file is missing or its lines do not form one tree.
+
+    Notes
+    -----
+    The first line is taken for a header, and left out, where its first cell is the name of the
+    column, in capital or small letters; or where it has as many cells as the longest line below and
+    no label in common with them, of which there are two at least, and which all end in one root. No
+    tree has such a line.
     """
     file = Path(path)
-    if len(separator) != 1:
+    if separator is not None and len(separator) != 1:
         raise InputError(
             f"separator {separator!r} is not one character", remedy="Give one character"
         )
     try:
         with file.open(encoding=reading_name(encoding), newline="") as stream:
-            reader = csv.reader(stream, delimiter=separator)
-            lines = [(reader.line_num, line) for line in reader if any(line)]
+            text = stream.read()
+        lines = _lines(text, separator or ";")
+        if separator is None and any(len(line) < 2 for _, line in lines):
+            others = _lines(text, ",")
+            lines = lines if any(len(line) < 2 for _, line in others) else others
     except OSError as error:
         raise InputError(
             f"cannot read the hierarchy {file}: {error.strerror}", remedy="Check the path"
@@ -248,6 +268,8 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
             f"the hierarchy {file} is not a table: {error}",
             remedy="Check its separator and its quotes",
         ) from None
+    if _has_header([line for _, line in lines], column):
+        del lines[0]
     for at, line in lines:
         if "" in line[1:]:
             raise InputError(
@@ -266,6 +288,25 @@ def read_hierarchy(path: str | Path, *, separator: str = ";", encoding: str = "u
         raise InputError(
             f"the hierarchy {file}: {error.message}", remedy=error.remedy, value=error.value
         ) from None
+
+
+def _lines(text: str, separator: str) -> list[tuple[int, list[str]]]:
+    """Return the lines that are not empty as cells, with their numbers."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    return [(reader.line_num, line) for line in reader if any(line)]
+
+
+def _has_header(lines: Sequence[Sequence[str]], column: str | None) -> bool:
+    """Return whether the first of the lines of a file names the levels; see its reader."""
+    first, rest = lines[:1], lines[1:]
+    if not first or not rest:
+        return False
+    if column is not None and first[0][0].strip().casefold() == column.strip().casefold():
+        return True
+    labels = {label for line in rest for label in line}
+    one_tree = len(rest) > 1 and len({line[-1] for line in rest}) == 1
+    names_all = len(first[0]) == max(map(len, rest))
+    return one_tree and names_all and labels.isdisjoint(first[0])
 
 
 def paths_of_bands(
@@ -418,16 +459,17 @@ _KEYS = {"groups": {"groups", "root"}, "bands": {"bands", "domain", "origin", "r
 _MOST = 1_000_000
 
 
-def declared_hierarchy(given: object, folder: Path) -> Hierarchy:
+def declared_hierarchy(given: object, folder: Path, column: str | None = None) -> Hierarchy:
     """Return the hierarchy that an entry of a schema means.
 
     `given`: the name of a file; or a table with ``groups`` (tables of tables and lists of values),
     or with ``bands`` (a list of widths) and ``domain`` (lowest and highest whole number). Both may
-    name the ``root``, bands their ``origin``. `folder`: what names of files are relative to. Raises
-    InputError if the entry is none of these, or what it says is no hierarchy.
+    name the ``root``, bands their ``origin``. `folder`: what names of files are relative to.
+    `column`: name of the column, see :func:`read_hierarchy`. Raises InputError if the entry is none
+    of these, or what it says is no hierarchy.
     """
     if isinstance(given, str):
-        return read_hierarchy(folder / given)
+        return read_hierarchy(folder / given, column=column)
     if not isinstance(given, Mapping) or ("groups" in given) == ("bands" in given):
         raise InputError(
             "the hierarchy is neither a file nor a table of groups or of bands",

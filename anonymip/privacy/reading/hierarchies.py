@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -95,25 +96,41 @@ def read_nodes(
                 f"column {column.name!r} shows nodes of a hierarchy, which is not given",
                 remedy=f"Give {argument('schema', ...)}, which names its file",
             )
-        paths = _read_paths(Path(source)) if isinstance(source, (str, Path)) else source
-        found[column.name] = nodes_of_paths(column.name, paths)
+        name = column.name
+        paths = _read_paths(Path(source), name) if isinstance(source, (str, Path)) else source
+        found[name] = nodes_of_paths(name, paths)
     return found
 
 
-def _read_paths(file: Path) -> list[list[str]]:
-    """Return the lines of a hierarchy file: labels with semicolons between them, no header."""
+def _read_paths(file: Path, name: str) -> list[list[str]]:
+    """Return the lines of a hierarchy file: labels with semicolons or commas between them.
+
+    A header is left out: it begins with the name of the column; or is as long as the longest of the
+    others, two at least, which end in one root, and shares no label with them.
+    """
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            lines = [line for line in csv.reader(stream, delimiter=";") if any(line)]
+        text = file.read_bytes().decode("utf-8-sig")
+        for sign in (";", ",", ";"):  # neither fits: of semicolons errors speak
+            cells = csv.reader(io.StringIO(text, newline=""), delimiter=sign)
+            lines = [line for line in cells if any(line)]
+            if all(len(line) > 1 for line in lines):
+                break
     except OSError as error:
         raise InputError(
             f"the hierarchy {file} cannot be read: {error.strerror}", remedy="Check the path"
         ) from None
     except (UnicodeDecodeError, csv.Error):
         raise InputError(
-            f"the hierarchy {file} is no UTF-8 text of labels and semicolons",
+            f"the hierarchy {file} is no UTF-8 text of labels with semicolons or commas",
             remedy="Correct the file",
         ) from None
+    if len(lines) > 1:
+        above, below = lines[0], lines[1:]
+        named = above[0].strip().casefold() == name.strip().casefold()
+        foreign = not any(set(above) & set(line) for line in below)
+        foreign &= len(above) == max(len(line) for line in below)
+        if named or (foreign and len(below) > 1 and len({line[-1] for line in below}) == 1):
+            lines = below
     if any("" in line[1:] for line in lines):
         raise InputError(
             f"the hierarchy {file} has a line with an empty label above its value",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from hypothesis import strategies as st
 
 from anonymip import Hierarchy, InputError, read_hierarchy
 from anonymip.instances.hierarchies.tree import Tree
+from anonymip.privacy.reading.hierarchies import read_nodes
+from anonymip.privacy.reading.manifest_entries import Column as PublishedColumn
 from tests import brute_force
 from tests.brute_force import Column
 from tests.random_problems import TREES
@@ -241,3 +246,70 @@ def test_deep_hierarchies_do_not_recurse(depth: int) -> None:
     spine = tuple(f"n{at}" for at in range(depth))
     tree = tree_of((("a", *spine), ("b", spine[-1])))
     assert tree.height == depth
+
+
+published = partial(PublishedColumn, role="quasi-identifier", kind="hierarchical", publish="node")
+TOWNS = [["Oslo", "North", "*"], ["Rome", "South", "*"], ["Pisa", "South", "*"]]
+
+
+@pytest.mark.parametrize("separator", [";", ","])
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [(None, None), (["town", "part", "all"], None), (["Town", "part", "*"], "town")],
+)
+def test_headers_and_separators_are_recognised_by_both_readers(
+    tmp_path: Path, separator: str, header: list[str] | None, column: str | None
+) -> None:
+    """Semicolons or commas, with or without a line that names the levels: one tree, read twice."""
+    file = tmp_path / "town.csv"
+    lines = TOWNS if header is None else [header, *TOWNS]
+    file.write_text("".join(f"{separator.join(line)}\n" for line in lines))
+    assert [list(path) for path in read_hierarchy(file, column=column).paths] == TOWNS
+    nodes = read_nodes([published("town")], {"town": file}, {})
+    assert [list(path) for path in nodes["town"].paths] == TOWNS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Oslo;North;**\nRome;South;*\nBergen;North;*\n",  # a slip in a root, not a header
+        "Oslo;Norway\nRome;Italy\n",  # two trees
+        "town;part\nOslo;Norway\nRome;Italy\n",  # and what is above them
+        "Oslo\nRome;Italy\nPisa;Italy\n",  # no separator
+    ],
+)
+def test_a_line_that_may_be_a_value_is_no_header(tmp_path: Path, text: str) -> None:
+    """It stays an error of its line, in both readers."""
+    file = tmp_path / "town.csv"
+    file.write_text(text)
+    with pytest.raises(InputError):
+        read_hierarchy(file, column="place")
+    with pytest.raises(InputError):
+        read_nodes([published("place")], {"place": file}, {})
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "b", "c;d", "e,f", "*", "town"]), min_size=1, max_size=3),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from([";", ","]),
+)
+def test_both_readers_agree_on_any_file(paths: list[list[str]], separator: str) -> None:
+    """What one takes the other takes, as the same tree."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "town.csv"
+        with file.open("w", newline="") as stream:
+            csv.writer(stream, delimiter=separator).writerows(paths)
+        found = []
+        column = published("town")
+        for read in (
+            lambda: read_hierarchy(file, column="town").paths,
+            lambda: read_nodes([column], {"town": file}, {})["town"].paths,
+        ):
+            try:
+                found.append(read())
+            except InputError:
+                found.append(None)
+        assert found[0] == found[1]
