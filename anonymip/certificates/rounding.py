@@ -17,10 +17,13 @@ _PARTS = 2520
 _BITS = 46
 
 
-def finer_scale(unit: int, size: float) -> int:
-    """Return a scale for duals of about some size: a multiple of the unit."""
+def finer_scale(unit: int, size: float, records: int) -> int:
+    """Return a scale for duals of about some size: a multiple of the unit.
+
+    What the rounding of the duals of so many records takes off is less than a unit.
+    """
     scale = unit * _PARTS
-    while 0 < Fraction(size) * scale < 2**_BITS:
+    while 0 < Fraction(size) * scale < 2**_BITS or scale < unit * _PARTS * records:
         scale *= 2
     return scale
 

@@ -31,7 +31,8 @@ def exact_table(case: Case, *, freeform: bool) -> Table:
     problem = problem.replace(recoding=Freeform()) if freeform else problem
     assume(uncertifiable(problem) is None)
     part = exact_problem(problem)
-    return Table({**part, "scale": finer_scale(part["unit"], abs(problem.whole) / problem.n)})
+    scale = finer_scale(part["unit"], abs(problem.whole) / problem.n, problem.n)
+    return Table({**part, "scale": scale})
 
 
 def scale_of(case: Case) -> float:

@@ -38,6 +38,7 @@ from anonymip.exact.certifying.relaxing import (
     Vertex,
     covered,
     proven_by,
+    refined,
     solve_over,
 )
 from anonymip.exact.column_generation.column_generation import column_generation
@@ -55,6 +56,8 @@ _RISE = 0.1
 _STARTS = 20
 #: Splits whose two sides are tried before one is chosen.
 _TRIED = 8
+#: What is left to prove, as a share of the goal, that more digits of the duals may prove.
+_DIGITS = 1e-7
 #: Shares this near to whole numbers are whole.
 _WHOLE = 1e-6
 
@@ -95,6 +98,12 @@ def prove_by_tree(
         budget.report("proving by a tree", done=nodes, bound=value / scale)
         if nodes > max_nodes:
             return root.node, value
+        if goal - value < _DIGITS * abs(goal):
+            exact = refined(relaxed, splits, goal, budget)
+            if exact is not None and goal - exact.value < (goal - value) / 2:
+                relaxed.node["next"] = exact.node
+                wait(exact, splits)
+                continue
         tighter = _with_cuts(relaxed, splits, goal, budget, seed=nodes)
         if tighter is not None:
             relaxed.node["next"] = tighter.node
@@ -383,7 +392,7 @@ def make_certificate(
         # By squared errors a class loses a part of the unit for each of its records.
         for size in {len(members) for members in _squared_release(known_release)}:
             part["unit"] *= size if size >= 2 * problem.k else 1
-    part["scale"] = finer_scale(part["unit"], abs(problem.whole) / problem.n)
+    part["scale"] = finer_scale(part["unit"], abs(problem.whole) / problem.n, problem.n)
     table = Table(part)
     release = None if solution is None else _release(solution)
     loss = None if release is None else Fraction(table.release_loss(release), table.scale)
@@ -509,7 +518,7 @@ def _deepen(
     """Add pool and tree to the root for the highest target with a small pool; return the bound."""
     value, step = Duals(table, root).value, table.scale // table.unit
     for share in _SHARES:
-        target = _proven(table, value + round(share * (aim * table.scale - value)), aim)
+        target = _proven(table, value + round(Fraction(share) * (aim * table.scale - value)), aim)
         goal = int(target * table.unit) * step - step
         if goal <= value:
             return bound

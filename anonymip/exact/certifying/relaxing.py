@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, identity, vstack
+from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
 from anonymip.certificates.check import Duals, Table
 from anonymip.certificates.rounding import lowered, whole_duals
@@ -20,7 +21,7 @@ from anonymip.solvers.linear_programs import GrowingProgram
 #: Rows that occur together, how many sets with them at most, and whether that or more is meant.
 Split = tuple[Any, int, bool]
 
-#: What a row costs that no set covers, in costs of a set.
+#: What a row of the program costs that no set keeps, in costs of a set.
 _ARTIFICIAL = 1e3
 #: How far floats may be off in a reduced cost, in costs of a set.
 _BLUR = 1e-6
@@ -131,9 +132,17 @@ class Relaxed:
 
 
 def solve_over(
-    sets: Sets, splits: Sequence[Split], cuts: Sequence[RankOneCut], budget: Budget
+    sets: Sets,
+    splits: Sequence[Split],
+    cuts: Sequence[RankOneCut],
+    budget: Budget,
+    binding: Sequence[bool] | None = None,
 ) -> Vertex | None:
-    """Return a vertex of the relaxation over some sets; None if time ended."""
+    """Return a vertex of the relaxation over some sets; None if time ended.
+
+    `binding` says of the number of classes, each split and each cut whether it is kept with
+    equality.
+    """
     table = sets.table
     coverage = covered(table)
     parts: list[Any] = [sets.held.T]
@@ -150,10 +159,14 @@ def solve_over(
         parts.append(coefficients(cuts, sets.held).T)
         lower += [-np.inf] * len(cuts)
         upper += [*right_sides(cuts, coverage).astype(float)]
+    for row, binds in enumerate(binding or (), len(coverage)):
+        if binds:
+            lower[row] = upper[row] = upper[row] if np.isfinite(upper[row]) else lower[row]
     matrix = csc_array(vstack(parts))
     program = GrowingProgram(np.array(lower), np.array(upper))
-    rows = len(coverage)
-    alone = vstack([identity(rows), csc_array((matrix.shape[0] - rows, rows))])
+    # Sets that are left may lack records, or what a split asks for.
+    alone = eye_array(matrix.shape[0], format="csc")[:, np.isfinite(lower)]
+    rows = alone.shape[1]
     program.add_columns(np.full(rows, _ARTIFICIAL), csc_array(alone))
     program.add_columns(sets.losses / sets.size, matrix)
     found = program.solve(budget)
@@ -190,6 +203,50 @@ def proven_by(
     kept = reduced <= (goal - value) / table.scale + blur
     used = [c for c, d in zip(cuts, duals[cut:], strict=True) if d < 0]
     return Relaxed(node, value, sets.only(kept), vertex.shares[kept], used)
+
+
+def refined(relaxed: Relaxed, splits: Sequence[Split], goal: int, budget: Budget) -> Relaxed | None:
+    """Return the relaxation with duals of more digits; None if time ended.
+
+    Duals of floats fall short by some 10^-15 of what they prove, which is many units where amounts
+    of real numbers are summed. What they leave of the costs, a program of its own, has duals that
+    say how they are to be mended: those of whole numbers are put right digits at a time, as in the
+    iterative refinement of linear programs (Gleixner, Steffy, Wolter 2016).
+    """
+    table, sets, node = relaxed.left.table, relaxed.left, relaxed.node
+    duals = Duals(table, node, splits)
+    left = [duals.reduced(m, cost) for m, cost in zip(sets.members, sets.costs, strict=True)]
+    of_cut = {(tuple(rows), divisor): dual for rows, divisor, dual in node["cuts"]}
+    known = [of_cut.get((tuple(cut.types), cut.divisor), 0) for cut in relaxed.cuts]
+    rows = [*([node["count"]] if table.classes else []), *node["splits"], *known]
+    vertex = solve_over(
+        Sets(table, sets.members, left), splits, relaxed.cuts, budget, [dual > 0 for dual in rows]
+    )
+    if vertex is None:
+        return None
+    first = len(table.rows)
+    signs = [-1] * table.classes + [-1 if split[2] else 1 for split in splits] + [-1] * len(known)
+    more = [round(Fraction(dual) * table.scale) for dual in vertex.duals.tolist()]
+    others = [max(0, a + sign * b) for a, sign, b in zip(rows, signs, more[first:], strict=True)]
+    cut = table.classes + len(splits)
+    better = {
+        "duals": [dual + change for dual, change in zip(node["duals"], more[:first], strict=True)],
+        "count": others[0] if table.classes else 0,
+        "cuts": [
+            [list(one.types), one.divisor, dual]
+            for one, dual in zip(relaxed.cuts, others[cut:], strict=True)
+            if dual
+        ],
+        "splits": others[table.classes : cut],
+    }
+    better = lowered(table, better, dict(zip(sets.members, sets.costs, strict=True)), splits)
+    duals = Duals(table, better, splits)
+    kept = [
+        duals.value + duals.reduced(m, cost) <= goal
+        for m, cost in zip(sets.members, sets.costs, strict=True)
+    ]
+    held = np.array(kept, np.bool_)
+    return Relaxed(better, duals.value, sets.only(held), relaxed.shares[held], relaxed.cuts)
 
 
 def covered(table: Table) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -46,6 +47,7 @@ from anonymip.bounds.combinatorial import lower_bound_of
 from anonymip.certificates import exact_loss
 from anonymip.certificates.check import Rejected, check
 from anonymip.exact.certifying import certifying
+from anonymip.exact.certifying.relaxing import Sets, proven_by, solve_over
 from anonymip.exact.column_generation.column_generation import column_generation
 from anonymip.runtime.budget import Budget
 from tests.brute_force import Column, Rules, least_cost_of_classes
@@ -303,6 +305,30 @@ def test_the_solution_says_that_its_bound_is_certified() -> None:
     assert solution.bound is not None
     assert solution.bound.proof == "certified"
     assert certificate.is_optimal
+
+
+@pytest.mark.parametrize("freeform", [False, True])
+def test_optima_of_real_numbers_are_certified_to_the_last_digit(freeform: bool) -> None:
+    """Their losses are multiples of a unit far below what floats tell apart."""
+    drawn = np.random.default_rng(7).normal(size=(36, 4)).round(7)
+    table = microdata([Column(column, True) for column in drawn.T.tolist()])
+    problem = Problem(table, 3, Freeform() if freeform else EquivalenceClasses())
+    certificate = certify(solve(problem, "column-generation"))
+    assert certificate.content["problem"]["unit"] > 10**20
+    assert certificate.is_optimal
+
+
+def test_sides_of_a_split_that_no_sets_keep_are_refuted() -> None:
+    """A tree does not end where the sets that are left leave a side of a split without a point."""
+    part = exact_loss.exact_problem(Problem(census(9, 4, seed=1), 3))
+    table = checker.Table({**part, "scale": part["unit"] * 2520})
+    members = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 1, 8), (2, 3, 4), (5, 6, 7)]
+    sets = Sets.of(table, {one: table.set_cost(one) for one in members})
+    splits = [(Counter((0, 5)), 0, False)]
+    vertex = solve_over(sets, splits, (), Budget())
+    assert vertex is not None
+    goal = max(sum(sets.costs[:3]), sum(sets.costs[3:]))
+    assert proven_by(sets, splits, (), vertex, goal).value > goal
 
 
 def test_a_bound_can_be_certified_alone() -> None:
