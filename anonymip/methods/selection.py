@@ -56,8 +56,8 @@ class Reach:
     paired_records
         Pairs of records are an assignment problem, which is solved up to so many records.
     improved, improved_in_batches
-        Records whose classes are improved; the same under rules, and of losses without tables,
-        where whole classes are evaluated.
+        Records whose classes are improved; the same of losses without tables, where whole classes
+        are evaluated.
     part
         Records that the freeform heuristics look at together; more are cut into parts of so many.
     reassigned, assigned
@@ -337,13 +337,12 @@ def _pick_classes(problem: Problem, effort: str) -> tuple[tuple[_Choice, ...], s
     if classes is not None and classes <= reach.few_classes:
         return (_Choice("equivalence-mip"),), f"{classes:,} possible classes: provable"
     reason = f"more than {reach.few_classes:,} possible classes"
-    plain = (is_plain(problem) and problem.compiled.monotone) or are_priced(problem)
-    # Where rows repeat windows hold few row types, and are solved fast.
-    if plain and (problem.n <= reach.improved or repeats(problem)):
-        return (_Choice("local-search", _BEST_START),), reason
     # Under limits a heuristic may find nothing where another does.
     others = tuple(map(_Choice, ("ordered-cut", "mondrian") if problem.limits else ()))
-    if problem.n <= reach.improved_in_batches:
+    by_kernels = problem.compiled.has_tables or are_priced(problem)
+    most = reach.improved if by_kernels else reach.improved_in_batches
+    # Where rows repeat windows hold few row types, and are solved fast.
+    if problem.n <= most or (by_kernels and repeats(problem)):
         return (_Choice("local-search", _BEST_START), *others), reason
     return (_Choice("greedy-search"), *others), reason
 

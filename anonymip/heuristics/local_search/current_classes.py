@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
-from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, kernel_rows, range_loss
+from anonymip.heuristics.local_search.limited_tables import limited_tables
+from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import in_type_order
 from anonymip.problem import Problem
@@ -486,11 +487,11 @@ class CurrentRelease:
 
         Complexity: O(n log n).
         """
-        tables = problem.compiled.tables
         records, row_types = in_type_order(problem, np.arange(problem.n))
         types = int(row_types[-1]) + 1
         first = np.searchsorted(row_types, np.arange(types + 1))
         rules = _rules(problem, records[first[:-1]])
+        tables, rows = limited_tables(problem, records[first[:-1]])
         own = np.asarray(labels, np.int64)[records]
         kept = own != SUPPRESSED
         suppressed = np.bincount(row_types[~kept], minlength=types).astype(np.int64)
@@ -499,7 +500,6 @@ class CurrentRelease:
             label = _put_together(label, held)
             held, label, copies = _entries(np.repeat(label, copies), np.repeat(held, copies), types)
         current = _filled_lists(problem, held, label, copies, suppressed)
-        rows = kernel_rows(problem.microdata, tables, records[first[:-1]])
         view = new_view(tables, rules, types)
         _update_all(tables, rows, rules, current, view)
         return cls(tables, rows, rules, current, records, first)

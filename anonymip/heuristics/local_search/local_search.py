@@ -107,8 +107,9 @@ def local_search(
     step. Complexity of a round: O(n k m) for the moves, and a search that is exponential in its
     rows for each window: a class with one and with two of its nearest 6 classes, or 3 in tables of
     more than 1,000 records; these windows take most of the time, and they come when moves alone
-    gain little. Losses without tables and limits are evaluated in batches of NumPy, where there are
-    no windows: for tables of some thousand records.
+    gain little. Limits are terms of the loss that are infinite where one is broken. Losses without
+    tables are evaluated in batches of NumPy, where there are no windows: for tables of some
+    thousand records.
 
     Suppressed records join a class where that is cheaper, and records that cost their class
     more than a row of stars are suppressed, where the recoding allows it and losses are summed.
@@ -344,8 +345,8 @@ def _improved(
 
 
 def has_kernels(problem: Problem) -> bool:
-    """Return whether the kernels know the loss and the rules of a problem."""
-    return problem.compiled.has_tables and not problem.limits
+    """Return whether the kernels know the loss of a problem; they know all rules."""
+    return problem.compiled.has_tables
 
 
 def _effort(effort: str | None, budget: Budget) -> str:

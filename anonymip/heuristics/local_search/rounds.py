@@ -38,7 +38,7 @@ from anonymip.heuristics.local_search.windows import (
     new_windows_work,
     windows_step,
 )
-from anonymip.objectives.kernels.class_loss import KernelRows
+from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
 from anonymip.problem import Problem
 from anonymip.runtime.budget import Budget
@@ -115,6 +115,13 @@ def embedding(tables: LossTables, rows: KernelRows) -> NDArray[np.float64]:
     if not sum(part.shape[1] for part in parts):
         return np.zeros((len(rows.range_values), 1))  # a loss that looks at nothing
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+def _points_of(problem: Problem, release: CurrentRelease) -> NDArray[np.float64]:
+    """Return the points of the row types of a release; limits have no part in them."""
+    tables = problem.compiled.tables
+    first = release.records[release.first[:-1]]
+    return embedding(tables, kernel_rows(problem.microdata, tables, first))
 
 
 def centres_of(
@@ -300,7 +307,7 @@ class _Rounds:
         self._gains: list[float] = []
         self._nodes = NUMBERS.few_nodes
         self._random = np.random.default_rng(seed)
-        self._points = embedding(self.state.tables, self.state.rows)
+        self._points = _points_of(problem, self.state)
         numbers = len(self.state.current.sizes)
         tables, rules = self.state.tables, self.state.rules
         self._work = new_move_work(tables, rules, problem.n, numbers)

@@ -10,7 +10,7 @@ from anonymip.bounds.near_program import can_make_classes
 from anonymip.errors import InputError, NoSolution, unknown_name
 from anonymip.extensions import EXACT_STARTS
 from anonymip.heuristics.local_search.squared_errors import are_squared
-from anonymip.problem import Problem
+from anonymip.problem import Problem, has_rules
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
 
@@ -121,6 +121,9 @@ def starts_of(problem: Problem) -> list[str]:
         # What is iterated for as long as here forgets where it began.
         return ["mdav" if problem.n <= _BY_DISTANCE else "hilbert"]
     if problem.n > (_SEVERAL if problem.compiled.has_tables else _EVALUATED):
+        if has_rules(problem):
+            # Others are cut or grown without the rules, and then repaired.
+            return [_LARGE]
         one = _ONE[0] if problem.n <= _ONE[1] else _LARGE
         return ["ordered-cut" if repeats(problem) else one]
     return [name for name in STARTS if name not in _LEFT_OUT]

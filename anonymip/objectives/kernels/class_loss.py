@@ -167,6 +167,8 @@ def ends_loss(tables: EndLosses, p: int, low: int, high: int) -> float:
     start, stride = tables.pair_start[p], tables.pair_strides[p]
     if stride > 0:
         return tables.pair_losses[start + low * stride + high]
+    if stride < 0:
+        return 0.0 if high <= tables.pair_losses[start + low] else np.inf
     return _largest_between(tables, p, low, high)
 
 

@@ -57,7 +57,8 @@ class LossTables(Packed):
         1 + j the largest loss of a node over two neighbouring levels among the 2^j pairs of
         neighbours from a level on. The node over a range is the highest of those over its
         neighbours, so two overlapping entries of a line tell its loss (Bender & Farach-Colton
-        2000, Section 3).
+        2000, Section 3). With the stride -1, of limits that some kernels are handed as terms, they
+        are the highest rank allowed from each rank on: beyond, the loss is infinite.
     """
 
     constant: float
