@@ -11,7 +11,14 @@ from benchmarks.adult import adult
 from benchmarks.chains import boundaries, local_search, small_windows, split_carry
 from benchmarks.first_run import demo_from_a_clone, first_runs
 from benchmarks.formulations import formulations
-from benchmarks.freeform import doka_census, doka_rounds, freeform, freeform_optimum, reassigned
+from benchmarks.freeform import (
+    doka_census,
+    doka_rounds,
+    freeform,
+    freeform_optimum,
+    reassigned,
+    weak_notions,
+)
 from benchmarks.heuristics import HEURISTICS, row_of, warm_up
 from benchmarks.leaderboard import leaderboard
 from benchmarks.memory import memory
@@ -122,6 +129,7 @@ BENCHMARKS = (
     Benchmark("freeform-optimum", freeform_optimum, ("census-10k",)),
     Benchmark("doka-census", doka_census, ("census-10k",)),
     Benchmark("doka-rounds", doka_rounds, ("census-10k",)),
+    Benchmark("weak-notions", weak_notions),
     Benchmark("time-limits", time_limits),
     Benchmark("shapes", shapes),
     Benchmark("split-carry", split_carry, ("census-100k",)),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from anonymip.bounds.cover_duals import cover_bound, is_priced
 from anonymip.bounds.ladder import has_ladder, ladder_bound
 from anonymip.bounds.nearest_neighbour import (
     k_set_bound,
@@ -39,8 +40,8 @@ def lower_bound_of(
     """Return a lower bound on the loss of any release, by whichever argument holds.
 
     Monotone record losses are bounded by duals of records, which begin with nearest neighbours, or
-    by what the weaker notions leave of these; squared errors by nearest squared distances; releases
-    by patterns by duals of records of their own.
+    by what the weaker notions leave of these and by their prices of originals; squared errors by
+    nearest squared distances; releases by patterns by duals of records of their own.
 
     Parameters
     ----------
@@ -65,17 +66,18 @@ def lower_bound_of(
             return by_duals
     if isinstance(problem.objective, SSE):
         return squared_error_bound(problem, budget=budget)
-    for bound in (ladder_bound, k_set_bound, nearest_neighbour_bound):
+    for bound in (ladder_bound, k_set_bound, nearest_neighbour_bound, weaker_notion_bound):
         found = bound(problem, effort=effort, budget=budget)
         if found is not None:
-            return found
-    return weaker_notion_bound(problem, effort=effort, budget=budget)
+            priced = cover_bound(problem, effort=effort, budget=budget)
+            return found if priced is None or priced.value <= found.value else priced
+    return None
 
 
 def climbs(problem: Problem) -> bool:
     """Return whether :func:`lower_bound_of` is that of the ladder."""
     by_others = isinstance(problem.recoding, PatternGuided) or isinstance(problem.objective, SSE)
-    return not by_others and has_ladder(problem)
+    return not by_others and not is_priced(problem) and has_ladder(problem)
 
 
 def bound_in_time(

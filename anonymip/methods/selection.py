@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from anonymip.bounds.combinatorial import bound_in_time
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
@@ -273,8 +272,7 @@ def _auto_freeform(
             solution = min(solution, sets, key=lambda one: one.objective)
         except NoSolution:
             pass  # freeform covers keep what such sets break
-    own = bound_in_time(problem, effort=settings["effort"], budget=budget)
-    return solution if own is None else solution.with_bound(own)
+    return solution
 
 
 def _run(

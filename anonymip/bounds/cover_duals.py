@@ -1,0 +1,256 @@
+"""Bounds of the notions weaker than k-anonymity: duals of originals that published boxes cover.
+
+With (1,k)-anonymity every original lies in k published boxes, with (k,k)-anonymity every box covers
+k originals too, and with k-concealment every published record covers another one at least (its
+match with it lies on a cycle). Let c(S) be the loss of a box S, and w >= 0 prices of originals.
+Whatever the release, the boxes S_i satisfy
+
+    sum over i of c(S_i)  >=  k w(all) + sum over i of  min { c(S) - w(S) : i in S, S large enough }
+
+since each original is covered k times: the Lagrangean bound of the linear program that chooses a
+box for each record, so that originals are covered. Its columns are priced by
+:mod:`anonymip.enumeration.boxes`; the prices lie between the duals of the restricted program and
+the best so far [1]_.
+
+References
+----------
+.. [1] A. Pessoa, R. Sadykov, E. Uchoa, F. Vanderbeck: Automation and combination of linear-
+   programming based stabilization techniques in column generation, INFORMS Journal on Computing
+   30, 2018, Section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from math import fsum
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from anonymip.effort import check_effort
+from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
+from anonymip.objectives.language.record import cells_of_sets
+from anonymip.problem import Problem
+from anonymip.recodings.registry import published_form
+from anonymip.runtime.budget import Budget
+from anonymip.runtime.kernels import Stopwatch
+from anonymip.runtime.stepping import run_in_steps
+from anonymip.solution import Bound
+from anonymip.solvers.linear_programs import GrowingProgram
+from anonymip.tolerances import LOSS_RELATIVE
+
+
+@dataclass(frozen=True)
+class CoverNumbers:
+    """Numbers that steer the bounds of the weaker notions, chosen by the benchmark `weak-notions`.
+
+    Parameters
+    ----------
+    types
+        Most row types by effort: the work of a round grows with their third power.
+    rounds
+        Most rounds of prices by effort.
+    gap
+        Gap to the linear program at which the rounds end, relative.
+    slack
+        What a box has to gain to be looked for, as a share of the bound a record.
+    nodes
+        Most nodes around a record, by effort.
+    share
+        Share of the duals in the prices, and of the best prices the rest.
+    rows
+        Most records that a box becomes a column of at a time.
+    """
+
+    types: Mapping[str, int] = field(
+        default_factory=lambda: MappingProxyType({"quick": 120, "normal": 400, "thorough": 1_200})
+    )
+    rounds: Mapping[str, int] = field(
+        default_factory=lambda: MappingProxyType({"quick": 12, "normal": 40, "thorough": 150})
+    )
+    gap: Mapping[str, float] = field(
+        default_factory=lambda: MappingProxyType({"quick": 5e-2, "normal": 2e-2, "thorough": 2e-3})
+    )
+    slack: float = 5e-4
+    nodes: int = 20_000
+    share: float = 0.5
+    rows: int = 10
+
+
+NUMBERS = CoverNumbers()
+
+
+def is_priced(problem: Problem, effort: str = "thorough") -> bool:
+    """Return whether prices of originals bound the loss within an effort."""
+    compiled = problem.compiled
+    return bool(
+        published_form(problem.recoding) in ("one-k", "k-k", "k-concealment")
+        and compiled.monotone
+        and compiled.has_tables
+        and compiled.aggregate == "sum"
+        and len(problem.microdata.row_types().first) <= NUMBERS.types[effort]
+    )
+
+
+def least_records(problem: Problem) -> int:
+    """Return how many originals each published record covers at least."""
+    return {"one-k": 1, "k-k": problem.k, "k-concealment": 2}[published_form(problem.recoding)]
+
+
+def cover_bound(
+    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
+) -> Bound | None:
+    """Return a lower bound on the loss of any release of a weaker notion.
+
+    Parameters
+    ----------
+    problem
+        With OneK, KK or KConcealment; a diversity and limits only raise the optimum.
+    effort
+        How much work; None for thorough within a time limit, else normal.
+    budget
+        When it ends, the best bound so far is the result.
+
+    Returns
+    -------
+    Bound or None
+        None if the recoding is another one, the objective not summed, not monotone or without
+        tables, the table too large for the effort, or the budget spent before the first bound.
+    """
+    watch, budget = Stopwatch(), budget or Budget()
+    effort = check_effort(effort, limited=budget.deadline is not None)
+    if not is_priced(problem, effort):
+        return None
+    program = _BoxProgram(problem, budget)
+    closed = program.run(NUMBERS.rounds[effort], NUMBERS.gap[effort])
+    if program.best == -np.inf:
+        return None
+    said = [] if closed else ["cut short"]
+    if problem.compiled.assumed:
+        said.append(f"assuming that {' and '.join(problem.compiled.assumed)}")
+    method = "prices of originals" + (f" ({', '.join(said)})" if said else "")
+    return Bound(program.best, method, "argument", watch.seconds)
+
+
+class _BoxProgram:
+    """The linear program of boxes: its columns, the best prices, the bound that they prove."""
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._problem, self._budget = problem, budget
+        self._rows = box_rows(problem)
+        self._least = least_records(problem)
+        self._search = new_box_search(self._rows, self._least)
+        self._first, self._counts = problem.microdata.row_types().first, self._rows.counts
+        t = len(self._first)
+        self._own = self._losses_of(np.eye(t, dtype=np.bool_))
+        self._boxes, self._losses = np.ones((1, t), np.bool_), self._losses_of(np.ones((1, t)) > 0)
+        self._known = {self._boxes[0].tobytes()}
+        # A row for each original that is covered, and one for each record that chooses.
+        sides = np.concatenate([np.full(t, float(problem.k)), self._counts])
+        upper = np.concatenate([np.full(t, np.inf), self._counts])
+        self._program = GrowingProgram(sides, upper)
+        self._taken: set[tuple[int, int]] = set()
+        self._add_columns([(0, row) for row in range(t)])
+        self._prices = np.zeros(t)
+        #: The best bound so far.
+        self.best = -np.inf
+
+    def run(self, rounds: int, gap: float) -> bool:
+        """Raise the bound; return whether it reached the linear program, but for a gap."""
+        t = len(self._first)
+        # Without prices first: every record then has the box that loses least.
+        if not self._price(np.zeros(t), np.full(t, np.inf), 0.0):
+            return False
+        for done in range(rounds):
+            answer = self._program.solve(self._budget)
+            if answer is None:
+                return False
+            if answer.value - self.best <= gap * abs(answer.value):
+                return True
+            duals = np.maximum(answer.duals[:t], 0.0)
+            self._budget.report("prices of originals", done=done, total=rounds)
+            for share in (NUMBERS.share, 1.0):
+                prices = (1.0 - share) * self._prices + share * duals
+                slack = NUMBERS.slack * max(self.best, 0.0) / self._problem.n
+                if not self._price(prices, self._targets(prices), slack):
+                    return False
+                # Where the mixed prices tell the program nothing, its own duals are looked at.
+                if self._add_cheaper(duals, answer.duals[t:]):
+                    break
+        return False
+
+    def _price(
+        self, prices: NDArray[np.float64], targets: NDArray[np.float64], slack: float
+    ) -> bool:
+        """Look for cheaper boxes and bound the loss; return whether time did not end."""
+        t = len(prices)
+        lowest, found = np.zeros(t), np.zeros((t, t), np.bool_)
+        step = partial(
+            price_boxes,
+            self._rows,
+            self._search,
+            prices,
+            self._least,
+            targets,
+            slack,
+            NUMBERS.nodes,
+            lowest,
+            found,
+            np.zeros(1, np.int64),
+        )
+        if run_in_steps(step, t, self._budget, "pricing boxes") is not None:
+            return False
+        least = self._counts * (self._own + lowest)
+        value = fsum([*(self._problem.k * prices), *least])
+        # Sums of rounded terms: what rounding may have added is taken off.
+        size = np.abs(self._own).max(initial=0.0) + prices.sum() + np.abs(self._losses).max()
+        value -= LOSS_RELATIVE * self._problem.n * float(size) + self._problem.rounding
+        if value > self.best:
+            self.best, self._prices = value, prices
+        for box in found[found.any(axis=1)]:
+            if box.tobytes() not in self._known:
+                self._known.add(box.tobytes())
+                self._boxes = np.concatenate([self._boxes, box[None]])
+                self._losses = np.concatenate([self._losses, self._losses_of(box[None])])
+        return True
+
+    def _targets(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return (t,) what the best known box around each type costs less prices."""
+        reduced = self._losses - self._boxes @ prices
+        return np.where(self._boxes, reduced[:, None], np.inf).min(axis=0) - self._own
+
+    def _add_cheaper(self, duals: NDArray[np.float64], chosen: NDArray[np.float64]) -> int:
+        """Add columns of known boxes whose reduced costs are negative; return how many."""
+        reduced = (self._losses - self._boxes @ duals)[:, None] - chosen
+        reduced[~self._boxes] = np.inf
+        cheaper = []
+        for box, costs in enumerate(reduced):
+            limit = -1e-9 * max(1.0, abs(self._losses[box]))
+            for row in np.argsort(costs, kind="stable")[: NUMBERS.rows].tolist():
+                if costs[row] < limit:
+                    cheaper.append((box, row))
+        return self._add_columns(cheaper)
+
+    def _add_columns(self, pairs: list[tuple[int, int]]) -> int:
+        """Let records choose boxes, where they may not yet; return how many columns are new."""
+        new = [pair for pair in pairs if pair not in self._taken]
+        if new:
+            self._taken.update(new)
+            chosen, owners = np.array(new, np.int64).T
+            t = len(self._first)
+            covered = np.zeros((2 * t, len(new)))
+            covered[:t] = self._boxes[chosen].T
+            covered[t + owners, np.arange(len(new))] = 1.0
+            self._program.add_columns(self._losses[chosen], csc_array(covered))
+        return len(new)
+
+    def _losses_of(self, boxes: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the losses of (b, t) boxes by the objective's own function."""
+        problem = self._problem
+        sets = [self._first[box][None] for box in boxes]
+        losses = [problem.compiled.record_losses(cells_of_sets(problem.microdata, s)) for s in sets]
+        return np.concatenate(losses)

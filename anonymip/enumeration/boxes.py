@@ -1,0 +1,513 @@
+"""The box that gains most around a record: prices of the records it covers less what it loses.
+
+A box is what a published record covers: it opens *levels* of attributes around its own record, the
+next value upwards or downwards of a range, a further value of a set, the next node towards the
+root. Which box gains most, if every record has a price, is a problem of closures of a graph: a
+record is covered once the levels it needs are open, a level needs those nearer. Its dual is a
+maximum flow from the records to the levels (Picard 1976), each of which takes as much as opening it
+costs. Boxes with too few records are ruled out by branching on what the box covers beside: what
+capacity the flow leaves on the levels of a record is what taking it in costs at least.
+
+References
+----------
+.. [1] J. C. Picard: Maximal closure of a graph and applications to combinatorial problems,
+   Management Science 22, 1976.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.objectives.kernels.class_loss import ends_loss
+from anonymip.objectives.language.tables import LossTables
+from anonymip.problem import Problem
+from anonymip.runtime.kernels import kernel
+from anonymip.runtime.packed import Packed
+
+_RANGE, _SET, _NODE = 0, 1, 2
+#: Flows below this are rounding, and are left out: values of nodes count what was pushed.
+_LEAST_FLOW = 1e-12
+
+
+class BoxRows(Packed):
+    """Row types by the levels of their attributes, and what opening levels costs.
+
+    Parameters
+    ----------
+    codes
+        (t, m) int64, the level of each attribute.
+    offset
+        (m + 1,) where the levels of each attribute begin among all.
+    kinds, terms
+        (m,) whether ranges, sets or nodes are published, and of nodes which term they are.
+    above, below
+        (levels,) cost of opening a level that lies above or below the record's own; of a set the
+        cost of a further value, and in the last place what any costs beside.
+    counts
+        (t,) records of each type.
+    tables
+        The loss.
+    """
+
+    codes: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    above: NDArray[np.float64]
+    below: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    tables: LossTables
+
+
+def box_rows(problem: Problem) -> BoxRows:
+    """Return the row types of a problem whose objective is monotone and has tables.
+
+    No box costs less than its levels: the losses by number of values of a set are replaced by the
+    highest line with a step at its start that is not above them.
+    """
+    microdata, tables = problem.microdata, problem.compiled.tables
+    types = microdata.row_types()
+    codes, kinds, terms = [], [], []
+    above: list[NDArray[np.float64]] = []
+    below: list[NDArray[np.float64]] = []
+    for r, column in enumerate(tables.range_columns):
+        values, code = np.unique(microdata.values[types.first, column], return_inverse=True)
+        steps = np.diff(values)
+        codes.append(code)
+        above.append(np.concatenate([[0.0], tables.range_high[r] * steps]))
+        below.append(np.concatenate([-tables.range_low[r] * steps, [0.0]]))
+        kinds.append(_RANGE)
+    for s, column in enumerate(tables.set_columns):
+        start, size = tables.set_start[s], int(tables.set_sizes[s])
+        step, slope = _line_below(tables.set_losses[start + 1 : start + size + 1])
+        codes.append(microdata.codes[types.first, column])
+        above.append(np.concatenate([np.full(size, slope), [step]]))
+        below.append(above[-1])
+        kinds.append(_SET)
+    for p, column in enumerate(tables.pair_columns):
+        codes.append(microdata.codes[types.first, column])
+        above.append(np.zeros(int(tables.pair_sizes[p])))
+        below.append(above[-1])
+        kinds.append(_NODE)
+        terms.append(p)
+    return BoxRows(
+        np.stack(codes, axis=1).astype(np.int64)
+        if codes
+        else np.zeros((len(types.first), 0), np.int64),
+        np.cumsum([0, *map(len, above)]).astype(np.int64),
+        np.array(kinds, np.int64),
+        np.array([0] * (len(kinds) - len(terms)) + terms, np.int64),
+        np.concatenate([np.empty(0), *above]),
+        np.concatenate([np.empty(0), *below]),
+        types.counts.astype(np.int64),
+        tables,
+    )
+
+
+def _line_below(losses: NDArray[np.float64]) -> tuple[float, float]:
+    """Return step and slope of a line not above the losses of 1, 2, ... values, 0 for one."""
+    rise = losses - losses[:1]
+    if len(rise) < 2:
+        return 0.0, 0.0
+    slope = float(((rise[2:] - rise[1]) / np.arange(1, len(rise) - 1)).min(initial=rise[1]))
+    if slope < rise[1]:
+        return float(rise[1]) - slope, slope
+    return 0.0, float((rise[1:] / np.arange(1, len(rise))).min())
+
+
+class BoxSearch(Packed):
+    """Workspace of the search, d being the least number of records, plus one.
+
+    Parameters
+    ----------
+    cost, nearer
+        (levels,) what opening a level costs, and which has to be open before; -1 for none.
+    opened, ruled_out
+        (d, levels), (d, t) bool, by depth: levels open, types that the box does not cover.
+    candidates, held, place
+        (d, t), (d,), (d,) by depth: types to take in, how many, and how many were.
+    room
+        (levels,) capacity left.
+    flow
+        (t, levels) from types to levels.
+    left
+        (t,) prices without a way to a level; of covered types -1.
+    active, queue
+        (t,) types with flow; types that a search for a way reached.
+    level_from, type_from
+        (levels,), (t,) where the way came from.
+    level_seen, type_seen
+        (levels,), (t,) 1: reached from what cannot flow; 2: by the present search.
+    distance, order
+        (t,) what taking a type in costs; the types by what it costs at first.
+    box
+        (levels,) bool, the levels of the best box so far.
+    work
+        (1,) types and levels looked at.
+    """
+
+    cost: NDArray[np.float64]
+    nearer: NDArray[np.int64]
+    opened: NDArray[np.bool_]
+    ruled_out: NDArray[np.bool_]
+    candidates: NDArray[np.int64]
+    held: NDArray[np.int64]
+    place: NDArray[np.int64]
+    room: NDArray[np.float64]
+    flow: NDArray[np.float64]
+    left: NDArray[np.float64]
+    active: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    level_from: NDArray[np.int64]
+    type_from: NDArray[np.int64]
+    level_seen: NDArray[np.int64]
+    type_seen: NDArray[np.int64]
+    distance: NDArray[np.float64]
+    order: NDArray[np.int64]
+    box: NDArray[np.bool_]
+    work: NDArray[np.float64]
+
+
+def new_box_search(rows: BoxRows, least: int) -> BoxSearch:
+    """Return the workspace of a search for boxes of at least so many records."""
+    t, levels, depth = len(rows.counts), int(rows.offset[-1]), least + 1
+    return BoxSearch(
+        np.zeros(levels),
+        np.zeros(levels, np.int64),
+        np.zeros((depth, levels), np.bool_),
+        np.zeros((depth, t), np.bool_),
+        np.zeros((depth, t), np.int64),
+        np.zeros(depth, np.int64),
+        np.zeros(depth, np.int64),
+        np.zeros(levels),
+        np.zeros((t, levels)),
+        np.zeros(t),
+        np.zeros(t, np.int64),
+        np.zeros(t, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(t, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(t, np.int64),
+        np.zeros(t),
+        np.zeros(t, np.int64),
+        np.zeros(levels, np.bool_),
+        np.zeros(1),
+    )
+
+
+@kernel
+def _open_levels(rows: BoxRows, search: BoxSearch, own: int) -> None:
+    """Write what the levels around a type cost, and which are nearer to it."""
+    cost, nearer = search.cost, search.nearer
+    for a in range(len(rows.kinds)):
+        start, end, code = rows.offset[a], rows.offset[a + 1], rows.codes[own, a]
+        if rows.kinds[a] == _RANGE:
+            for x in range(end - start):
+                level = start + x
+                step = 1 if x > code else -1
+                cost[level] = rows.above[level] if x > code else rows.below[level]
+                nearer[level] = -1 if x - step == code else level - step
+        elif rows.kinds[a] == _SET:
+            for level in range(start, end):
+                cost[level], nearer[level] = rows.above[level], end - 1
+            nearer[end - 1] = -1
+        else:
+            # Nodes over the record and another value, ever higher; equal ones cost nothing more.
+            p = rows.terms[a]
+            own_loss = ends_loss(rows.tables, p, code, code)
+            heights = np.empty(end - start)
+            for x in range(end - start):
+                heights[x] = ends_loss(rows.tables, p, min(code, x), max(code, x)) - own_loss
+            heights[code] = -1.0
+            order = np.argsort(heights, kind="mergesort")
+            nearer[start + order[0]] = -1
+            for at in range(1, len(order)):
+                level = start + order[at]
+                last = start + order[at - 1]
+                below = heights[order[at - 1]] if at > 1 else 0.0
+                cost[level] = max(0.0, heights[order[at]] - below)
+                nearer[level] = -1 if at == 1 else last
+    # The nearest records have the fewest levels to flow to, so they come first.
+    search.opened[0, :] = False
+    for kind in range(len(rows.counts)):
+        search.distance[kind] = _far(rows, search, search.opened[0], own, kind, cost)
+    search.order[:] = np.argsort(search.distance, kind="mergesort")
+
+
+@kernel
+def _far(
+    rows: BoxRows,
+    search: BoxSearch,
+    opened: NDArray[np.bool_],
+    own: int,
+    kind: int,
+    amounts: NDArray[np.float64],
+) -> float:
+    """Return the sum of (levels,) amounts over the levels that a type needs and are not open."""
+    total = 0.0
+    for a in range(len(rows.kinds)):
+        if rows.codes[kind, a] == rows.codes[own, a]:
+            continue
+        level = rows.offset[a] + rows.codes[kind, a]
+        while level >= 0 and not opened[level]:
+            total += amounts[level]
+            level = search.nearer[level]
+    return total
+
+
+@kernel
+def _needs(rows: BoxRows, opened: NDArray[np.bool_], own: int, kind: int) -> bool:
+    """Return whether a type needs a level that is not open."""
+    for a in range(len(rows.kinds)):
+        code = rows.codes[kind, a]
+        if code != rows.codes[own, a] and not opened[rows.offset[a] + code]:
+            return True
+    return False
+
+
+@kernel
+def _push(rows: BoxRows, search: BoxSearch, depth: int, own: int, kind: int, price: float) -> float:
+    """Let the price of a type flow to levels with room, the farthest first; return what is left."""
+    opened, room, nearer = search.opened[depth], search.room, search.nearer
+    search.flow[kind, :] = 0.0
+    for a in range(len(rows.kinds)):
+        if rows.codes[kind, a] == rows.codes[own, a]:
+            continue
+        level = rows.offset[a] + rows.codes[kind, a]
+        while level >= 0 and not opened[level] and price > 0.0:
+            if room[level] > 0.0:
+                pushed = min(room[level], price)
+                room[level] -= pushed
+                search.flow[kind, level] += pushed
+                price -= pushed
+            level = nearer[level]
+        if price <= 0.0:
+            break
+    return price
+
+
+@kernel
+def _find_way(
+    rows: BoxRows, search: BoxSearch, depth: int, own: int, source: int, actives: int
+) -> int:
+    """Return a level with room that a type reaches over flows that can be turned; -1 if none."""
+    opened, seen, queue = search.opened[depth], search.level_seen, search.queue
+    head, tail = 0, 1
+    queue[0] = source
+    search.type_seen[source] = 2
+    while head < tail:
+        kind = queue[head]
+        head += 1
+        for a in range(len(rows.kinds)):
+            if rows.codes[kind, a] == rows.codes[own, a]:
+                continue
+            level = rows.offset[a] + rows.codes[kind, a]
+            # Levels beyond one that was seen were seen with it.
+            while level >= 0 and not opened[level] and seen[level] == 0:
+                seen[level] = 2
+                search.level_from[level] = kind
+                if search.room[level] > _LEAST_FLOW:
+                    return level
+                search.work[0] += actives
+                for at in range(actives):
+                    other = search.active[at]
+                    if search.type_seen[other] == 0 and search.flow[other, level] > _LEAST_FLOW:
+                        search.type_seen[other] = 2
+                        search.type_from[other] = level
+                        queue[tail] = other
+                        tail += 1
+                level = search.nearer[level]
+    return -1
+
+
+@kernel
+def _send(search: BoxSearch, source: int, target: int) -> float:
+    """Send along the way that was found what fits; return how much."""
+    amount, level = min(search.left[source], search.room[target]), target
+    while search.level_from[level] != source:
+        kind = search.level_from[level]
+        level = search.type_from[kind]
+        amount = min(amount, search.flow[kind, level])
+    search.room[target] -= amount
+    level = target
+    while True:
+        kind = search.level_from[level]
+        search.flow[kind, level] += amount
+        if kind == source:
+            break
+        level = search.type_from[kind]
+        search.flow[kind, level] -= amount
+    search.left[source] -= amount
+    return amount
+
+
+@kernel
+def _mark(seen: NDArray[np.int64], mark: int) -> None:
+    """Turn what the present search saw into a mark."""
+    for at in range(len(seen)):
+        if seen[at] == 2:
+            seen[at] = mark
+
+
+@kernel
+def _bound_box(
+    rows: BoxRows,
+    search: BoxSearch,
+    prices: NDArray[np.float64],
+    depth: int,
+    own: int,
+    limit: float,
+) -> float:
+    """Return what boxes around the open levels cost less prices at least, or `limit` if no less.
+
+    What cannot flow marks the levels of the best box without a least size.
+    """
+    value, actives = 0.0, 0
+    opened, left = search.opened[depth], search.left
+    for level in range(len(search.cost)):
+        search.room[level] = 0.0 if opened[level] else search.cost[level]
+        value += search.cost[level] - search.room[level]
+    search.work[0] += len(prices) + len(search.cost)
+    for kind in search.order:
+        left[kind] = 0.0
+        if not _needs(rows, opened, own, kind):
+            left[kind] = -1.0
+            value -= prices[kind]
+        elif not search.ruled_out[depth, kind] and prices[kind] > 0.0:
+            search.active[actives] = kind
+            actives += 1
+            value -= prices[kind]
+    if value >= limit:
+        return limit
+    for at in range(actives):
+        kind = search.active[at]
+        left[kind] = _push(rows, search, depth, own, kind, prices[kind])
+        value += prices[kind] - left[kind]
+    search.level_seen[:] = 0
+    search.type_seen[:] = 0
+    for at in range(actives):
+        kind = search.active[at]
+        # What a search without success saw stays seen: no way leads out of it.
+        while left[kind] > _LEAST_FLOW and search.type_seen[kind] == 0:
+            if value >= limit:
+                return limit
+            level = _find_way(rows, search, depth, own, kind, actives)
+            if level >= 0:
+                value += _send(search, kind, level)
+            mark = 1 if level < 0 else 0
+            _mark(search.level_seen, mark)
+            _mark(search.type_seen, mark)
+    return min(value, limit)
+
+
+@kernel
+def _list_candidates(rows: BoxRows, search: BoxSearch, depth: int, own: int, slack: float) -> None:
+    """List the types that a box may take in, the farthest first, and rule out all others.
+
+    `slack`: what the levels of a type may leave of capacity.
+    """
+    opened, count = search.opened[depth], 0
+    for kind in range(len(rows.counts)):
+        if search.left[kind] < 0.0 or search.ruled_out[depth, kind]:
+            continue
+        far = _far(rows, search, opened, own, kind, search.cost)
+        room = _far(rows, search, opened, own, kind, search.room)
+        if room >= slack:
+            search.ruled_out[depth, kind] = True
+            continue
+        search.distance[kind] = -far
+        search.candidates[depth, count] = kind
+        count += 1
+    order = np.argsort(search.distance[search.candidates[depth, :count]], kind="mergesort")
+    search.candidates[depth, :count] = search.candidates[depth, :count][order]
+    search.held[depth], search.place[depth] = count, 0
+
+
+@kernel
+def _take_in(rows: BoxRows, search: BoxSearch, depth: int, own: int, kind: int) -> None:
+    """Open the levels that a type needs one depth below, and rule the type out for what follows."""
+    search.opened[depth + 1] = search.opened[depth]
+    search.ruled_out[depth + 1] = search.ruled_out[depth]
+    for a in range(len(rows.kinds)):
+        if rows.codes[kind, a] == rows.codes[own, a]:
+            continue
+        level = rows.offset[a] + rows.codes[kind, a]
+        while level >= 0 and not search.opened[depth + 1, level]:
+            search.opened[depth + 1, level] = True
+            level = search.nearer[level]
+    search.ruled_out[depth, kind] = True
+
+
+@kernel
+def price_boxes(
+    rows: BoxRows,
+    search: BoxSearch,
+    prices: NDArray[np.float64],
+    least: int,
+    targets: NDArray[np.float64],
+    slack: float,
+    nodes: int,
+    lowest: NDArray[np.float64],
+    found: NDArray[np.bool_],
+    cursor: NDArray[np.int64],
+    amount: int,
+) -> int:
+    """Find boxes around up to `amount` further types; return how many types are done.
+
+    `prices`: (t,) of covering each type, at least 0. `least`: records of a box. `targets`: (t,)
+    cost less prices of a known box. `slack`: a box is looked for that is cheaper by as much.
+    `nodes`: most nodes around a type. `lowest`: (t,) gets what no box is below. `found`: (t, t)
+    gets the types that a cheaper box covers; nothing where there is none. `cursor`: (1,) types
+    done.
+
+    Complexity: a maximum flow a node; nodes exponential in `least` at worst, one for `least` 1.
+    """
+    for own in range(cursor[0], min(cursor[0] + amount, len(prices))):
+        _open_levels(rows, search, own)
+        search.ruled_out[0, :] = False
+        best, given_up, seen = targets[own], np.inf, 0
+        depth, fresh = 0, True
+        while depth >= 0:
+            limit = best - slack
+            if fresh:
+                # A new node: its bound, and the best box that the flow tells.
+                fresh, seen = False, seen + 1
+                search.held[depth] = search.place[depth] = 0
+                value = _bound_box(rows, search, prices, depth, own, limit)
+                if value >= limit:
+                    depth -= 1
+                    continue
+                if seen > nodes:
+                    given_up = min(given_up, value)
+                    depth -= 1
+                    continue
+                loss, size = 0.0, 0
+                for level in range(len(search.box)):
+                    search.box[level] = search.opened[depth, level] or search.level_seen[level] == 1
+                    loss += search.cost[level] if search.box[level] else 0.0
+                for kind in range(len(prices)):
+                    if not _needs(rows, search.box, own, kind):
+                        size += rows.counts[kind]
+                        loss -= prices[kind]
+                if size >= least:
+                    # Of the size asked for: it is the best of all around these levels.
+                    if loss < limit:
+                        best = loss
+                        for kind in range(len(prices)):
+                            found[own, kind] = not _needs(rows, search.box, own, kind)
+                    given_up = min(given_up, max(value, best - slack))
+                    depth -= 1
+                    continue
+                _list_candidates(rows, search, depth, own, limit - value)
+            # The next type that the box takes in; the farther ones are ruled out by then.
+            if search.place[depth] == search.held[depth]:
+                depth -= 1
+                continue
+            kind = search.candidates[depth, search.place[depth]]
+            search.place[depth] += 1
+            _take_in(rows, search, depth, own, kind)
+            depth, fresh = depth + 1, True
+        lowest[own] = min(best - slack, given_up)
+        cursor[0] = own + 1
+    return cursor[0]

@@ -1,0 +1,128 @@
+"""Prices of originals bound the weaker notions: never above brute force, and higher than before."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import KK, Freeform, OneK, Problem, census, solve
+from anonymip.bounds.combinatorial import lower_bound_of, weaker_notion_bound
+from anonymip.bounds.cover_duals import cover_bound, is_priced
+from anonymip.bounds.nearest_neighbour import nearest_neighbour_bound
+from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
+from anonymip.recodings import KConcealment, Recoding
+from anonymip.runtime.budget import Budget
+from tests.brute_force import Column
+from tests.cover_brute_force import concealment_optimum, one_sided_optimum
+from tests.random_problems import FALLING, LOSSES, Case, cases
+
+
+@pytest.mark.parametrize(("recoding", "rows"), [(OneK(), False), (KK(), True)])
+@settings(max_examples=60)
+@given(case=cases(largest=5, suppression=False))
+def test_never_above_the_optimum(recoding: Recoding, rows: bool, case: Case) -> None:
+    """Of every loss with tables: ranges, sets, hierarchies, whatever steps their losses take."""
+    problem = case.problem().replace(recoding=recoding)
+    bound = cover_bound(problem, effort="thorough")
+    if bound is None:
+        assert not is_priced(problem)
+        return
+    best = one_sided_optimum(case.n, case.k, case.set_loss, rows=rows, columns=True)
+    assert bound.value <= best + case.slack(best)
+
+
+@settings(max_examples=40)
+@given(case=cases(largest=4, suppression=False, attributes=2))
+def test_never_above_the_optimum_of_concealment(case: Case) -> None:
+    """Every published record covers another one, and every original lies in k boxes."""
+    bound = cover_bound(case.problem().replace(recoding=KConcealment()), effort="thorough")
+    if bound is not None:
+        best = concealment_optimum(case.n, case.k, case.set_loss)
+        assert bound.value <= best + case.slack(best)
+
+
+@settings(max_examples=60)
+@given(
+    case=cases(largest=6, suppression=False),
+    prices=st.lists(st.sampled_from((0.0, 0.1, 0.25, 0.7, 2.0)), min_size=6, max_size=6),
+    least=st.integers(1, 4),
+)
+def test_no_box_is_cheaper(case: Case, prices: list[float], least: int) -> None:
+    """Of all sets around a record the box that is found costs least; so do the losses of lines."""
+    problem = case.problem()
+    if not (problem.compiled.has_tables and problem.compiled.monotone):
+        return
+    rows = box_rows(problem)
+    t, first = len(rows.counts), problem.microdata.row_types().first
+    least = min(least, case.n)
+    weights, lowest, found = np.array(prices[:t]), np.zeros(t), np.zeros((t, t), np.bool_)
+    targets = np.full(t, np.inf)
+    search = new_box_search(rows, least)
+    cursor = np.zeros(1, np.int64)
+    price_boxes(rows, search, weights, least, targets, 0.0, 10**6, lowest, found, cursor, t)
+    for own in range(t):
+        others = [kind for kind in range(t) if kind != own]
+        alone = case.set_loss((int(first[own]),))
+        values = [
+            case.set_loss(tuple(int(first[kind]) for kind in (own, *chosen)))
+            - alone
+            - weights[[own, *chosen]].sum()
+            for size in range(t)
+            for chosen in combinations(others, size)
+            if rows.counts[[own, *chosen]].sum() >= least
+        ]
+        slack = 1e-9 * (1.0 + abs(alone) + weights.sum()) + case.slack(alone)
+        assert lowest[own] <= min(values) + slack
+        assert found[own, own]
+        assert rows.counts[found[own]].sum() >= least
+        if problem.compiled.name == "gcp":
+            assert lowest[own] == pytest.approx(min(values), abs=slack)
+
+
+def test_by_hand() -> None:
+    """Values 0, 1, 5, k = 2: 1.2, by one record published as 0..5 and another as 0..1.
+
+    Prices of 0.2, 0 and 1: any box but single values costs what it covers beside its own record.
+    """
+    case = Case((Column((0, 1, 5), integer=True),), 2, LOSSES["gcp"])
+    best = one_sided_optimum(case.n, case.k, case.set_loss, rows=False, columns=True)
+    assert best == pytest.approx(1.2)
+    bound = cover_bound(case.problem().replace(recoding=OneK()), effort="thorough")
+    assert bound is not None
+    assert 1.0 <= bound.value <= 1.2
+
+
+@pytest.mark.parametrize("recoding", [OneK(), KK(), KConcealment()])
+def test_higher_than_what_neighbours_say(recoding: Recoding) -> None:
+    """With mixed columns by far; a freeform cover, which is allowed, does not lose less."""
+    problem = Problem(census(40, 5, seed=3, mixed=True), 4, recoding)
+    bound = lower_bound_of(problem)
+    assert bound is not None
+    assert bound.method == "prices of originals"
+    before = weaker_notion_bound(problem) or nearest_neighbour_bound(problem)
+    assert before is not None
+    assert bound.value > 1.2 * before.value
+    assert bound.value <= solve(problem.replace(recoding=Freeform()), effort="quick").objective
+
+
+def test_more_effort_is_no_lower() -> None:
+    """Rounds of a lower effort are those that a higher one begins with."""
+    problem = Problem(census(40, 4, seed=1, mixed=True), 3, KK())
+    bounds = [cover_bound(problem, effort=effort) for effort in ("quick", "normal", "thorough")]
+    values = [bound.value for bound in bounds if bound is not None]
+    assert len(values) == 3
+    assert values == sorted(values)
+
+
+def test_refused_and_out_of_time() -> None:
+    """Losses that fall, covers of another kind and a spent budget have no such bound."""
+    problem = Problem(census(20, 3, seed=1), 3, OneK())
+    assert cover_bound(problem.replace(recoding=Freeform())) is None
+    falling = Case((Column((0, 1, 5), integer=True),), 2, FALLING).problem()
+    assert cover_bound(falling.replace(recoding=OneK())) is None
+    assert cover_bound(problem, budget=Budget(deadline=time.monotonic() - 1.0)) is None
