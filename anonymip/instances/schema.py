@@ -19,11 +19,13 @@ from anonymip.instances.columns import (
     are_plain_dates,
     looks_like_dates,
     looks_numeric,
+    missing_rows,
     no_dates,
     no_numbers_among,
     refuse_foreign_cells,
     unknown_column,
 )
+from anonymip.instances.hierarchies.codes import CodeRule, rule_of_codes
 from anonymip.instances.hierarchies.hierarchy import Hierarchy, declared_hierarchy
 from anonymip.instances.microdata import Microdata
 from anonymip.instances.readers import as_pandas, read_table
@@ -250,7 +252,7 @@ def _parse_declaration(
 def _resolve(
     name: str, known: Mapping[str, Any], column: pd.Series, table: TableFormat
 ) -> Attribute:
-    """Complete an attribute from its column: the kind, and whether numbers are whole."""
+    """Complete an attribute from its column: the kind, the codes, whether numbers are whole."""
     parameters = dict(known)
     if "kind" not in parameters:
         if parameters.get("hierarchy") is not None:
@@ -261,9 +263,24 @@ def _resolve(
         refuse_foreign_cells(column, name, "quasi-identifier")
     if "kind" not in parameters:
         parameters["kind"] = _kind_of(name, column, table)
+    if isinstance(parameters.get("hierarchy"), CodeRule):
+        parameters["hierarchy"] = _codes(name, parameters["hierarchy"], column, table)
     if parameters["kind"] == "numeric" and "integer" not in parameters:
         parameters["integer"] = all_whole(table.pointed(column), table.missing)
     return Attribute(name, **parameters)
+
+
+def _codes(name: str, rule: CodeRule, column: pd.Series, table: TableFormat) -> Hierarchy:
+    """Return the hierarchy of the codes of a column."""
+    absent = missing_rows(column, table.missing)
+    codes = column[~absent].astype(object).map(str)
+    others = [table.label] if table.policy == "category" and absent.any() else []
+    try:
+        return rule.hierarchy(codes.unique(), others)
+    except InputError as error:
+        raise InputError(
+            f"column {name!r}: {error.message}", remedy=error.remedy, value=error.value
+        ) from None
 
 
 def _kind_of(name: str, column: pd.Series, table: TableFormat) -> str:
@@ -338,9 +355,11 @@ def read_schema(path: str | Path) -> Schema:
     )
 
 
-def _hierarchy(file: Path, name: str, given: object) -> Hierarchy:
-    """Return a declared hierarchy; errors name the column."""
+def _hierarchy(file: Path, name: str, given: object) -> Hierarchy | CodeRule:
+    """Return a declared hierarchy, or the rule of one; errors name the column."""
     try:
+        if isinstance(given, Mapping) and ("mask" in given or "separator" in given):
+            return rule_of_codes(given, file.parent)
         return declared_hierarchy(given, file.parent, name)
     except InputError as error:
         raise InputError(

@@ -444,7 +444,9 @@ def _observed(attributes: Sequence[Attribute], hidden: Sequence[bool]) -> list[s
     return [
         attribute.name
         for attribute, hides in zip(attributes, hidden, strict=True)
-        if hides and attribute.domain is None and attribute.hierarchy is None
+        if hides
+        and attribute.domain is None
+        and (attribute.hierarchy is None or attribute.hierarchy.observed)
     ]
 
 

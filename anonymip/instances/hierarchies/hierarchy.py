@@ -50,6 +50,9 @@ class Hierarchy:
     paths
         For each value of the domain its path ``(value, level 1, ..., root)``. All end in the same
         root, and a node has the same parent on every path.
+    observed
+        Whether the values are those that a table holds: then their number, which losses read,
+        tells something of values that a release does not show.
 
     Raises
     ------
@@ -58,6 +61,7 @@ class Hierarchy:
     """
 
     paths: Sequence[Sequence[str]]
+    observed: bool = field(default=False, kw_only=True, compare=False)
     _parents: dict[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -472,9 +476,9 @@ def declared_hierarchy(given: object, folder: Path, column: str | None = None) -
         return read_hierarchy(folder / given, column=column)
     if not isinstance(given, Mapping) or ("groups" in given) == ("bands" in given):
         raise InputError(
-            "the hierarchy is neither a file nor a table of groups or of bands",
-            remedy='Write hierarchy = "town.csv", {groups = {...}}, or {bands = [5, 10], '
-            "domain = [0, 99]}",
+            "the hierarchy is neither a file nor a table of groups, bands or codes",
+            remedy='Write hierarchy = "town.csv", {groups = {...}}, {bands = [5, 10], '
+            'domain = [0, 99]}, {mask = "right"} or {separator = "."}',
         )
     kind = "groups" if "groups" in given else "bands"
     unknown = sorted(set(given) - _KEYS[kind])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -77,14 +77,16 @@ def nodes_of_paths(name: str, paths: Sequence[Sequence[str]]) -> Nodes:
 
 def read_nodes(
     columns: Sequence[Column],
-    files: Mapping[str, Path | Sequence[Sequence[str]]],
+    files: Mapping[str, Path | Sequence[Sequence[str]] | CodePaths],
     given: Mapping[str, Paths],
+    codes_of: Callable[[str], tuple[list[str], list[str]]] = lambda _: ([], []),
 ) -> dict[str, Nodes]:
     """Return the hierarchies of the columns that need one.
 
     `columns`: the quasi-identifiers. `files`: files of hierarchies that a schema names, or the
     paths that it writes out, by column. `given`: hierarchies handed over, which go before those of
-    the schema. Raises InputError if one is missing, cannot be read or is no tree.
+    the schema. `codes_of`: the values of a column, and those that are no codes, for rules of codes.
+    Raises InputError if one is missing, cannot be read or is no tree.
     """
     found: dict[str, Nodes] = {}
     for column in columns:
@@ -97,6 +99,8 @@ def read_nodes(
                 remedy=f"Give {argument('schema', ...)}, which names its file",
             )
         name = column.name
+        if isinstance(source, CodePaths):
+            source = source.paths(*codes_of(name))
         paths = _read_paths(Path(source), name) if isinstance(source, (str, Path)) else source
         found[name] = nodes_of_paths(name, paths)
     return found
@@ -150,16 +154,71 @@ def _refuse(name: str, reason: str) -> None:
 _MOST = 1_000_000
 
 
-def declared_paths(given: object, name: str, file: Path) -> Path | list[list[str]]:
-    """Return the file of a hierarchy, or its paths from each value to the root.
+@dataclass(frozen=True)
+class CodePaths:
+    """Paths of codes, which are masked from one side or cut at separators.
+
+    `side`: ``"right"`` or ``"left"``, None where codes are cut. `keep`: signs that each level
+    shows, empty for one less a level. `separator`: what codes are cut at. `above`: what lies above
+    first parts of codes, by part. `root`: name of the whole.
+    """
+
+    side: str | None
+    keep: tuple[int, ...]
+    separator: str
+    above: Mapping[str, Sequence[str]]
+    root: str
+
+    def paths(self, codes: Iterable[str], others: Iterable[str]) -> list[list[str]]:
+        """Return the path of each code from itself to the root; others lie below the root."""
+        known = sorted(set(codes) - {"", *others})
+        return [*([code, *self._levels(code)] for code in known), *([o, self.root] for o in others)]
+
+    def _levels(self, code: str) -> Iterator[str]:
+        if self.side is not None:
+            for shown in self.keep or range(len(code) - 1, 0, -1):
+                if shown < len(code) and self.side == "right":
+                    yield code[:shown].ljust(len(code), "*")
+                elif shown < len(code):
+                    yield code[-shown:].rjust(len(code), "*")
+            yield self.root
+            return
+        parts = code.split(self.separator)
+        for number in range(max(len(parts) - 1, 1), 0, -1):
+            yield f"{self.separator.join(parts[:number])}{self.separator}*"
+        yield from self.above.get(code.partition(self.separator)[0], [self.root])
+
+
+def _code_paths(given: Mapping[str, Any], where: str, file: Path) -> CodePaths:
+    side, keep, separator = given.get("mask"), given.get("keep", []), given.get("separator", "")
+    right = (
+        side in (None, "right", "left")
+        and isinstance(separator, str)
+        and (side is None) == (separator != "")
+        and isinstance(keep, list)
+        and all(isinstance(number, int) and number > 0 for number in keep)
+    )
+    if not right:
+        raise InputError(
+            f"{where} is no mask or separator of codes", remedy='Write {mask = "right"}'
+        )
+    lines = _read_paths(file.parent / str(given["above"]), "") if "above" in given else []
+    above = {line[0]: line[1:] for line in lines}
+    return CodePaths(side, tuple(keep), separator, above, str(given.get("root", "*")))
+
+
+def declared_paths(given: object, name: str, file: Path) -> Path | list[list[str]] | CodePaths:
+    """Return the file of a hierarchy, its paths from each value to the root, or those of codes.
 
     `given`: what the schema says. `name`: of the column. `file`: the schema, to whose folder names
-    of files are relative. Raises InputError if it is no file, no table of groups and no table of
-    bands.
+    of files are relative. Raises InputError if it is no file, no table of groups, of bands, or of
+    codes.
     """
     if isinstance(given, str):
         return file.parent / given
     where = f"attributes.{name}.hierarchy of the schema {file}"
+    if isinstance(given, dict) and ("mask" in given or "separator" in given):
+        return _code_paths(given, where, file)
     if not isinstance(given, dict) or ("groups" in given) == ("bands" in given):
         raise InputError(
             f"{where} is neither a file nor a table of groups or of bands",

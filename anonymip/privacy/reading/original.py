@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.privacy.reading.cell_grammar import CellError
-from anonymip.privacy.reading.hierarchies import Nodes, Paths, declared_paths, read_nodes
+from anonymip.privacy.reading.hierarchies import CodePaths, Nodes, Paths, declared_paths, read_nodes
 from anonymip.privacy.reading.manifest_entries import Column, read_domain
 from anonymip.privacy.reading.release_manifest import Manifest, read_manifest
 from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct, read_table
@@ -221,7 +221,9 @@ class Schema:
     decimal: str | None = None
     columns: tuple[str, ...] | None = None
     tokens: tuple[str, ...] | None = None
-    hierarchies: Mapping[str, Path | Sequence[Sequence[str]]] = field(default_factory=dict)
+    hierarchies: Mapping[str, Path | Sequence[Sequence[str]] | CodePaths] = field(
+        default_factory=dict
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -356,7 +358,18 @@ def read_inputs(
         encoding=encoding or known.encoding or claims.table.encoding,
         names=columns or known.columns,
     )
-    nodes = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {})
+    tokens = claims.table.tokens if known.tokens is None else known.tokens
+
+    def codes_of(name: str) -> tuple[list[str], list[str]]:
+        """Return the values of a column of the original, and what stands for missing ones."""
+        column = source.columns.get(name)
+        if column is None:
+            return [], []
+        absent = _missing(column, tokens)
+        filled = claims.table.policy == "category" and absent.any()
+        return distinct(column.texts[~absent])[0], [claims.table.label] if filled else []
+
+    nodes = read_nodes(claims.quasi_identifiers, known.hierarchies, hierarchies or {}, codes_of)
     mark = decimal or known.decimal or claims.table.decimal
     records = encode_original(source, claims, given, nodes, mark)
     return Inputs(claims, given, source, nodes, records)

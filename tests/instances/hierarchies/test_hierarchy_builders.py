@@ -251,7 +251,7 @@ def test_the_verifier_reads_the_same_bands(
     ("entry", "message"),
     [
         ("3", "attributes.age.hierarchy|age: .*"),
-        ("{}", "neither a file nor a table of groups or of bands"),
+        ("{}", "neither a file nor a table of groups, bands or codes"),
         ('{bands = [5], domain = [0, 9], groups = {a = ["1"]}}', "neither a file nor a table"),
         ("{bands = [5]}", "no domain of a lowest and a highest whole number"),
         ("{bands = [5], domain = [9, 0]}", "no domain of"),

@@ -1,0 +1,147 @@
+"""Hierarchies of codes: masked from one side, or cut at their separators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anonymip.errors import InputError, did_you_mean
+from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
+
+_SIDES = ("right", "left")
+
+
+@dataclass(frozen=True)
+class CodeRule:
+    """How the codes of a column are made coarser; the column says which codes there are.
+
+    Parameters
+    ----------
+    mask
+        The side from which signs become stars, ``"right"`` or ``"left"``: 02138, 0213*, 021**.
+    keep
+        How many signs each level still shows, from many to few; empty for one less a level.
+    separator
+        In place of a mask: what stands between the parts of a code. E11.9 lies below E11.*.
+    above
+        What lies above the first parts of separated codes, as E10-E14 above E11; None for the
+        root.
+    root
+        Name of the whole.
+    """
+
+    mask: str | None = None
+    keep: tuple[int, ...] = ()
+    separator: str | None = None
+    above: Hierarchy | None = None
+    root: str = "*"
+
+    def __post_init__(self) -> None:
+        if (self.mask is None) == (self.separator is None):
+            raise InputError(
+                "a hierarchy of codes has a mask and a separator, or neither",
+                remedy='Write {mask = "right"} or {separator = "."}',
+            )
+        if self.mask is not None and self.mask not in _SIDES:
+            raise InputError(
+                f"codes are masked from {self.mask!r}",
+                remedy=did_you_mean(self.mask, _SIDES) or "Use right or left",
+            )
+        whole = all(type(one) is int and one > 0 for one in self.keep)
+        if not whole or list(self.keep) != sorted(set(self.keep), reverse=True):
+            raise InputError(
+                "keep is no list of falling numbers of signs", remedy="Write keep = [3, 2]"
+            )
+        if self.separator == "" or (self.separator is not None and self.keep):
+            raise InputError(
+                "codes are cut at an empty separator, or at one and by numbers of signs",
+                remedy='Write {separator = "."}, or {mask = "right", keep = [3, 2]}',
+            )
+
+    def hierarchy(self, values: Iterable[str], others: Sequence[str] = ()) -> Hierarchy:
+        """Return the hierarchy of the codes that a column holds.
+
+        Parameters
+        ----------
+        values
+            The codes, in any order; empty ones are left out.
+        others
+            Values that are no codes and lie below the root: what stands for missing ones.
+
+        Raises
+        ------
+        InputError
+            If there are no codes, or one looks like a masked one.
+
+        Notes
+        -----
+        Complexity: O(total length of the codes times levels).
+        """
+        codes = sorted({value for value in values if value} - set(others))
+        if not codes:
+            raise InputError(
+                "there are no codes for the hierarchy", remedy="Check the column, or leave it out"
+            )
+        paths = [(code, *self._levels(code)) for code in codes]
+        return Hierarchy([*paths, *((one, self.root) for one in others)], observed=True)
+
+    def _levels(self, code: str) -> list[str]:
+        return self._masked(code) if self.separator is None else self._cut(code)
+
+    def _masked(self, code: str) -> list[str]:
+        shown = self.keep or range(len(code) - 1, 0, -1)
+        labels = []
+        for number in shown:
+            hidden = len(code) - number
+            if hidden > 0:
+                stars = "*" * hidden
+                labels.append(
+                    code[:number] + stars if self.mask == "right" else stars + code[hidden:]
+                )
+        return [*labels, self.root]
+
+    def _cut(self, code: str) -> list[str]:
+        assert self.separator is not None
+        parts = code.split(self.separator)
+        # A code that others begin with is a value of its own beside them: E11 lies below E11.*.
+        labels = [
+            self.separator.join((*parts[:number], "*")) for number in range(len(parts), 0, -1)
+        ]
+        if len(parts) > 1:
+            labels = labels[1:]
+        if self.above is None:
+            return [*labels, self.root]
+        places = {path[0]: path[1:] for path in self.above.paths}
+        if parts[0] not in places:
+            raise InputError(
+                "a code begins with a part that the hierarchy above it lacks",
+                remedy="Add the part there, or correct the code in the table",
+                value=code,
+            )
+        return [*labels, *places[parts[0]]]
+
+
+def rule_of_codes(given: Mapping[str, Any], folder: Any) -> CodeRule:
+    """Return the rule that a table of a schema with ``mask`` or ``separator`` means.
+
+    `folder`: what names of files are relative to. Raises InputError if it means none.
+    """
+    known = {"mask": {"mask", "keep", "root"}, "separator": {"separator", "above", "root"}}
+    kind = "mask" if "mask" in given else "separator"
+    unknown = sorted(set(given) - known[kind])
+    if unknown:
+        raise InputError(
+            f"a hierarchy of codes by {kind} has no {unknown[0]!r}",
+            remedy=f"Known are {', '.join(sorted(known[kind]))}",
+        )
+    for key in ("mask", "separator", "above", "root"):
+        if not isinstance(given.get(key, ""), str):
+            raise InputError(f"{key} of a hierarchy is no text", remedy=f'Write {key} = "..."')
+    keep = given.get("keep", [])
+    if not isinstance(keep, list):
+        raise InputError("keep is no list", remedy="Write keep = [3, 2]")
+    above = None if "above" not in given else read_hierarchy(folder / given["above"])
+    return CodeRule(
+        given.get("mask"), tuple(keep), given.get("separator"), above, given.get("root", "*")
+    )
