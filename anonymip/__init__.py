@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from anonymip.experiments import compare as compare
     from anonymip.instances import INSTANCES as INSTANCES
     from anonymip.instances import Attribute as Attribute
+    from anonymip.instances import CodeRule as CodeRule
     from anonymip.instances import Hierarchy as Hierarchy
     from anonymip.instances import Microdata as Microdata
     from anonymip.instances import Schema as Schema

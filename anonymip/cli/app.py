@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from anonymip._version import __version__
-from anonymip.cli import answers, experiments, inventory, modelling, tasks
+from anonymip.cli import answers, experiments, hierarchies, inventory, modelling, tasks
 from anonymip.cli.arguments import timed_by
 from anonymip.cli.console import err, out, say, showing_records, showing_warnings
 from anonymip.errors import AnonymipError, InputError, Interrupted, naming_options
@@ -57,6 +57,7 @@ def _common(
 #: The commands as help lists them.
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Releases": {"demo": tasks.demo, "anonymize": tasks.anonymize, "verify": tasks.verify},
+    "Preparing a table": {"hierarchy": hierarchies.hierarchy},
     "Losses, bounds and proofs": {
         "solve": answers.solve,
         "compare": experiments.compare,

@@ -2,6 +2,7 @@
 
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.domains import Domains
+from anonymip.instances.hierarchies.codes import CodeRule
 from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
 from anonymip.instances.library.fetching import data_directory
 from anonymip.instances.library.generators import census
@@ -14,6 +15,7 @@ from anonymip.instances.table_format import TableFormat
 __all__ = [
     "INSTANCES",
     "Attribute",
+    "CodeRule",
     "Domains",
     "Hierarchy",
     "Microdata",

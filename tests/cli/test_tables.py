@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.cli.conftest import Shell
@@ -87,3 +89,28 @@ def test_a_list_of_missing_values_is_one_line_of_csv(shell: Shell) -> None:
     refused = shell("solve", "a.csv", *roles, "--missing-values", '"k')
     assert refused.code == 2
     assert "--missing-values is no list" in refused.err
+
+
+def test_a_hierarchy_of_codes_is_written(shell: Any) -> None:
+    """The file is one that a schema takes; a wrong column and a wrong rule are told."""
+    rows = ["E11.9;02138", "E11;02139", "I10.0;10001"] * 2
+    shell.write("ill.csv", "\n".join(["code;zip", *rows]) + "\n")
+    asked = ("hierarchy", "ill.csv", "--separator", ";", "-o", "zip.csv")
+    result = shell(*asked, "-q", "zip", "--mask", "right", "--shown", "3,2")
+    assert result.code == 0
+    assert "3 codes, 3 levels above them" in result.out
+    assert (shell.folder / "zip.csv").read_text().splitlines()[0] == "02138;021**;02***;*"
+    shell.write("blocks.csv", "E11;E10-E14;any\nI10;I10-I15;any\n")
+    result = shell(*asked, "-q", "code", "--cut", ".", "--above", "blocks.csv", "--root", "any")
+    assert "3 codes, 3 levels above them" in result.out
+    for wrong, words in (
+        (("-q", "town", "--mask", "right"), "unknown column 'town'"),
+        (("-q", "zip"), "a mask and a separator, or neither"),
+        (("-q", "zip", "--mask", "right", "--shown", "3;2"), "--shown is no list of numbers"),
+        (("-q", "zip", "--mask", "up"), "codes are masked from 'up'"),
+    ):
+        before = shell.files()
+        result = shell(*asked, *wrong)
+        assert result.code == 2
+        assert words in result.err
+        assert shell.files() == before

@@ -29,6 +29,19 @@ class CodeRule:
         root.
     root
         Name of the whole.
+
+    Raises
+    ------
+    InputError
+        If these contradict each other.
+
+    Examples
+    --------
+    >>> from anonymip import CodeRule
+    >>> CodeRule("right", keep=(3, 2)).hierarchy(["02138", "02215"]).paths
+    (('02138', '021**', '02***', '*'), ('02215', '022**', '02***', '*'))
+    >>> CodeRule(separator=".").hierarchy(["E11.9", "E11"]).paths
+    (('E11', 'E11.*', '*'), ('E11.9', 'E11.*', '*'))
     """
 
     mask: str | None = None

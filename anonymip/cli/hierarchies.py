@@ -1,0 +1,107 @@
+"""The command that writes the hierarchy of the codes of a column, to look at or to change."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anonymip.cli.arguments import TABLE, spread
+from anonymip.cli.console import out, say
+from anonymip.cli.tables import FormatOptions, missing_tokens, refuse_targets
+from anonymip.errors import InputError
+from anonymip.files import replacing
+
+
+@spread
+def hierarchy(
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="A CSV or Parquet file with the codes.")
+    ],
+    *,
+    column: Annotated[
+        str,
+        typer.Option(
+            "-q", "--quasi-identifier", help="The column of the codes.", rich_help_panel=TABLE
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The hierarchy: one line a code.")],
+    mask: Annotated[
+        str | None,
+        typer.Option(
+            "--mask", help="Side from which signs become stars: right, left.", rich_help_panel=TABLE
+        ),
+    ] = None,
+    shown: Annotated[
+        str | None,
+        typer.Option(
+            "--shown",
+            metavar="N,N",
+            help="Signs that each level still shows, such as 3,2.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            "--cut",
+            help="In place of a mask: what codes are cut at, as E11.9.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    above: Annotated[
+        Path | None,
+        typer.Option(
+            "--above",
+            help="With --cut: the hierarchy of the first parts of the codes.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    root: Annotated[
+        str, typer.Option("--root", help="Name of the whole.", rich_help_panel=TABLE)
+    ] = "*",
+    missing_values: Annotated[
+        str | None,
+        typer.Option(
+            "--missing-values",
+            metavar="TEXT,TEXT",
+            help="Texts that mean no code: NA,-9.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    form: FormatOptions,
+) -> None:
+    """Write the hierarchy of a column of codes: masked from one side, or cut at separators.
+
+    The file is one to look at and to change; a schema names it: hierarchy = "postcode.csv".
+    """
+    from anonymip.instances import TableFormat
+    from anonymip.instances.columns import missing_rows, unknown_column
+    from anonymip.instances.hierarchies.codes import CodeRule
+    from anonymip.instances.hierarchies.hierarchy import read_hierarchy
+    from anonymip.instances.readers import read_table
+
+    refuse_targets([table, *([above] if above else [])], output)
+    given = {name: one for name, one in form.written.items() if one is not None}
+    layout = TableFormat(**given, missing=missing_tokens(missing_values) or ("",))  # type: ignore[arg-type]
+    rule = CodeRule(
+        mask, _numbers(shown), cut, None if above is None else read_hierarchy(above), root
+    )
+    frame = read_table(table, layout)
+    if column not in frame.columns:
+        raise unknown_column(column, "quasi-identifier", list(map(str, frame.columns)), ())
+    codes = frame[column][~missing_rows(frame[column], layout.missing)]
+    made = rule.hierarchy(codes.astype(object).map(str).unique())
+    with replacing(output) as (file,), file.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter=";", lineterminator="\n").writerows(made.paths)
+    say(out, f"written: {output}, {len(made.paths)} codes, {made.height} levels above them")
+    say(out, "It holds the codes of the table: it is as private as the table.")
+
+
+def _numbers(listed: str | None) -> tuple[int, ...]:
+    try:
+        return () if listed is None else tuple(map(int, listed.split(",")))
+    except ValueError:
+        raise InputError("--shown is no list of numbers", remedy="Write --shown 3,2") from None
