@@ -246,6 +246,11 @@ def scale_of(
             f"attribute {name!r}: format is {form!r}",
             remedy='A format is that of dates, such as "%d.%m.%Y"',
         )
+    if form is not None and re.search(r"%[yxcD]", form):
+        raise InputError(
+            f"attribute {name!r}: its format has years of two digits",
+            remedy="Write years with four digits, %Y: 25 may be 1925 or 2025",
+        )
     unit: Unit | float | None = None
     if is_date:
         unit = cast(Unit, "day" if precision is None else precision)

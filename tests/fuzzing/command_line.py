@@ -16,6 +16,7 @@ from anonymip.cli.app import run
 from tests.fuzzing.judge.asked import COVERS, Asked
 from tests.fuzzing.judge.releases import differs, release_problems
 from tests.fuzzing.judge.table import Column
+from tests.fuzzing.package import attribute_of
 from tests.fuzzing.solving import Findings
 
 #: Losses that the command line knows by name.
@@ -43,7 +44,7 @@ def write_table(folder: Path, asked: Asked) -> tuple[Path, Path]:
         writer.writerow([c.name for c in table.columns] + [name for name, _ in others])
         for record in range(table.n):
             writer.writerow(
-                [_text(column.values[record]) for column in table.columns]
+                [_text(column.told[record]) for column in table.columns]
                 + [values[record] for _, values in others]
             )
     lines = [line for column in table.columns for line in _section(folder, column)]
@@ -55,6 +56,8 @@ def write_table(folder: Path, asked: Asked) -> tuple[Path, Path]:
 
 def _section(folder: Path, column: Column) -> list[str]:
     lines = [f"[attributes.{column.name}]", f'kind = "{column.kind}"']
+    if column.scale is not None:
+        return [lines[0], *_scale(column), f"weight = {column.weight!r}"]
     if column.domain is not None:
         numeric = column.kind == "numeric"
         given = [float(one) for one in column.domain] if numeric else list(column.domain)
@@ -68,6 +71,14 @@ def _section(folder: Path, column: Column) -> list[str]:
         file.write_text("".join(";".join(path) + "\n" for path in column.paths), encoding="utf-8")
         lines.append(f'hierarchy = "{file.name}"')
     return lines
+
+
+def _scale(column: Column) -> list[str]:
+    scale = attribute_of(column)
+    given = {"kind": scale.kind, **scale.scaling}
+    if scale.kind == "numeric":
+        given["integer"] = scale.integer
+    return [f"{name} = {json.dumps(one)}" for name, one in given.items() if one is not None]
 
 
 def _mask(asked: Asked) -> list[str]:

@@ -20,6 +20,21 @@ from tests.fuzzing.judge.table import Column, Table
 
 def attribute_of(column: Column) -> Attribute:
     """Return the attribute that a column is."""
+    scale = column.scale
+    if scale is not None:
+        return Attribute(
+            column.name,
+            "numeric" if scale.unit is None else "date",
+            weight=column.weight,
+            integer=scale.whole,
+            precision=scale.step if scale.unit is None else scale.unit,  # type: ignore[arg-type]
+            format=scale.form,
+            **{
+                name: scale.shown(end, last=False) if scale.unit else end
+                for name, end in (("at_most", scale.most), ("at_least", scale.least))
+                if end is not None
+            },
+        )
     return Attribute(
         column.name,
         column.kind,  # type: ignore[arg-type]
@@ -34,7 +49,9 @@ def attribute_of(column: Column) -> Attribute:
 def frame_of(table: Table) -> pd.DataFrame:
     """Return the table as a data frame."""
     columns: dict[str, Any] = {
-        column.name: [int(one) if column.integer else one for one in column.values]  # noqa: PD011
+        column.name: list(column.scale.told)
+        if column.scale is not None
+        else [int(one) if column.integer else one for one in column.values]  # noqa: PD011
         for column in table.columns
     }
     columns.update({name: list(values) for name, values in (*table.sensitive, *table.kept)})

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timedelta
+from fractions import Fraction
+from math import floor
 
-from tests.fuzzing.judge.table import Column, Table
+from tests.fuzzing.judge.table import Column, Scale, Table
 
 _TEXTS = ("a", "b", "c", "*", "[x", "a|b", "}", "\\", "{F", " ", "ü,", '"', "=1+1", "1..2")
 _SICK = ("flu", "hiv", "asthma", "*", "1", "2", "10")
@@ -97,6 +101,54 @@ def _hierarchical(rng: random.Random, name: str, n: int) -> Column:
     return Column(name, "hierarchical", values, None, "node", weight=weight, paths=tuple(paths))
 
 
+_UNITS = ("day", "month", "quarter", "year", "decade")
+
+
+def _number_of(day: date, unit: str) -> int:
+    months = 12 * (day.year - 1970) + day.month - 1
+    parts = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+    return (day - date(1970, 1, 1)).days if unit == "day" else months // parts[unit]
+
+
+def _grouped(rng: random.Random, name: str, numbers: list[float], scale: Scale) -> Column:
+    """Return a column of scaled numbers, of which the outer ones may be groups."""
+    levels = sorted(set(numbers))
+    most = rng.choice(levels) if rng.random() < 0.3 else None
+    least = rng.choice(levels) if rng.random() < 0.3 else None
+    if most is not None and least is not None and least >= most:
+        least = None
+    values = [one if most is None else min(one, most) for one in numbers]
+    values = [one if least is None else max(one, least) for one in values]
+    whole = scale.unit is not None or (scale.step is None and scale.whole)
+    weight = rng.choice([1.0, 1.0, 2.0])
+    grouped = replace(scale, most=most, least=least)
+    return Column(name, "numeric", tuple(values), None, "range", whole, weight, scale=grouped)
+
+
+def _dates(rng: random.Random, name: str, n: int) -> Column:
+    unit = rng.choice(_UNITS)
+    spread = rng.choice([3, 40, 400, 40_000])
+    days = [date(1965, 1, 1) + timedelta(rng.randint(0, spread)) for _ in range(n)]
+    form = rng.choice([None, "%d.%m.%Y", "%m/%d/%Y"]) if spread < 10_000 else None
+    told = tuple(day.isoformat() if form is None else day.strftime(form) for day in days)
+    numbers = [float(_number_of(day, unit)) for day in days]
+    return _grouped(rng, name, numbers, Scale(told, unit, form))
+
+
+def _steps(rng: random.Random, name: str, n: int) -> Column:
+    step = rng.choice([None, 5.0, 10.0, 0.1, 0.25])
+    places = rng.choice([0, 2]) if step in (0.1, 0.25) or step is None else 0
+    told = tuple(round(rng.uniform(-40, 90), places) for _ in range(n))
+    told = tuple(float(one) + 0.0 for one in told)
+    if step in (0.1, 0.25) and all(one.is_integer() for one in told):
+        told = (told[0] + 0.5, *told[1:])
+    width = Fraction(1) if step is None else Fraction(repr(step))
+    numbers = [
+        one if step is None else float(floor(Fraction(repr(one)) / width) * width) for one in told
+    ]
+    return _grouped(rng, name, numbers, Scale(told, step=step))
+
+
 def draw_table(rng: random.Random, n: int, m: int, *, diverse: bool) -> Table:
     """Return a table of n records and m quasi-identifiers."""
     columns = []
@@ -105,7 +157,7 @@ def draw_table(rng: random.Random, n: int, m: int, *, diverse: bool) -> Table:
         draw = (
             _numeric
             if numbers_only
-            else rng.choice([_numeric, _numeric, _categorical, _hierarchical])
+            else rng.choice([*[_numeric, _categorical, _hierarchical] * 3, _dates, _steps])
         )
         columns.append(draw(rng, f"q{a}", n))
     if n > 2 and rng.random() < 0.3:
@@ -124,13 +176,7 @@ def draw_table(rng: random.Random, n: int, m: int, *, diverse: bool) -> Table:
 def _with_twins(rng: random.Random, column: Column) -> Column:
     values = list(column.values)
     values[1] = values[0]
-    return Column(
-        column.name,
-        column.kind,
-        tuple(values),
-        column.domain,
-        column.publish,
-        column.integer,
-        column.weight,
-        column.paths,
-    )
+    scale = column.scale
+    if scale is not None:
+        scale = replace(scale, told=(scale.told[0], scale.told[0], *scale.told[2:]))
+    return replace(column, values=tuple(values), scale=scale)

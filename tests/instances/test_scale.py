@@ -294,6 +294,7 @@ def test_a_schema_declares_them(tmp_path: Any) -> None:
         ({"kind": "date", "at_most": "1990", "at_least": "1990"}, "is not below at_most"),
         ({"kind": "date", "format": "d.m.Y"}, "format is 'd.m.Y'"),
         ({"format": "%d.%m.%Y"}, "format is '%d.%m.%Y'"),
+        ({"kind": "date", "format": "%d.%m.%y"}, "years of two digits"),
         ({"precision": 0}, "precision is 0"),
         ({"precision": "month"}, "precision is 'month'"),
         ({"precision": True}, "precision is True"),

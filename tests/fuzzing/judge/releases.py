@@ -62,6 +62,10 @@ def read_cell(text: str, column: Column) -> Cell:
     """Return what a cell says."""
     if text == "*":
         return STAR
+    if column.scale is not None:
+        if text not in (known := column.scaled_cells()):
+            raise Malformed("a cell of no steps, units and groups of its column")
+        return known[text]
     if column.kind == "numeric":
         if text.startswith("["):
             parts = text[1:-1].split("..")
@@ -95,6 +99,20 @@ def read_cell(text: str, column: Column) -> Cell:
     return ("node", single)
 
 
+def _scaled_pair(low: str, high: str, column: Column) -> Cell:
+    """Return what the two cells of a scaled column say."""
+    scale = column.scale
+    assert scale is not None
+    for cell in column.scaled_cells().values():
+        first = scale.shown(cell[1], last=False)
+        last = scale.shown(cell[2], last=cell[2] != scale.most)
+        first += "-" if cell[1] == scale.least else ""
+        last += "+" if cell[2] == scale.most else ""
+        if (low, high) == (first, last):
+            return cell
+    raise Malformed("a pair of ends of no steps, units and groups of its column")
+
+
 def read_rows(path: Path, asked: Asked, manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of a release: cells of quasi-identifiers, texts of other columns."""
     form = manifest["table"]
@@ -126,6 +144,8 @@ def read_rows(path: Path, asked: Asked, manifest: dict[str, Any]) -> list[dict[s
             low, high = cells[name + "_lower"], cells[name + "_upper"]
             if low == "*" or high == "*":
                 own[name] = STAR
+            elif column.scale is not None:
+                own[name] = _scaled_pair(low, high, column)
             else:
                 own[name] = ("range", _number(low, column), _number(high, column))
         found.append(own)

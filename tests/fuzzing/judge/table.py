@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,52 @@ from typing import Any
 #: What is published: ("star",), ("range", low, high), ("set", frozenset) or ("node", label).
 Cell = tuple[Any, ...]
 STAR: Cell = ("star",)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the numbers of a column stand for: `values` of the column are numbers of this scale.
+
+    Parameters
+    ----------
+    told
+        What the table holds: dates or numbers, one a record.
+    unit
+        Of dates; None of numbers.
+    form
+        Of dates that are texts, None for ISO 8601.
+    step
+        Width of the steps of numbers, None for exact ones.
+    most, least
+        Numbers of the open groups, None for none.
+    """
+
+    told: tuple[Any, ...]
+    unit: str | None = None
+    form: str | None = None
+    step: float | None = None
+    most: float | None = None
+    least: float | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the table holds whole numbers only."""
+        return self.unit is None and all(float(one).is_integer() for one in self.told)
+
+    def shown(self, number: float, *, last: bool) -> str:
+        """Return how a release writes the first or the last value that a number stands for."""
+        if self.unit is None:
+            if last and self.step is not None:
+                number = float(Fraction(repr(number)) + Fraction(repr(self.step)) - self.whole)
+            return repr(number + 0.0).removesuffix(".0")
+        at = int(number)
+        if self.unit == "day":
+            return (date(1970, 1, 1) + timedelta(at)).isoformat()
+        if self.unit == "month":
+            return f"{1970 + at // 12}-{at % 12 + 1:02}"
+        if self.unit == "quarter":
+            return f"{1970 + at // 4}-Q{at % 4 + 1}"
+        return str(1970 + at) if self.unit == "year" else f"{1970 + 10 * at}s"
 
 
 @dataclass(frozen=True)
@@ -33,6 +80,8 @@ class Column:
         Importance.
     paths
         Of a hierarchical column: from every value of the domain to the root.
+    scale
+        Of dates, and of numbers in steps or with open groups.
     """
 
     name: str
@@ -43,6 +92,7 @@ class Column:
     integer: bool = False
     weight: float = 1.0
     paths: tuple[tuple[str, ...], ...] = ()
+    scale: Scale | None = None
 
     @cached_property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -93,6 +143,36 @@ class Column:
         if self.publish == "set":
             return ("set", frozenset(held))
         return ("range", min(held), max(held))
+
+    def scaled_cells(self) -> dict[str, Cell]:
+        """Return what every cell of a scaled column says, by its text."""
+        scale = self.scale
+        assert scale is not None
+        levels = sorted({*self.values, *self.domain_numbers, scale.most, scale.least} - {None})
+        found: dict[str, Cell] = {}
+        for low in levels:
+            for high in levels[levels.index(low) :]:
+                first = scale.shown(low, last=False)
+                last = scale.shown(high, last=True)
+                text = first if first == last else f"[{first}..{last}]"
+                if low == scale.least and high == scale.most:
+                    text = "[..]"
+                elif high == scale.most:
+                    text = f"{first}+"
+                elif low == scale.least:
+                    text = f"{last}-"
+                found[text] = ("range", low, high)
+        return found
+
+    @property
+    def told(self) -> tuple[Any, ...]:
+        """What the table holds."""
+        return self.values if self.scale is None else self.scale.told
+
+    @property
+    def domain_numbers(self) -> tuple[Any, ...]:
+        """The ends of a declared domain of numbers."""
+        return self.domain or ()
 
     def at_level(self, record: int, level: int) -> Cell:
         """Return the cell of a record where a whole column is published at one level."""
