@@ -76,7 +76,7 @@ def local_search(
         the last three are improved by moves, and the best of them by windows too; larger tables
         have one start: ``ordered-cut`` where rows repeat, ``k-member`` up to 50,000 records, else
         ``greedy-search``. Where the effort is ``thorough`` and rows do not repeat, classes of
-        ``diving`` are improved too, and the better of both is gone on from.
+        ``diving`` are improved after that, and the better of both is gone on from.
     order
         Order that the start is made with, if its method takes one; empty for its default.
     window
@@ -143,7 +143,7 @@ def local_search(
         "patience": patience,
         "effort": settings.effort,
     }
-    run = _Run(problem, options, watch, budget, seed)
+    run, trials = _Run(problem, options, watch, budget, seed), window != 0
     with handing_on(problem, given, by_values.back):
         if start is not None:
             placed = by_values.places(start)
@@ -151,8 +151,8 @@ def local_search(
         elif from_method != BEST:
             search = run.from_one(make_start(problem, from_method, order, budget, seed))
         else:
-            search = run.from_best(make_starts(problem, budget, seed), settings)
-        found = run.improve_by_efforts(search, settings, trials=window != 0)
+            search = run.from_best(make_starts(problem, budget, seed), settings, trials=trials)
+        found = run.improve_by_efforts(search, settings, trials=trials)
     return by_values.back(found)
 
 
@@ -249,7 +249,7 @@ class _Run:
             trace=trace,
         )
 
-    def from_best(self, firsts: Iterator[Solution], settings: Settings) -> Search:
+    def from_best(self, firsts: Iterator[Solution], settings: Settings, *, trials: bool) -> Search:
         """Return the search of the best of several starts: all are moved, the best searched on.
 
         Moves take a twentieth of the time of windows, and who is best after them is among the best
@@ -257,7 +257,7 @@ class _Run:
         is a part and a time limit cuts the rest, so that more of either is never worse.
         """
         if len(starts_of(self.problem)) == 1:
-            return self._from_large(next(firsts))
+            return self._from_large(next(firsts), trials=trials)
         moving = replace(settings, window=0, effort=EFFORTS[0])
         moved = [(self._improve(first, moving), first) for first in firsts]
         moved.sort(key=lambda pair: pair[0].objective)
@@ -274,24 +274,30 @@ class _Run:
 
         return search
 
-    def _from_large(self, first: Solution) -> Search:
-        """Return the search of the start of a large table, or of classes out of diving."""
+    def _from_large(self, first: Solution, *, trials: bool) -> Search:
+        """Return the search of the start of a large table, then of classes out of diving.
+
+        What comes before the dive is the same under every limit, and the better one is kept.
+        """
 
         def search(settings: Settings, lower: Solution | None) -> Solution:
             if lower is None:
                 return self._improve(first, settings)
+            found = self._more(lower, settings)
             if not may_dive(self.problem, settings.effort):
-                return self._more(lower, settings)
+                return found
+            # All that a cut may take from here on is worth less than what is known by then.
+            found = self._iterate(found, EFFORTS[-2]) if trials else found
             try:
-                dived = make_start(self.problem, DIVING, "", self.budget, self.seed)
+                dived = make_start(self.problem, DIVING, "", self.budget, self.seed, share=1.0)
             except NoSolution as failure:
                 remark = f"no classes by diving: {failure.message}"
-            else:
-                remark = f"diving: {dived.trace[0]}"
-                improved = self._improve(dived, settings)
-                if improved.objective <= lower.objective:
-                    return replace(improved, trace=(*lower.trace, remark, *improved.trace))
-            return self._more(replace(lower, trace=(*lower.trace, remark)), settings)
+                return replace(found, trace=(*found.trace, remark))
+            remark = f"diving: {dived.trace[0]}"
+            improved = self._improve(dived, settings)
+            if improved.objective <= found.objective:
+                return replace(improved, trace=(*found.trace, remark, *improved.trace))
+            return replace(found, trace=(*found.trace, remark))
 
         return search
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from anonymip import Budget, InputError, Problem, Solution, census
-from anonymip.heuristics.local_search import iterated, rounds
+from anonymip import Budget, InputError, NoSolution, Problem, Solution, census
+from anonymip.heuristics.classes import diving
+from anonymip.heuristics.classes.initial import initial
+from anonymip.heuristics.local_search import iterated, rounds, starts
 from anonymip.heuristics.local_search.local_search import improve, local_search
-from anonymip.runtime import stepping
+from anonymip.runtime import budget, stepping
 from tests.random_problems import PRODUCT
 
 EFFORTS = ("quick", "normal", "thorough")
@@ -100,3 +104,32 @@ def test_steps_fall_where_each_takes_longer() -> None:
     assert beyond < most < more
     assert beyond == rounds.most_steps("normal", 0) > 0
     assert 3 * rounds.most_steps("quick", 1000) < rounds.most_steps("normal", 1000)
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_a_dive_takes_nothing_from_what_shorter_limits_find(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A dive that takes half of the time, and loses more, is no reason to end worse."""
+    clock = [0.0]
+
+    def tick() -> float:
+        clock[0] += 0.01
+        return clock[0]
+
+    def slow(problem: Problem, *, budget: Budget, **_: object) -> Solution:
+        for _ in range(100):
+            if budget.stop_reason() is not None:
+                raise NoSolution("no time", remedy="Give more")
+        return replace(initial(problem), trace=("slow",))
+
+    monkeypatch.setattr(starts, "_SEVERAL", 50)
+    monkeypatch.setattr(diving, "diving", slow)
+    for module in (budget, stepping):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=tick, perf_counter=tick))
+    problem, found = Problem(census(400, 5, seed=3), 4), []
+    for limit in (0.5, 1, 2.25, 2.5, 5):
+        deadline = Budget(clock[0] + limit)
+        found.append(local_search(problem, from_method="best", budget=deadline).objective)
+    assert found == sorted(found, reverse=True)
+    assert found[-1] < found[0]
