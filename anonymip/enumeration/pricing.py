@@ -49,6 +49,11 @@ UNLIMITED = 2**62
 
 _SECONDS_A_STEP = 0.1
 
+#: Columns whose costs are computed at a time: cuts hold many entries of each.
+_JUDGED = 50_000
+#: Room for columns that stays between searches.
+_KEPT_ROOM = 100_000
+
 
 class RootedRun:
     """Searches for columns of up to `largest` rows, one after the other; the memory stays.
@@ -66,6 +71,7 @@ class RootedRun:
 
     def __init__(self, tables: LossTables, rows: SearchRows, largest: int) -> None:
         self.tables, self.rows = tables, rows
+        self._largest = largest
         self.found = new_columns_found(1_000, 1_000 * largest)
         self.reason: str | None = None
         self.complete, self.nodes = False, 0
@@ -123,6 +129,11 @@ class RootedRun:
                 amount = max(1, min(int(rate * _SECONDS_A_STEP), 4 * amount))
         roots.least[max(0, searched) :] = -math.inf
         self.nodes = int(path.nodes[0])
+
+    def forget(self) -> None:
+        """Give up what was found, and the room of many columns."""
+        if len(self.found.sizes) > _KEPT_ROOM:
+            self.found = new_columns_found(1_000, 1_000 * self._largest)
 
 
 def _restart(path: RootedPath, largest: int) -> None:
@@ -429,19 +440,29 @@ class Pricing:
         count, filled = run.found.held.tolist()
         sizes = run.found.sizes[:count].copy()
         members = run.found.members[:filled].copy()
+        run.forget()
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        costs = exact_losses(self.problem, self.types.first[members], sizes)
-        if not summed:
-            costs /= sizes
-        reduced = costs - dual_sums(duals[members], starts)
-        if cuts is not None:
-            reduced += cuts_paid(cuts, members, starts, len(duals))
+        costs, reduced = np.empty(count), np.empty(count)
+        for begin in range(0, count, _JUDGED):
+            end = min(begin + _JUDGED, count)
+            own, own_starts = members[starts[begin] : starts[end]], starts[begin : end + 1]
+            own_starts = own_starts - own_starts[0]
+            cost = exact_losses(self.problem, self.types.first[own], sizes[begin:end])
+            if not summed:
+                cost /= sizes[begin:end]
+            costs[begin:end] = cost
+            cost = cost - dual_sums(duals[own], own_starts)
+            if cuts is not None:
+                cost += cuts_paid(cuts, own, own_starts, len(duals))
+            reduced[begin:end] = cost
         kept = np.flatnonzero(reduced < threshold)
         complete = run.complete and len(kept) <= max_columns
         kept = kept[:max_columns]
+        if len(kept) < count:
+            members = members[members_of(starts, sizes, kept)]
         return PricedColumns(
             np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
-            members[members_of(starts, sizes, kept)],
+            members,
             costs[kept],
             reduced[kept],
             roots.least - self._rounding(duals, cuts),

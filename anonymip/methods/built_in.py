@@ -71,7 +71,10 @@ _METHODS = (
         "set partitioning by sets that are priced in, with rank-1 cuts",
         needs=("sum", "superadditive"),
         takes=("solver", "gap", "threads", "effort"),
-        options=(MethodOption("bound_only", False, "end with the linear program's bound"),),
+        options=(
+            MethodOption("bound_only", False, "end with the linear program's bound"),
+            MethodOption("memory", 1.0, "gigabytes that a pool of sets may hold"),
+        ),
         also=("freeform",),
     ),
     _method(

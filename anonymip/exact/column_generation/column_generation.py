@@ -87,6 +87,13 @@ def starting_releases(
     return sorted(found, key=lambda solution: solution.objective)
 
 
+def _at_least_a_megabyte(memory: float) -> float:
+    """Return an amount of memory in gigabytes; InputError if it is no number or too little."""
+    if not memory >= 0.001:
+        raise InputError(f"memory is {memory} gigabytes", remedy="Give gigabytes, 0.001 at least")
+    return memory
+
+
 #: Share of the time that heuristics may take.
 _STARTING = 0.25
 
@@ -95,6 +102,7 @@ def column_generation(
     problem: Problem,
     *,
     bound_only: bool = False,
+    memory: float = 1.0,
     start: Assignment | None = None,
     solver: str = "highs",
     gap: float = 0.0,
@@ -119,6 +127,9 @@ def column_generation(
         losses that are not monotone are for few records: all their sets are listed.
     bound_only
         Whether to end when the linear program is solved: the release is that of the heuristics.
+    memory
+        Gigabytes (10^9 bytes) that a pool of sets may hold, at least 0.001; no more than a part of
+        what there is. Where all sets below a target need more, fewer are looked at, or none.
     start
         A release that is known.
     solver
@@ -161,6 +172,7 @@ def column_generation(
         work=WORK[effort],
         seed=seed,
         bound_only=bound_only,
+        memory=1e9 * _at_least_a_megabyte(memory),
     )
     run = Run(problem, column_rules(problem), watch)
     releases = starting_releases(problem, start, effort, seed, budget.share(_STARTING))
@@ -195,7 +207,7 @@ def column_generation(
         method="column-generation",
         bound=run.bound,
         stopped=stopped,
-        options={"gap": gap, "bound_only": bound_only, "effort": effort},
+        options={"gap": gap, "bound_only": bound_only, "memory": memory, "effort": effort},
         seconds=watch.seconds,
         seed=seed,
         trace=tuple(run.trace),

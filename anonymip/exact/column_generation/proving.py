@@ -32,11 +32,11 @@ from anonymip.exact.column_generation.pricing import (
 from anonymip.exact.column_generation.run import Run, dual_proof
 from anonymip.exact.column_generation.settings import NUMBERS, Settings
 from anonymip.exact.failed_solver import cheap_release
-from anonymip.exact.set_partitioning.branch_and_bound import solve_pool
+from anonymip.exact.set_partitioning.branch_and_bound import SHARE_OF_MEMORY, solve_pool
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, separate
 from anonymip.exact.set_partitioning.restricted_master import Columns, Multipliers
 from anonymip.runtime.budget import Budget
-from anonymip.runtime.memory import memory_at_hand
+from anonymip.runtime.memory import in_words, memory_at_hand
 from anonymip.solution import Solution
 from anonymip.status import Stopped
 
@@ -119,13 +119,13 @@ class Proof:
         """
         run, settings, budget = self._run, self._settings, self._budget
         rules, cuts, work = run.rules, self._master.cuts, settings.work
-        largest = _columns_that_fit(rules, work.columns)
+        largest = _columns_that_fit(rules, work.columns, settings.memory)
         first, shares, most = (
             centre.bound,
             list(_TARGETS.shares),
             min(_TARGETS.soon_columns, largest),
         )
-        gap = run.loss - first
+        gap, refused = run.loss - first, False
         singles = _singles(rules)
 
         @cache
@@ -137,9 +137,8 @@ class Proof:
                 return
             share = shares[0]
             target = min(run.loss, first + share * gap)
-            if target - run.lower <= (_TARGETS.worth if share < 1.0 else 0.0) * (
-                run.loss - run.lower
-            ):
+            worth = _TARGETS.worth if share in _TARGETS.shares[:-1] else 0.0
+            if target - run.lower <= worth * (run.loss - run.lower):
                 del shares[0]
                 continue
             budget.report(f"sets of records below {share:.0%} of the gap")
@@ -150,9 +149,16 @@ class Proof:
                 if most < largest:
                     most, gap = largest, self._improve() - first
                     continue
-                held = "" if largest == work.columns else ", which is what memory holds"
+                short = largest < work.columns
+                held = f", which {in_words(settings.memory)} hold" if short else ""
                 run.trace.append(f"{share:.0%} of the gap has more than {largest:,} columns{held}")
-                return
+                if not short or share not in _TARGETS.shares or run.lower >= target or refused:
+                    return
+                # Cuts that are found for fewer columns leave fewer of all.
+                refused = True
+                below = run.lower + _TARGETS.smaller * (target - run.lower)
+                shares.insert(0, (below - first) / gap)
+                continue
             del shares[0]
             pool = found.columns.and_also(singles)
             answer = solve_pool(
@@ -170,11 +176,12 @@ class Proof:
                 options=settings.options,
                 max_nodes=max(1, work.branches // (rules.types * run.problem.k**2)),
                 known_after=(_TARGETS.soon_nodes, self._improve),
+                memory=settings.memory,
                 budget=budget,
             )
             run.trace.append(
                 f"{share:.0%} of the gap: {len(found.columns):,} columns, {answer.nodes:,} nodes"
-                + (", as many as memory holds" if answer.was_full else "")
+                + (f", with all of {in_words(settings.memory)}" if answer.was_full else "")
             )
             if answer.chosen is not None:
                 times = np.bincount(answer.chosen, minlength=len(pool))[: len(found.columns)]
@@ -281,20 +288,13 @@ class Proof:
         return len(found.columns) if found.complete else np.inf
 
 
-def _columns_that_fit(rules: ColumnRules, most: int) -> int:
-    """Return how many columns a pool may have for half of the memory that there is."""
+def _columns_that_fit(rules: ColumnRules, most: int, memory: float) -> int:
+    """Return how many columns a pool may have for the memory that is allowed and there is."""
     left = memory_at_hand()
-    if left is None:
-        return most
-    return int(
-        min(
-            most,
-            max(
-                1,
-                left.bytes / 2 / (_TARGETS.column_bytes + _TARGETS.member_bytes * rules.largest),
-            ),
-        )
-    )
+    if left is not None:
+        memory = min(memory, SHARE_OF_MEMORY * left.bytes)
+    a_column = _TARGETS.column_bytes + _TARGETS.member_bytes * rules.largest
+    return int(min(most, max(1, memory / a_column)))
 
 
 def _binding(centre: Centre, cuts: list[RankOneCut]) -> list[RankOneCut]:

@@ -57,7 +57,8 @@ WORK: Mapping[str, Work] = MappingProxyType(
 class Settings:
     """How a proof is looked for: solver, relative gap to stop at, work of the effort.
 
-    The seed is of cuts and of what is drawn; `bound_only` ends with the relaxation.
+    The seed is of cuts and of what is drawn; `bound_only` ends with the relaxation. `memory` is
+    what a pool of columns may hold, in bytes.
     """
 
     solver: str
@@ -66,6 +67,7 @@ class Settings:
     work: Work
     seed: int
     bound_only: bool
+    memory: float = 1e9
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class TargetNumbers:
     shares: tuple[float, ...] = (0.25, 0.45, 0.7, 1.0)
     #: One that closes less than this share of what is left of the gap is passed over.
     worth: float = 0.2
+    #: Where memory does not hold all columns of a target, one of this share of it is tried first.
+    smaller: float = 0.4
     #: Pools of more columns wait for a long search for a better release.
     soon_columns: int = 25_000
     #: Searches of more nodes ask for one.

@@ -56,10 +56,13 @@ _BROKEN = 0.02
 
 #: Bytes of a waiting node beside its arrays, and of an entry of the further rows.
 _OBJECTS, _ENTRY = 1_500, 12
-#: Most bytes that a search holds in waiting nodes and further rows; and the share of the memory
-#: that there is, if that is less. A pool of 200 records of ten amounts, k = 5, held 4.1 GB before
-#: there was a limit.
-MOST_HELD, _SHARE_OF_MEMORY = 2**30, 0.4
+#: Most bytes that a search holds, and the share of the memory that there is, if that is less. A
+#: pool of 200 records of ten amounts, k = 5, held 4.1 GB before there was a limit.
+MOST_HELD, SHARE_OF_MEMORY = 2**30, 0.4
+#: Columns by which it is told how much cuts will hold.
+_SAMPLE = 1_000
+#: Copies of the further rows while they grow and of the columns of a node, about.
+_COPIES = 3
 
 #: Duals above this make a row worth its place.
 _BINDING = 1e-9
@@ -77,7 +80,7 @@ class PoolAnswer:
     on; None if that is duals that were checked in arithmetic of its own. `cuts` were binding at the
     root, or found at other nodes: for the next pool. (t,) `duals` are those of the root,
     `columns_left` could not be excluded there, `was_full` says that the search held as much as it
-    may.
+    may, and went on with less.
     """
 
     chosen: NDArray[np.int64] | None
@@ -152,6 +155,7 @@ class PoolSearch:
         options: SolverOptions,
         budget: Budget,
         max_nodes: int | None = None,
+        memory: float | None = None,
     ) -> None:
         self._solver, self._options, self._budget = solver, options, budget
         self._most = np.inf if max_nodes is None else max_nodes
@@ -169,6 +173,14 @@ class PoolSearch:
         self._chosen: NDArray[np.int64] | None = None
         # What columns of the pool are called outside.
         self._numbers = np.arange(len(pool.costs))
+        left = memory_at_hand()
+        self._most_held = MOST_HELD if memory is None else memory
+        if left is not None:
+            self._most_held = min(self._most_held, SHARE_OF_MEMORY * left.bytes)
+        # What waits, in bytes, and whether there is room for no more.
+        self._waiting, self._is_full = 0, False
+        #: Whether it came to what it may hold.
+        self.was_full = False
         self._begin(pool, cuts)
         # The least bound of all that was closed by a solver, and which one; and of all nodes that
         # nobody could decide.
@@ -176,12 +188,6 @@ class PoolSearch:
         self._reporter: str | None = None
         self._nodes, self._left = 0, len(pool.costs)
         self._asked: tuple[int, Callable[[], float]] | None = None
-        left = memory_at_hand()
-        self._most_held = MOST_HELD if left is None else _SHARE_OF_MEMORY * left.bytes
-        self._most_held = min(MOST_HELD, self._most_held)
-        self._waiting = 0
-        #: Whether it was ended by what it may hold.
-        self.was_full = False
         self._duals = np.zeros(len(pool.coverage))
 
     def _begin(self, pool: Pool, cuts: Sequence[RankOneCut]) -> None:
@@ -198,6 +204,23 @@ class PoolSearch:
     def _floor(self) -> float:
         """What the search looks for costs less."""
         return self._best - RESOLUTION * abs(self._best)
+
+    @property
+    def _free(self) -> float:
+        """Bytes that it may still hold, beside columns, further rows and waiting nodes."""
+        entries = self._pool.incidence.nnz + self._relaxation.extra.nnz
+        return self._most_held - self._waiting - _COPIES * _ENTRY * entries
+
+    def _that_fit(self, cuts: Sequence[RankOneCut]) -> Sequence[RankOneCut]:
+        """Return as many of some cuts as there is memory for, by what a sample of columns holds."""
+        columns = len(self._pool.costs)
+        sample = self._pool.incidence[:: max(1, columns // _SAMPLE)]
+        if not cuts or not sample.shape[0]:
+            return cuts
+        entries = coefficients(cuts, sample).nnz * columns / sample.shape[0] / len(cuts)
+        fit = max(0.0, self._free) / max(1.0, _COPIES * _ENTRY * entries)
+        self.was_full |= fit < len(cuts)
+        return cuts[: int(min(fit, len(cuts)))]
 
     def ask_after(self, nodes: int, known: Callable[[], float]) -> None:
         """Ask after so many nodes which upper bound is known by then."""
@@ -269,7 +292,7 @@ class PoolSearch:
                 known=self._cuts,
                 seed=self._options.seed + round_,
             )
-            if not new:
+            if not new or self.was_full:
                 break
             self._add_cuts(new)
         return node
@@ -284,6 +307,7 @@ class PoolSearch:
         self._relaxation.add_columns(np.flatnonzero(inside))
 
     def _add_cuts(self, cuts: Sequence[RankOneCut]) -> None:
+        cuts = self._that_fit(cuts)
         if not cuts:
             return
         sides = right_sides(cuts, self._pool.coverage).astype(np.float64)
@@ -346,14 +370,20 @@ class PoolSearch:
         queue = [(root.bound, 0, _Waiting.of(root, columns))]
         pushed, self._waiting = 0, queue[0][2].bytes
         while queue:
-            bound, _, node = queue[0]
-            if bound >= self._floor:
+            lowest = queue[0][0]
+            if lowest >= self._floor:
                 return None
             if self._nodes >= self._most or self._budget.stop_reason() is not None:
-                return bound
-            if self._waiting + _ENTRY * self._relaxation.extra.nnz > self._most_held:
+                return lowest
+            self._is_full = self._free < 0
+            if self._is_full:
                 self.was_full = True
-                return bound
+                queue = [one for one in queue if one[0] < self._floor]
+                heapq.heapify(queue)
+                self._waiting = sum(one[2].bytes for one in queue)
+            # The node next to the floor leaves fewest behind it: depth first, few nodes wait.
+            place = max(range(len(queue)), key=queue.__getitem__) if self._is_full else 0
+            bound, _, node = queue[place]
             self._nodes += 1
             if self._asked is not None and self._nodes == self._asked[0]:
                 known = self._asked[1]()
@@ -371,7 +401,7 @@ class PoolSearch:
             if isinstance(again, _Node):
                 again = self._decided(again)
             if isinstance(again, float):
-                return bound
+                return lowest
             children: list[_Node] = []
             if again is not None:
                 sides = branches(
@@ -383,10 +413,16 @@ class PoolSearch:
                 for side in sides or ():
                     child = self._child(again, side)
                     if isinstance(child, float):
-                        return bound
+                        return lowest
                     left = None if child is None else self._decided(child)
                     children += [] if left is None else [left]
-            self._waiting -= heapq.heappop(queue)[2].bytes
+            self._waiting -= node.bytes
+            if place:
+                queue[place] = queue[-1]
+                queue.pop()
+                heapq.heapify(queue)
+            else:
+                heapq.heappop(queue)
             for child in children:
                 pushed += 1
                 waiting = _Waiting.of(child, columns)
@@ -403,6 +439,8 @@ class PoolSearch:
         if len(back):
             self._relaxation.hold_rows(back)
             return self._solved(node.active, node.rows, node.bound)
+        if self._is_full:
+            return node
         new = separate(
             self._pool.incidence[node.relaxed.columns],
             node.relaxed.weights,
@@ -464,6 +502,7 @@ def solve_pool(
     options: SolverOptions | None = None,
     max_nodes: int | None = None,
     known_after: tuple[int, Callable[[], float]] | None = None,
+    memory: float | None = None,
     budget: Budget | None = None,
 ) -> PoolAnswer:
     """Return the cheapest selection from a pool, if one costs less than a bound.
@@ -476,7 +515,9 @@ def solve_pool(
     The relaxation begins with some cuts, and with the columns of a start, such as those of a
     master's optimum. The solver is for what is small; None to branch only. After `max_nodes` of the
     branching the answer is not complete; after the nodes of `known_after` a better upper bound is
-    asked for.
+    asked for. Of `memory`, in bytes, cuts take what columns leave, and nodes that wait what both
+    leave: where nothing is left, the search goes on depth first and without new cuts, which takes
+    longer and proves as much.
 
     The bound is that of the duals, lowered by what reduced costs below zero and rounding take from
     it, not the value that the solver of the linear programs reports. The seed of the
@@ -486,7 +527,14 @@ def solve_pool(
     pool = Pool(csr_array(incidence), costs / unit, coverage, count_limit)
     options = options or SolverOptions()
     search = PoolSearch(
-        pool, upper_bound / unit, tuple(cuts), solver, options, budget or Budget(), max_nodes
+        pool,
+        upper_bound / unit,
+        tuple(cuts),
+        solver,
+        options,
+        budget or Budget(),
+        max_nodes,
+        memory,
     )
     if known_after is not None:
         nodes, known = known_after

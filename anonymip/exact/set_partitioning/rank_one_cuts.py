@@ -36,11 +36,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, triu
+from scipy.sparse import csr_array, triu, vstack
 
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
+#: Columns whose coefficients are computed at a time.
+_COLUMNS_AT_ONCE = 50_000
 #: Types meet where columns of more than this hold both.
 _MEETING = 1e-9
 
@@ -185,11 +187,17 @@ def coefficients(cuts: Sequence[RankOneCut], incidence: csr_array) -> csr_array:
         (np.ones(len(types), np.int64), (np.array(types, np.int64), owner)),
         shape=(incidence.shape[1], len(cuts)),
     )
-    held = csr_array(incidence.astype(np.int64) @ chosen)
-    held.data //= np.array([cut.divisor for cut in cuts], np.int64)[held.indices]
-    held.eliminate_zeros()
-    held.sort_indices()
-    return held
+    divisors = np.array([cut.divisor for cut in cuts], np.int64)
+    parts = []
+    # Most of what columns hold is less than the divisor: few of them at a time have it in memory.
+    for begin in range(0, max(1, incidence.shape[0]), _COLUMNS_AT_ONCE):
+        part = incidence[begin : begin + _COLUMNS_AT_ONCE].astype(np.int64)
+        held = csr_array(part @ chosen)
+        held.data //= divisors[held.indices]
+        held.eliminate_zeros()
+        held.sort_indices()
+        parts.append(held)
+    return parts[0] if len(parts) == 1 else csr_array(vstack(parts))
 
 
 def shapes_of(coverage: NDArray[np.int64], largest: int) -> tuple[tuple[int, int], ...]:

@@ -93,6 +93,8 @@ class Columns:
 
     def and_also(self, others: Columns) -> Columns:
         """Return these columns and, behind them, others."""
+        if not len(others):
+            return self
         return Columns(
             np.concatenate([self.starts, self.starts[-1] + others.starts[1:]]),
             np.concatenate([self.types, others.types]),

@@ -203,8 +203,8 @@ def test_the_same_seed_gives_the_same_answer() -> None:
     assert (first.bound, first.cuts) == (second.bound, second.cuts)
 
 
-def test_a_search_that_may_hold_little_ends_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not complete and says why; the bound is true, and one without a limit closes it."""
+def test_a_search_that_may_hold_little_proves_as_much() -> None:
+    """It goes on depth first without cuts, and says that memory ended; cut short, its bound holds."""
     rng = np.random.default_rng(4)
     columns = columns_of(20, (4,))
     columns = columns[rng.random(len(columns)) < 0.1]
@@ -212,9 +212,15 @@ def test_a_search_that_may_hold_little_ends_with_a_bound(monkeypatch: pytest.Mon
     full = solve(columns, costs, coverage, 1e3, solver=None)
     assert full.complete
     assert full.nodes > 3
-    monkeypatch.setattr(branch_and_bound, "MOST_HELD", 1)
-    ended = solve(columns, costs, coverage, 1e3, solver=None)
-    assert ended.was_full
+    assert not full.was_full
+    short = solve(columns, costs, coverage, 1e3, solver=None, memory=1.0)
+    assert short.was_full
+    assert short.complete
+    assert short.value == full.value
+    assert short.bound == full.bound
+    ended = solve(
+        columns, costs, coverage, 1e3, solver=None, memory=1.0, max_nodes=short.nodes // 2
+    )
     assert not ended.complete
     assert full.value is not None
     assert ended.bound <= full.value
