@@ -79,7 +79,7 @@ class Table:
         bits: list[list[int]] = []
         ranks: list[list[int]] = []
         self.by_count: list[list[int]] = []
-        self.by_ranks: list[list[list[int]]] = []
+        self.by_ranks: list[tuple[bool, list[list[int]]]] = []
         self.squared = any(term["kind"] == "squares" for term in given["terms"])
         self.sizes, self.weights = math.lcm(*range(1, self.largest + 1)), []
         for term in given["terms"]:
@@ -100,6 +100,17 @@ class Table:
                 demand(len(place) <= len(by_count), "a term lacks losses")
                 bits.append([1 << place[value] for value in values])
                 self.by_count.append([0, *by_count])
+            elif term["kind"] == "tree":  # by value; over more, the largest of the gaps between
+                place = {value: rank for rank, value in enumerate(term["order"])}
+                lines = [[self.scaled(loss) for loss in term[key]] for key in ("losses", "gaps")]
+                demand(len(lines[0]) == len(place) == len(lines[1]) + 1, "losses lack")
+                rises = all(gap >= max(lines[0][at : at + 2]) for at, gap in enumerate(lines[1]))
+                demand(rises, "the loss can fall when a cell grows")
+                while len(lines[-1]) > 2 ** (len(lines) - 2):  # of 1, 2, 4, ... gaps from one on
+                    further = lines[-1][2 ** (len(lines) - 2) :]
+                    lines.append([*map(max, lines[-1], further)])
+                ranks.append([place[value] for value in values])
+                self.by_ranks.append((True, lines))
             else:  # by the first value in the term's order, then by the last from there on
                 place = {value: rank for rank, value in enumerate(term["order"])}
                 rows = [[self.scaled(loss) for loss in row] for row in term["losses"]]
@@ -108,7 +119,7 @@ class Table:
                     wider = all(outer >= inner for outer, inner in zip(row[1:], after, strict=True))
                     demand(wider and row == sorted(row), "the loss can fall when a cell grows")
                 ranks.append([place[value] for value in values])
-                self.by_ranks.append(rows)
+                self.by_ranks.append((False, rows))
         if self.squared:
             demand(self.classes and not self.constant, "squares are for classes alone")
             demand(min(self.weights) >= 0, "a weight is negative")
@@ -156,8 +167,14 @@ class Table:
         loss = self.constant + sum(covered[0])
         for by_count, held in zip(self.by_count, covered[1], strict=True):
             loss += by_count[held.bit_count()]
-        for by_ranks, first, last in zip(self.by_ranks, covered[2], covered[3], strict=True):
-            loss += by_ranks[first][last - first]
+        for (tree, by_ranks), first, last in zip(
+            self.by_ranks, covered[2], covered[3], strict=True
+        ):
+            if tree:
+                line = by_ranks[(last - first).bit_length()]
+                loss += max(line[first], line[last - (2 ** (last - first).bit_length() >> 1)])
+            else:
+                loss += by_ranks[first][last - first]
         return loss, covered
 
     def cost(self, loss: int, size: int) -> int:

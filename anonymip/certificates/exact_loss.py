@@ -12,10 +12,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import InputError, UnsupportedObjective
-from anonymip.objectives.language.tables import square_losses
+from anonymip.objectives.language.tables import LossTables, losses_of_pairs, square_losses
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
@@ -195,18 +196,16 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
         terms.append({"kind": "set", "column": column(a), "losses": [*map(_text, losses)]})
         unit = math.lcm(unit, *(loss.denominator for loss in losses))
     for p, a in enumerate(tables.pair_columns.tolist()):
-        size, square = int(tables.pair_sizes[p]), square_losses(tables, p)
-        largest = float(np.abs(square).max())
-        rows = [
-            [meant(loss, largest) for loss in square[first, first:].tolist()]
-            for first in range(size)
-        ]
+        kind, rows = _by_rank(tables, p)
+        largest = max(float(np.abs(row).max()) for row in rows)
+        known = {loss: meant(loss, largest) for row in rows for loss in np.unique(row).tolist()}
+        texts = {loss: _text(fraction) for loss, fraction in known.items()}
+        charged = [[texts[loss] for loss in row.tolist()] for row in rows]
         order = _printed(problem, a, readings.get(a))
-        losses_by_rank = [[*map(_text, row)] for row in rows]
-        terms.append(
-            {"kind": "order", "column": column(a), "order": order, "losses": losses_by_rank}
-        )
-        unit = math.lcm(unit, *(loss.denominator for row in rows for loss in row))
+        tree = {"losses": charged[0], "gaps": charged[1]} if kind == "tree" else {}
+        own = {"kind": kind, "column": column(a), "order": order, "losses": charged}
+        terms.append({**own, **tree})
+        unit = math.lcm(unit, *(fraction.denominator for fraction in known.values()))
     for place, a in enumerate(used):
         for term in terms:
             if term["column"] == place:
@@ -227,6 +226,19 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
         "sha256": hashlib.sha256(json.dumps(content).encode()).hexdigest(),
         "unit": math.lcm(unit, constant.denominator),
     }
+
+
+def _by_rank(tables: LossTables, p: int) -> tuple[str, list[NDArray[np.float64]]]:
+    """Return the kind of a term by lowest and highest rank, and its losses.
+
+    Of a tree those of values and of neighbouring ones; else those of each rank and all from there
+    on.
+    """
+    if tables.pair_strides[p]:
+        square = square_losses(tables, p)
+        return "order", [square[first, first:] for first in range(len(square))]
+    size, losses = int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
+    return "tree", [losses[:size], losses[size : 2 * size - 1]]
 
 
 def _printed(

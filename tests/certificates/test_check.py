@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,19 @@ from anonymip.certificates import ColumnPool, CutDual, DualProof
 from anonymip.certificates.check import Duals, Rejected, Table, check, search, sentence
 from anonymip.certificates.exact_loss import exact_problem, simple_fraction, uncertifiable
 from anonymip.certificates.rounding import finer_scale, whole_duals
+from anonymip.objectives.language import tables as language_tables
 from tests.brute_force import Column
 from tests.random_problems import Case, cases, microdata
 
 
-def exact_table(case: Case, *, freeform: bool) -> Table:
-    """Return the table of a random problem in whole numbers."""
-    problem = case.problem()
-    problem = problem.replace(recoding=Freeform()) if freeform else problem
-    assume(uncertifiable(problem) is None)
+def exact_table(case: Case, *, freeform: bool, large: bool = False) -> Table:
+    """Return the table of a random problem in whole numbers, hierarchies perhaps as large ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        if large:
+            patch.setattr(language_tables, "LARGEST_NODE_TABLE", 0)
+        problem = case.problem()
+        problem = problem.replace(recoding=Freeform()) if freeform else problem
+        assume(uncertifiable(problem) is None)
     part = exact_problem(problem)
     scale = finer_scale(part["unit"], abs(problem.whole) / problem.n, problem.n)
     return Table({**part, "scale": scale})
@@ -50,13 +54,44 @@ def admissible(table: Table) -> dict[tuple[int, ...], tuple[int, ...]]:
     }
 
 
+def seal_of(part: dict[str, Any]) -> str:
+    """Return the seal of a table and its loss."""
+    content = json.dumps([part["constant"], part["terms"], part["records"]])
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("values", [1, 2, 5, 8, 9, 33])
+def test_losses_of_large_hierarchies_are_the_largest_between(values: int) -> None:
+    """Of any first and last value; a gap that lies below a value beside it is refused."""
+    chance = random.Random(values)
+    exact = [chance.randint(0, 5) for _ in range(values)]
+    gaps = [max(pair) + chance.randint(0, 9) for pair in pairwise(exact)]
+    names = [f"v{at}" for at in range(values)]
+    term = {"kind": "tree", "column": 0, "order": names, "losses": exact, "gaps": gaps}
+    given_to = {"constant": 0, "records": [[name] for name in names], "k": 2, "unit": 1, "scale": 1}
+    part = {**given_to, "recoding": "classes", "terms": [term]}
+    table = Table({**part, "sha256": seal_of(part)})
+    for first, last in combinations_with_replacement(range(values), 2):
+        expected = max(gaps[first:last], default=exact[first])
+        assert table.grown(table.grown(None, last)[1], first)[0] == expected
+    if gaps:
+        gaps[chance.randrange(len(gaps))] = -1
+        with pytest.raises(Rejected, match="the loss can fall"):
+            Table({**part, "sha256": seal_of(part)})
+
+
 @settings(max_examples=100)
-@given(cases(largest=7, suppression=False), st.booleans(), st.randoms(use_true_random=False))
+@given(
+    cases(largest=7, suppression=False),
+    st.booleans(),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
 def test_the_search_finds_all_sets_of_low_reduced_cost(
-    case: Case, freeform: bool, chance: random.Random
+    case: Case, freeform: bool, large: bool, chance: random.Random
 ) -> None:
     """Under any duals, cuts and limit, the sets are those that the definition gives."""
-    table = exact_table(case, freeform=freeform)
+    table = exact_table(case, freeform=freeform, large=large)
     rows, usual = len(table.rows), max(1, int(Fraction(scale_of(case)) * table.scale))
     cuts = [
         [chance.sample(range(rows), chance.randint(1, rows)), chance.randint(1, 3), amount]
@@ -225,9 +260,7 @@ def test_bounds_are_printed_rounded_down(loss: str | None, bound: str, said: str
 
 def sealed(content: dict[str, Any]) -> dict[str, Any]:
     """Return a certificate whose table has the seal that belongs to it."""
-    asked = content["problem"]
-    text = json.dumps([asked["constant"], asked["terms"], asked["records"]])
-    asked["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    content["problem"]["sha256"] = seal_of(content["problem"])
     return content
 
 

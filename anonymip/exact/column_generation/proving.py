@@ -192,6 +192,7 @@ class Proof:
             run.raise_by_pool(min(answer.bound, target), answer.by_solver, proof, compared)
             if not answer.complete or answer.chosen is not None:
                 return
+            refused = False
             new = [cut for cut in answer.cuts if cut not in cuts]
             if new and share < 1.0 and not run.is_closed(settings.gap):
                 # What cuts the pool cuts all columns: fewer are left for the next target.

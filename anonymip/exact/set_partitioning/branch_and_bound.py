@@ -213,12 +213,12 @@ class PoolSearch:
 
     def _that_fit(self, cuts: Sequence[RankOneCut]) -> Sequence[RankOneCut]:
         """Return as many of some cuts as there is memory for, by what a sample of columns holds."""
-        columns = len(self._pool.costs)
-        sample = self._pool.incidence[:: max(1, columns // _SAMPLE)]
-        if not cuts or not sample.shape[0]:
+        columns, free = len(self._pool.costs), max(0.0, self._free)
+        if _COPIES * _ENTRY * columns * len(cuts) <= free:
             return cuts
+        sample = self._pool.incidence[:: max(1, columns // _SAMPLE)]
         entries = coefficients(cuts, sample).nnz * columns / sample.shape[0] / len(cuts)
-        fit = max(0.0, self._free) / max(1.0, _COPIES * _ENTRY * entries)
+        fit = free / max(1.0, _COPIES * _ENTRY * entries)
         self.was_full |= fit < len(cuts)
         return cuts[: int(min(fit, len(cuts)))]
 

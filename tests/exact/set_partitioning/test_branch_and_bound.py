@@ -204,7 +204,7 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 
 
 def test_a_search_that_may_hold_little_proves_as_much() -> None:
-    """It goes on depth first without cuts, and says that memory ended; cut short, its bound holds."""
+    """It goes on depth first without cuts, and says so; cut short, its bound holds."""
     rng = np.random.default_rng(4)
     columns = columns_of(20, (4,))
     columns = columns[rng.random(len(columns)) < 0.1]
