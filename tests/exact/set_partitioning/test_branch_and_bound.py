@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,9 +70,16 @@ def solve(
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["rows", "types", "covers"]), st.booleans())
-def test_pools_give_the_optimum_of_brute_force(seed: int, kind: str, ties: bool) -> None:
-    """Set partitioning, multisets of types and k-covers, with and without ties, by branching."""
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["rows", "types", "covers"]),
+    st.booleans(),
+    st.sampled_from([None, 1.0, 2_000.0]),
+)
+def test_pools_give_the_optimum_of_brute_force(
+    seed: int, kind: str, ties: bool, memory: float | None
+) -> None:
+    """Partitions, multisets of types and k-covers, ties, whatever memory there is, by branching."""
     rng = np.random.default_rng(seed)
     if kind == "rows":
         columns, coverage = columns_of(8, (2, 3)), np.ones(8, np.int64)
@@ -84,7 +92,8 @@ def test_pools_give_the_optimum_of_brute_force(seed: int, kind: str, ties: bool)
     costs = rng.integers(1, 6, len(columns)) / 8 if ties else rng.random(len(columns)) + 0.1
     count = int(coverage.sum()) // 2
     best = cheapest(columns, costs, coverage, count)
-    answer = solve(columns, costs, coverage, 50.0, count_limit=count, solver=None, seed=seed % 7)
+    options: dict[str, Any] = {"solver": None, "seed": seed % 7, "memory": memory}
+    answer = solve(columns, costs, coverage, 50.0, count_limit=count, **options)
     assert answer.complete
     assert answer.by_solver is None
     if best == np.inf:
