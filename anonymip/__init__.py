@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from anonymip.instances import Schema as Schema
     from anonymip.instances import TableFormat as TableFormat
     from anonymip.instances import census as census
+    from anonymip.instances import inspect as inspect
     from anonymip.instances import load_instance as load_instance
     from anonymip.instances import read_hierarchy as read_hierarchy
     from anonymip.instances import read_schema as read_schema

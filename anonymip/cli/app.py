@@ -57,7 +57,7 @@ def _common(
 #: The commands as help lists them.
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Releases": {"demo": tasks.demo, "anonymize": tasks.anonymize, "verify": tasks.verify},
-    "Preparing a table": {"hierarchy": hierarchies.hierarchy},
+    "Preparing a table": {"inspect": tasks.inspect, "hierarchy": hierarchies.hierarchy},
     "Losses, bounds and proofs": {
         "solve": answers.solve,
         "compare": experiments.compare,

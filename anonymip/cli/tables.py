@@ -23,6 +23,17 @@ SchemaFile = Annotated[
 ]
 
 
+MissingValues = Annotated[
+    str | None,
+    typer.Option(
+        "--missing-values",
+        metavar="TEXT,TEXT",
+        help="Texts that mean no value, as empty cells do: NA,-9.",
+        rich_help_panel="Table",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class FormatOptions:
     """The options that say how the file of a table is written; they go before its schema."""
@@ -68,14 +79,7 @@ class TableOptions:
     missing: Annotated[
         str | None, typer.Option("--missing", help="Missing values: error, category or drop.")
     ] = None
-    missing_values: Annotated[
-        str | None,
-        typer.Option(
-            "--missing-values",
-            metavar="TEXT,TEXT",
-            help="Texts that mean no value, as empty cells do: NA,-9.",
-        ),
-    ] = None
+    missing_values: MissingValues = None
     form: FormatOptions = field(default_factory=FormatOptions)
 
     @property

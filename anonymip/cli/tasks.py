@@ -1,4 +1,4 @@
-"""Commands that make and check releases: demo, anonymize, verify."""
+"""Commands that make and check releases: demo, inspect, anonymize, verify."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ from anonymip.cli.console import (
     visible,
     write_json,
 )
-from anonymip.cli.tables import FormatOptions, SchemaFile, named_table, refuse_targets, table_file
+from anonymip.cli.tables import (
+    FormatOptions,
+    MissingValues,
+    SchemaFile,
+    missing_tokens,
+    named_table,
+    refuse_targets,
+    table_file,
+)
 from anonymip.errors import InputError
 from anonymip.files import Outputs, writing
 
@@ -173,6 +181,32 @@ def anonymize(
     if remark is not None:
         say(console, remark)
     say(console, f"verified and written: {output}, {manifest}")
+
+
+@spread
+def inspect(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A CSV or Parquet file.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write a schema to edit (TOML).")
+    ] = None,
+    form: FormatOptions,
+    missing_values: MissingValues = None,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Say what the columns of a table hold and which roles they may have; no value is shown."""
+    from anonymip.instances import inspect as inspect_table
+
+    refuse_targets([Path(table)], output, json)
+    found = inspect_table(table, **form.written, missing=missing_tokens(missing_values))
+    with writing() as outputs:
+        if output is not None:
+            outputs.write_text(found.to_toml(), output)
+        write_json([{"instance": table, **found.to_dict()}], json, outputs)
+    say(human(json), str(found))
+    if output is not None:
+        say(human(json), f"\nwritten: {output}; look at each role, then anonymize with --schema")
 
 
 @spread

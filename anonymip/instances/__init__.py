@@ -4,6 +4,7 @@ from anonymip.instances.attribute import Attribute
 from anonymip.instances.domains import Domains
 from anonymip.instances.hierarchies.codes import CodeRule
 from anonymip.instances.hierarchies.hierarchy import Hierarchy, read_hierarchy
+from anonymip.instances.inspection import InspectedColumn, Inspection, inspect
 from anonymip.instances.library.fetching import data_directory
 from anonymip.instances.library.generators import census
 from anonymip.instances.library.named import INSTANCES, NamedInstance, load_instance
@@ -18,6 +19,8 @@ __all__ = [
     "CodeRule",
     "Domains",
     "Hierarchy",
+    "InspectedColumn",
+    "Inspection",
     "Microdata",
     "NamedInstance",
     "RowTypes",
@@ -25,6 +28,7 @@ __all__ = [
     "TableFormat",
     "census",
     "data_directory",
+    "inspect",
     "load_instance",
     "read_hierarchy",
     "read_schema",

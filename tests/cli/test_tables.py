@@ -114,3 +114,36 @@ def test_a_hierarchy_of_codes_is_written(shell: Any) -> None:
         assert result.code == 2
         assert words in result.err
         assert shell.files() == before
+
+
+def test_inspect_tells_a_line_a_column_and_writes_a_schema(german: Shell) -> None:
+    """The schema is read by the next command as it is; no value is told anywhere."""
+    made = german("inspect", "german.csv", "-o", "german.toml", "--json", "found.json")
+    assert made.code == 0, made.err
+    assert made.out.startswith("12 rows; separator ';', encoding cp1252, decimal comma, missing")
+    assert made.out.count("quasi-identifier") == 2
+    assert "written: german.toml" in made.out
+    told = made.out + german.read("german.toml") + german.read("found.json")
+    assert "1,63" not in told
+    assert german("solve", "german.csv", "--missing", "drop", "-k", 2).code == 0
+
+
+def test_inspect_as_data(german: Shell) -> None:
+    """One record a table, with one a column; options go before what is found."""
+    made = german("inspect", "german.csv", "--missing-values", "NA", "--json", "-")
+    (record,) = made.records()
+    assert (record["instance"], record["rows"], record["incomplete"]) == ("german.csv", 12, 2)
+    assert record["table"]["missing"] == ["", "NA"]
+    assert [column["name"] for column in record["columns"]] == ["Größe", "Alter", "Befund"]
+    assert set(record["columns"][0]) == {
+        *("name", "kind", "looks", "distinct", "missing", "unique", "pattern", "role", "why"),
+        "declared",
+    }
+
+
+def test_inspect_destroys_no_table(german: Shell) -> None:
+    """A schema is not written over the table that it is of."""
+    before = german.files()
+    assert german("inspect", "german.csv", "-o", "german.csv").code == 2
+    assert german("inspect", "nothing.csv").code == 2
+    assert german.files() == before

@@ -1,0 +1,276 @@
+"""Tests of the first look at a table: what it suggests, that its schema applies, what it hides."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonymip import InputError, TableFormat, inspect, read_schema, read_table
+from anonymip.instances.inspection import Inspection
+from anonymip.instances.schema import Schema
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def german_table(n: int = 240, seed: int = 7) -> pd.DataFrame:
+    """Return a table as a German spreadsheet has it: gaps, decimal commas, leading zeros."""
+    draw = random.Random(seed)
+
+    def comma(low: float, high: float, digits: int) -> str:
+        return f"{draw.uniform(low, high):.{digits}f}".replace(".", ",")
+
+    def day(first: int, last: int) -> str:
+        return f"{draw.randint(1, 28):02}.{draw.randint(1, 12):02}.{draw.randint(first, last)}"
+
+    names = ["Zöllner", "Quandt", "Yordanova", "Xaver", "Übel"]
+    return pd.DataFrame(
+        {
+            "Patienten-ID": [f"{draw.randint(0, 99):06}" for _ in range(n)],
+            "Nachname": [draw.choice(names) for _ in range(n)],
+            "Kontakt": [f"p{draw.randint(0, n)}.q@klinik.example" for _ in range(n)],
+            "Rückruf": [f"+49 30 {draw.randint(10**6, 10**7)}" for _ in range(n)],
+            "Bank": [f"DE{draw.randint(10, 99)} {'1234 ' * 4}00" for _ in range(n)],
+            "geboren": [draw.choice([*[day(1930, 2005)] * 30, "unbekannt"]) for _ in range(n)],
+            "PLZ": [draw.choice(["01067", "04103", "09111", "01099", ""]) for _ in range(n)],
+            "Größe": [draw.choice([*[comma(1.5, 2, 2)] * 20, "NA"]) for _ in range(n)],
+            "Kreatinin": [draw.choice([comma(0.4, 4, 1), "-9"]) for _ in range(n)],
+            "Dach": [str(draw.randint(1, 9)) for _ in range(n)],
+            "Kinder": [str(draw.randint(0, 5)) for _ in range(n)],
+            "Schlüssel": [draw.choice(["E11.9", "I10.0", "J45.8", "C50"]) for _ in range(n)],
+            "Notiz": [f"Herr {draw.choice(names)} kam um {hour} Uhr zu uns" for hour in range(n)],
+            "Land": ["Deutschland"] * n,
+            "leer": [""] * n,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a German table."""
+    path = tmp_path_factory.mktemp("german") / "klinik.csv"
+    german_table().to_csv(path, sep=";", index=False, encoding="cp1252", errors="replace")
+    return path
+
+
+def test_a_german_table_is_told(german: Path) -> None:
+    """Format, kinds, patterns and roles of a table with all that makes tables messy."""
+    found = inspect(german)
+    form = found.table
+    assert (form.separator, form.encoding, form.decimal) == (";", "cp1252", ",")
+    assert set(form.missing) == {"", "NA", "-9", "unbekannt"}
+    told = {one.name: (one.looks, one.pattern, one.role) for one in found.columns}
+    asked = "quasi-identifier"
+    assert told == {
+        "Patienten-ID": ("codes with leading zeros", "999999", "drop"),
+        "Nachname": ("texts", None, "drop"),
+        "Kontakt": ("e-mail addresses", None, "drop"),
+        "Rückruf": ("telephone numbers", None, "drop"),
+        "Bank": ("bank accounts (IBAN)", None, "drop"),
+        "geboren": ("dates", "%d.%m.%Y", asked),
+        "PLZ": ("codes with leading zeros", "99999", asked),
+        "Größe": ("numbers", None, asked),
+        "Kreatinin": ("numbers", None, "sensitive"),
+        "Dach": ("whole numbers, few: codes?", None, asked),
+        "Kinder": ("whole numbers", None, asked),
+        "Schlüssel": ("codes with levels", None, "sensitive"),
+        "Notiz": ("sentences", None, "drop"),
+        "Land": ("texts", None, "keep"),
+        "leer": ("nothing", None, "drop"),
+    }
+    ids = found.columns[0]
+    assert "persons that repeat" in ids.why
+    frame = german_table()
+    assert ids.distinct == frame["Patienten-ID"].nunique()
+    assert ids.unique == (frame["Patienten-ID"].value_counts() == 1).sum() / len(frame)
+    lost = frame["geboren"].eq("unbekannt") | frame["PLZ"].eq("") | frame["Größe"].eq("NA")
+    assert found.incomplete == lost.sum()
+    assert found.columns[5].missing == frame["geboren"].eq("unbekannt").sum()
+
+
+def test_its_schema_reads_the_table(german: Path, tmp_path: Path) -> None:
+    """What is written down is read back, with kinds and formats, and says why in comments."""
+    found = inspect(german)
+    data = _applied(found, german, tmp_path)
+    kinds = {one.name: one.kind for one in data.attributes}
+    assert kinds == {
+        "geboren": "date",
+        "PLZ": "categorical",
+        "Größe": "numeric",
+        "Dach": "categorical",
+        "Kinder": "numeric",
+    }
+    assert data.n == found.rows - found.incomplete
+    text = found.to_toml()
+    assert all(one.why in text for one in found.columns)
+    assert "--missing" in text
+
+
+def test_no_value_is_told(german: Path) -> None:
+    """Names, dates, codes and lone numbers stand nowhere in what is printed or written."""
+    found = inspect(german)
+    told = f"{found}\n{found.to_toml()}\n{found.to_dict()}"
+    frame = german_table()
+    for name in frame.columns:
+        for value in set(frame[name]) - {"", "NA", "-9", "unbekannt"}:
+            if len(value) > 3:
+                assert value not in told
+
+
+def _applied(found: Inspection, path: Path, folder: Path):
+    file = folder / "schema.toml"
+    file.write_text(found.to_toml(), encoding="utf-8")
+    return read_schema(file).with_roles(missing="drop").read(path)
+
+
+CELLS = st.one_of(
+    st.text("qxzäÖ0'\"\\#=[]{}*;, \x7f\t", max_size=6),
+    st.integers(-99, 10**9).map(str),
+    st.floats(-1e6, 1e6).map(lambda number: f"{number:.2f}".replace(".", ",")),
+    st.dates().map(lambda day: day.strftime("%d.%m.%Y")),
+    st.sampled_from(["NA", "-9", "?", "unknown", "", "E11.9", "01067", "q@x.zz", "12:30", "nan"]),
+)
+COLUMN = st.one_of(
+    st.lists(CELLS, min_size=12, max_size=12),
+    st.lists(CELLS, min_size=1, max_size=3).flatmap(
+        lambda few: st.lists(st.sampled_from(few), min_size=12, max_size=12)
+    ),
+    st.lists(st.dates().map(lambda day: day.strftime("%d/%m/%y")), min_size=12, max_size=12),
+    st.lists(st.integers(0, 9).map(str), min_size=12, max_size=12),
+)
+NAMES = st.lists(
+    st.text("aÄ .\"'\\]\x7f\n", max_size=4)
+    | st.sampled_from(["name", "zip", "PatientID", "Größe"]),
+    min_size=1,
+    max_size=4,
+    unique=True,
+)
+
+
+@settings(max_examples=150)
+@given(NAMES, st.data())
+def test_any_schema_is_read_back_and_applies(names: list[str], data: st.DataObject) -> None:
+    """To its table, unless that has no complete row, or nothing is asked of it."""
+    frame = pd.DataFrame({name: data.draw(COLUMN) for name in names})
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        frame.to_csv(path, sep=";", index=False)
+        try:
+            table = read_table(path, inspect(path).table)
+        except InputError:
+            return  # such as lines of blanks, which two readers see in two ways
+        found = inspect(path)
+        assert list(table.columns) == [one.name for one in found.columns]
+        asked = [one for one in found.columns if one.role == "quasi-identifier"]
+        if not asked or found.incomplete == found.rows:
+            with pytest.raises(InputError, match=r"no rows|no quasi-identifiers"):
+                _applied(found, path, Path(folder))
+            return
+        applied = _applied(found, path, Path(folder))
+        assert list(applied.names) == [one.name for one in asked]
+        assert applied.n == found.rows - found.incomplete
+        assert not applied.undeclared
+
+
+def test_frames_are_told_by_their_types() -> None:
+    """Numbers, moments, truth values and gaps of data frames; lists are nothing to publish."""
+    frame = pd.DataFrame(
+        {
+            "born": pd.to_datetime(["1968-08-03", "1970-01-01", None, "1968-08-03"]),
+            "pay": [1.5, 2.5, None, 1.5],
+            "smokes": [True, False, True, None],
+            "tags": [["a"], ["b"], [], ["c"]],
+        }
+    )
+    found = inspect(frame)
+    assert [(one.kind, one.missing, one.role) for one in found.columns] == [
+        ("date", 1, "quasi-identifier"),
+        ("numeric", 1, "quasi-identifier"),
+        ("categorical", 1, "quasi-identifier"),
+        ("categorical", 0, "drop"),
+    ]
+    assert inspect(pl.from_pandas(frame[["pay"]])).columns[0] == found.columns[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal"),
+    [
+        ("a;b\n1,5;x\n2,25;y\n", ","),
+        ("a;b\n1.5;x\n2,25;y\n3.5;z\n", "."),
+        ('a,b\n"1,500",x\n"2,250",y\n', "."),  # thousands
+        ("a;b\n1,500;x\n2,250;y\n", ","),
+        ("a;b;c\n1,5;2,5;3.5\n1,5;2,5;3.5\n", ","),  # more columns have commas
+        ("a;b\nx, y;1\nu, v;2\n", "."),
+    ],
+)
+def test_a_decimal_comma_is_found(tmp_path: Path, text: str, decimal: str) -> None:
+    """Where numbers have commas; not in texts, and not between thousands."""
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    assert inspect(path).table.decimal == decimal
+
+
+def test_what_is_given_is_not_searched_for(tmp_path: Path) -> None:
+    """Arguments go before what is found."""
+    path = tmp_path / "table.csv"
+    path.write_text("a;b,c\n1,NA;5\n2,3;5\n")
+    form = inspect(path, separator=",", decimal=".", missing=("x",), encoding="cp1252").table
+    assert form == TableFormat(",", "cp1252", missing=("x",))
+    assert inspect(path).table.separator == ";"
+    with pytest.raises(InputError, match="not text in the encoding"):
+        inspect(path, encoding="utf-99")
+
+
+def test_minus_nine_is_a_number_among_negative_ones(tmp_path: Path) -> None:
+    """It means no value only where no column of numbers goes below zero otherwise."""
+    path = tmp_path / "table.csv"
+    path.write_text("a;t\n1;-9\n2;-3\n-9;4\n3;5\n")
+    assert inspect(path).table.missing == ("",)
+
+
+def test_the_table_of_the_tutorial() -> None:
+    """Its ages need a hand, its sex two; nobody is named."""
+    found = {one.name: one for one in inspect(ROOT / "examples" / "messy_patients.csv").columns}
+    assert found["Age"].looks == "numbers and texts"
+    assert "27 rows hold no number" in found["Age"].why
+    assert "2 values differ from others in capitals" in found["Sex"].why
+    assert found["Admitted"].declared["format"] == "%d.%m.%Y"
+    assert found["Diagnosis"].role == "sensitive"
+    assert {found["Name"].role, found["Patient no"].role} == {"drop"}
+
+
+@pytest.mark.shared_data
+def test_real_tables_are_read_as_they_are(shared_data: Path, tmp_path: Path) -> None:
+    """Whatever lies in the data folder is told, and its schema applies to it."""
+    looked = 0
+    tables = [file for file in shared_data.rglob("*.csv") if file.stat().st_size < 300_000]
+    for path in sorted(tables)[:: max(1, len(tables) // 20)]:
+        found = inspect(path)
+        tomllib.loads(found.to_toml())
+        if any(one.role == "quasi-identifier" for one in found.columns):
+            assert found.incomplete == found.rows or _applied(found, path, tmp_path).n
+            looked += 1
+    assert looked > 5
+
+
+def test_schemas_of_frames_apply_to_them() -> None:
+    """A frame of a spreadsheet's texts is read by the format that the schema has."""
+    frame = german_table()
+    found = inspect(frame)
+    form = found.table
+    assert form.decimal == ","
+    declared = {
+        one.name: dict(one.declared) for one in found.columns if one.role == "quasi-identifier"
+    }
+    schema = Schema(declared, table=form).with_roles(
+        missing="drop",
+        drop=[one.name for one in found.columns if one.name not in declared],
+    )
+    assert schema.apply(frame).n == found.rows - found.incomplete
