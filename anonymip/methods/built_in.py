@@ -262,11 +262,11 @@ _METHODS = (
     _method(
         "heuristics.freeform",
         "nearest-sets",
-        "least sets of k; the second phase of Gionis et al. 2008",
+        "least sets of k, or k - 1 records that hide all; Gionis et al. 2008",
         recoding="k-one",
         takes=("effort",),
         needs=("tables",),
-        also=("k-k", "one-k"),
+        also=("k-k", "one-k", "k-concealment"),
     ),
     _method(
         "heuristics.freeform",

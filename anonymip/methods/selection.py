@@ -263,7 +263,7 @@ def _auto_freeform(
         solver=found.solver,
     )
     work = float(problem.n) ** 2 * problem.k * problem.m
-    fits = problem.recoding.name in _ONE_SIDED and work <= REACH[settings["effort"]].concealed
+    fits = problem.diversity is None and work <= REACH[settings["effort"]].concealed
     if fits and problem.compiled.has_tables:
         try:
             sets = _run(

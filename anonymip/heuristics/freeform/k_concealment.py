@@ -173,6 +173,28 @@ class Growth:
         )
         return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
 
+    def reach(self, wide: NDArray[np.int64], budget: Budget) -> Stopped | None:
+        """Let published records take in one original each, so that a way leads from all to `wide`.
+
+        The next record is the one that it costs least to take in one from which a way leads
+        already, as in Prim's algorithm. Complexity: O(n^2 m) time.
+        """
+        cost, through = np.full(self._n, np.inf), np.full(self._n, -1)
+        step = partial(
+            _reach_step, self._terms, self._states, self._cells, self._losses, cost, through
+        )
+        for record in wide:
+            step(record)
+        for done in range(len(wide), self._n):
+            reason = budget.stop_reason()
+            if reason is not None:
+                return reason
+            nearest = int(cost.argmin())
+            _checked(-1 if cost[nearest] == np.inf else 0)
+            step(nearest)
+            budget.report("leading ways to wide records", done=done, total=self._n)
+        return None
+
     def _connect(self, budget: Budget, phase: str) -> Stopped | None:
         self._rows = [self._row(i) for i in range(self._n)]
         component = components(self.cover())
@@ -284,6 +306,29 @@ def _hide_step(
             weights[best] = np.inf
         cursor[0] = original + 1
     return cursor[0]
+
+
+@kernel
+def _reach_step(
+    terms: SetTerms,
+    states: SetStates,
+    cells: PublishedCells,
+    losses: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    through: NDArray[np.int64],
+    record: int,
+) -> None:
+    """Let a record take in the one that its way leads through, and others find theirs over it."""
+    if through[record] >= 0:
+        losses[record] += cost[record]
+        take(terms, states, record, through[record])
+        widen(cells, record, through[record])
+    through[record], cost[record] = record, np.inf
+    for i in range(len(cost)):
+        if through[i] != i:
+            grown = increase(terms, states, i, record)
+            if grown < cost[i]:
+                cost[i], through[i] = grown, record
 
 
 @kernel

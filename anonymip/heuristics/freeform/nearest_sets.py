@@ -1,20 +1,22 @@
-"""Covers for the weaker notions: least sets of k records, or a few records that hide all."""
+"""Covers for the weaker notions: least sets of k records, and a few records that hide all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.bounds.ladder import allowed_cells
-from anonymip.bounds.nearest_neighbour import lowered_terms
+from anonymip.bounds.nearest_neighbour import lowered_terms, nearest_neighbour_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.effort import check_effort
 from anonymip.errors import NoSolution
 from anonymip.heuristics.freeform.k_concealment import Growth
 from anonymip.heuristics.freeform.partitioned import finish_cover
+from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import KOne, OneK
 from anonymip.runtime.budget import Budget
@@ -29,18 +31,21 @@ _Found = tuple[Cover, Stopped | None]
 def nearest_sets(
     problem: Problem, *, effort: str | None = None, budget: Budget | None = None, seed: int = 0
 ) -> Solution:
-    """Publish each record with the k - 1 others with which it loses least, and hide who is not yet.
+    """Publish each record with those others with which it loses least, and hide who is not yet.
 
     With (k,1)-anonymity records choose by themselves, so the cheapest set of k around each, which
-    the k-set bound finds, is optimal where the search for none was cut short. With
-    (k,k)-anonymity every original that fewer than k published records cover goes into those that it
-    costs least, as Gionis et al. do [1]_. With (1,k)-anonymity records start as they are, or k of
-    them cover everything and all others stay exact; the better of the two is taken.
+    the k-set bound finds, is optimal where the search for none was cut short. For the other notions
+    the best of several ways is taken. Every original that fewer than k published records cover goes
+    into those that it costs least, as Gionis et al. do [1]_; or k - 1 records cover everything, so
+    that only they themselves have to be hidden besides. All others then stay exact with
+    (1,k)-anonymity, have their cheapest sets of k with (k,k)-anonymity, and with k-concealment
+    cover one other each, so that a way leads from each to those that cover everything, and all
+    matches are effective.
 
     Parameters
     ----------
     problem
-        With k-one, k-k or one-k, and an objective with tables.
+        With k-one, k-k, one-k or k-concealment, and an objective with tables.
     effort
         How much work the search for sets may take; None for thorough within a time limit, else
         normal.
@@ -69,8 +74,7 @@ def nearest_sets(
     effort = check_effort(effort, limited=budget.deadline is not None)
     best: Solution | None = None
     failure: NoSolution | None = None
-    ways = _hubs_or_hidden if isinstance(problem.recoding, OneK) else _nearest
-    for find in ways(problem, effort, budget):
+    for find in _ways(problem, effort, budget):
         try:
             cover, stopped = find()
             found = finish_cover(problem, cover, "nearest-sets", watch, stopped=stopped)
@@ -85,47 +89,77 @@ def nearest_sets(
     return best
 
 
-_Ways = Iterator[Callable[[], _Found]]
-
-
-def _nearest(problem: Problem, effort: str, budget: Budget) -> _Ways:
-    """Yield the way by the sets of k that lose least."""
-
-    def find() -> _Found:
-        growth = Growth(problem, by_loss=False)
-        sets = _least_sets(problem, effort, budget) if problem.compiled.monotone else None
-        if sets is None:
-            stopped = growth.expand(budget)
-        else:
-            stopped = None
-            growth.take_all(sets)
-        if not isinstance(problem.recoding, KOne):
-            stopped = stopped or growth.hide(budget)
-        return _finished(growth, stopped)
-
-    yield find
-
-
-def _hubs_or_hidden(problem: Problem, effort: str, budget: Budget) -> _Ways:
-    """Yield the ways by k records that cover everything, and by growth where it costs least."""
-    n = problem.n
-
-    def hubs() -> _Found:
-        growth = Growth(problem, by_loss=False)
-        own = problem.compiled.class_losses(np.arange(n)[:, None])
-        # Those that lose most when they are published exactly have least to lose.
-        growth.take_all(
-            {int(i): np.arange(n) for i in np.argsort(-own, kind="stable")[: problem.k]}
-        )
-        return growth.cover(), None
-
-    def hidden(by_loss: bool) -> _Found:
+def _ways(problem: Problem, effort: str, budget: Budget) -> Iterator[Callable[[], _Found]]:
+    """Yield the ways that a notion has."""
+    one_sided, name = isinstance(problem.recoding, OneK), problem.recoding.name
+    if name == "k-concealment":
+        yield lambda: _reaching(problem, budget)
+        return
+    sets = None
+    if problem.compiled.monotone and not one_sided:
+        sets = _least_sets(problem, effort, budget)
+    if not isinstance(problem.recoding, KOne):
+        yield lambda: _wide(problem, sets, budget)
+    if not one_sided:
+        yield lambda: _nearest(problem, sets, budget)
+        return
+    for by_loss in (False, True):
         growth = Growth(problem, by_loss=by_loss)
-        return _finished(growth, growth.hide(budget))
+        yield partial(lambda one: _finished(one, one.hide(budget)), growth)
 
-    yield hubs
-    yield lambda: hidden(by_loss=False)
-    yield lambda: hidden(by_loss=True)
+
+_Sets = dict[int, NDArray[np.int64]]
+
+
+def _nearest(problem: Problem, sets: _Sets | None, budget: Budget) -> _Found:
+    """Return the sets of k that lose least, and whoever is not hidden in more of them."""
+    growth, stopped = Growth(problem, by_loss=False), None
+    if sets is None:
+        stopped = growth.expand(budget)
+    else:
+        growth.take_all(sets)
+    if not isinstance(problem.recoding, KOne):
+        stopped = stopped or growth.hide(budget)
+    return _finished(growth, stopped)
+
+
+def _wide(problem: Problem, sets: _Sets | None, budget: Budget) -> _Found:
+    """Return k - 1 records that cover everything, all others in sets of their own or exact."""
+    growth, stopped = Growth(problem, by_loss=False), None
+    if sets is None and isinstance(problem.recoding, OneK):
+        sets = {i: np.array([i]) for i in range(problem.n)}
+    if sets is None:
+        stopped = growth.expand(budget)
+    else:
+        growth.take_all(sets)
+    growth.take_all(dict.fromkeys(_widest(problem, sets), np.arange(problem.n)))
+    return _finished(growth, stopped or growth.hide(budget))
+
+
+def _widest(problem: Problem, sets: _Sets | None) -> list[int]:
+    """Return the k - 1 records that cover everything: of those that lose most, the least remote."""
+    own = _losses(problem, [np.array([i]) for i in range(problem.n)])
+    given = own if sets is None else _losses(problem, [sets[i] for i in range(problem.n)])
+    pairs = problem.replace(k=2, recoding=KOne(), diversity=None)
+    # Whoever covers everything has to be hidden once more, by its neighbour.
+    near = nearest_neighbour_terms(pairs) if problem.compiled.monotone else own
+    order = np.argsort(near - own - given, kind="stable")
+    return [int(i) for i in order[: problem.k - 1]]
+
+
+def _losses(problem: Problem, sets: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """Return the loss of a record published as each of some sets."""
+    cells = [cells_of_sets(problem.microdata, one[None]) for one in sets]
+    return np.concatenate([problem.compiled.record_losses(one) for one in cells])
+
+
+def _reaching(problem: Problem, budget: Budget) -> _Found:
+    """Return k - 1 records that cover everything, and a way to them from all others."""
+    growth = Growth(problem, by_loss=False)
+    wide = _widest(problem, None)
+    growth.take_all(dict.fromkeys(wide, np.arange(problem.n)))
+    stopped = growth.reach(np.array(wide), budget)
+    return _finished(growth, stopped or growth.hide(budget))
 
 
 def _finished(growth: Growth, stopped: Stopped | None) -> _Found:

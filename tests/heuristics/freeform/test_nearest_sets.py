@@ -7,11 +7,11 @@ import time
 import pytest
 from hypothesis import given, settings
 
-from anonymip import KK, Cover, KOne, OneK, Problem, census, lower_bound, solve
+from anonymip import KK, Cover, Freeform, KOne, OneK, Problem, census, lower_bound, solve
 from anonymip.heuristics.freeform.nearest_sets import nearest_sets
-from anonymip.recodings import Recoding
+from anonymip.recodings import KConcealment, Recoding
 from anonymip.runtime.budget import Budget
-from tests.cover_brute_force import one_sided_optimum
+from tests.cover_brute_force import concealment_optimum, one_sided_optimum
 from tests.random_problems import Case, cases
 
 
@@ -37,6 +37,27 @@ def test_allowed_and_the_least_of_all_where_records_choose(
         assert found.objective == pytest.approx(best, rel=1e-8, abs=case.slack(best))
     bound = lower_bound(problem)
     assert bound is None or bound.value <= best + case.slack(best)
+
+
+@settings(max_examples=40)
+@given(case=cases(largest=4, suppression=False, attributes=2))
+def test_concealment_is_allowed_and_no_better_than_the_optimum(case: Case) -> None:
+    """A way leads from every record to those that cover everything: all matches can be true."""
+    problem = case.problem().replace(recoding=KConcealment())
+    if problem.compiled.has_tables:
+        best = concealment_optimum(case.n, case.k, case.set_loss)
+        assert nearest_sets(problem).objective >= best - case.slack(best)
+
+
+@pytest.mark.parametrize(("recoding", "gap"), [(OneK(), 0.03), (KConcealment(), 0.3)])
+def test_a_few_wide_records_lose_little_more_than_the_bound(recoding: Recoding, gap: float) -> None:
+    """And less than the best freeform cover, which promises more."""
+    problem = Problem(census(40, 5, seed=2, mixed=True), 4, recoding)
+    found = solve(problem)
+    assert found.method == "nearest-sets"
+    assert found.gap is not None
+    assert found.gap <= gap
+    assert found.objective < solve(problem.replace(recoding=Freeform())).objective
 
 
 def test_three_hundred_records_choose_optimally() -> None:
