@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from math import fsum
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from anonymip.bounds.class_means import MeanDuals
 from anonymip.bounds.cover_duals import cover_bound, is_priced
 from anonymip.bounds.ladder import has_ladder, ladder_bound
 from anonymip.bounds.nearest_neighbour import (
@@ -16,6 +18,7 @@ from anonymip.bounds.nearest_neighbour import (
     nearest_neighbour_bound,
     nearest_neighbour_terms,
 )
+from anonymip.effort import check_effort
 from anonymip.errors import UnsupportedObjective
 from anonymip.objectives import SSE
 from anonymip.objectives.language.record import cells_of_sets
@@ -30,6 +33,8 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 #: Pairs of distinct rows looked at for what hides an original.
 _PAIRS = 2_000_000
+#: Records up to which squared errors are left to nearest ones: their linear program is soon solved.
+_FEW = 40
 #: Records whose neighbours are looked up at a time.
 _POINTS_AT_A_TIME = 5_000
 
@@ -65,7 +70,7 @@ def lower_bound_of(
         if by_duals is not None:
             return by_duals
     if isinstance(problem.objective, SSE):
-        return squared_error_bound(problem, budget=budget)
+        return raised_squared_error_bound(problem, effort=effort, budget=budget)
     for bound in (ladder_bound, k_set_bound, nearest_neighbour_bound, weaker_notion_bound):
         found = bound(problem, effort=effort, budget=budget)
         if found is not None:
@@ -138,6 +143,45 @@ def squared_error_bound(problem: Problem, *, budget: Budget | None = None) -> Bo
     terms, complete = _squared_error_terms(problem, budget or Budget())
     method = "nearest squared errors" if complete else "nearest squared errors (cut short)"
     return Bound(fsum(terms), method, "argument", watch.seconds)
+
+
+def raised_squared_error_bound(
+    problem: Problem, *, effort: str | None = None, budget: Budget | None = None
+) -> Bound | None:
+    """Return :func:`squared_error_bound`, or what duals raised from its terms on prove beyond it.
+
+    See :mod:`anonymip.bounds.class_means` for what holds.
+
+    Parameters
+    ----------
+    problem
+        As of :func:`squared_error_bound`.
+    effort
+        How much work: ``"quick"`` ends with the terms, ``"normal"`` goes on for a quarter of a
+        minute at most, ``"thorough"`` for two minutes. None for thorough within a time limit, else
+        normal.
+    budget
+        When it ends, the best duals so far are the result.
+    """
+    if not _is_squared_error(problem):
+        return None
+    budget, watch = budget or Budget(), Stopwatch()
+    effort = check_effort(effort, limited=budget.deadline is not None)
+    terms, complete = _squared_error_terms(problem, budget)
+    method = "nearest squared errors"
+    if complete and problem.n > _FEW:
+        duals = MeanDuals(problem, terms, budget)
+        # What is proven by then is a bound.
+        with suppress(CompilationStopped):
+            complete = False
+            complete = duals.climb(effort)
+        raised = duals.terms()
+        if fsum(raised) > fsum(terms):
+            terms, method = raised, "duals over class means"
+        else:
+            complete = True
+    remark = "" if complete else " (cut short)"
+    return Bound(fsum(terms), method + remark, "argument", watch.seconds)
 
 
 def squared_error_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64]:
