@@ -376,9 +376,8 @@ class ModelRun:
         self.trace += read.remarks
         if result.stopped is Stopped.NODES and self.settings.node_limit is not None:
             nodes = f"{self.settings.node_limit:,} nodes"
-            self.trace.append(
-                f"stopped by effort {self.effort} after {nodes}; thorough goes on until the proof"
-            )
+            by = "" if self.effort is None else f" by effort {self.effort}"
+            self.trace.append(f"stopped{by} after {nodes}; thorough goes on until the proof")
         solution = self.solution(read.assignment, result.stopped, read.bound, result.solver)
         # Where the solver's report is not enough, arithmetic may be: for a loss of 0 it always is.
         if bound is None and not solution.is_optimal:

@@ -300,6 +300,7 @@ _METHODS = (
             MethodOption("formulation", "auto", "auto, pattern, pattern-strong, parts"),
             MethodOption("second_goal", "none", "none, or rows: most different rows"),
             MethodOption("warm_start", "greedy", "greedy, search, none"),
+            MethodOption("nodes", 0, "most nodes of the solver in a call; 0: no limit"),
         ),
         keeps=("closeness",),
     ),

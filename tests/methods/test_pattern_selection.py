@@ -60,7 +60,7 @@ def test_many_pairs_get_the_search(
 
 def test_proofs_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs more than normal effort is searched, and proven with thorough effort."""
-    monkeypatch.setitem(REACH, "normal", replace(REACH["normal"], proven_pairs=10))
+    monkeypatch.setitem(REACH, "normal", replace(REACH["normal"], proven_pairs=10, tried=0))
     for recoding, searched, proven in (
         (PatternGuided(), "pattern-search", "pattern-ilp"),
         (PatternLevels(), "pattern-levels", "pattern-levels"),
@@ -73,6 +73,21 @@ def test_proofs_by_effort(monkeypatch: pytest.MonkeyPatch) -> None:
         assert normal.bound is not None
         assert normal.bound.value <= thorough.objective <= normal.objective
         assert normal.trace != thorough.trace
+
+
+def test_the_program_is_tried_for_some_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the release of the search, so that no effort loses more than a lower one."""
+    normal = replace(REACH["normal"], proven_pairs=10, tried=6_000)
+    for effort, reach in (("quick", replace(normal, tried=0)), ("normal", normal)):
+        monkeypatch.setitem(REACH, effort, reach)
+    problem = Problem(table(40), 4, PatternGuided(), Suppressions())
+    found = [solve(problem, effort=effort) for effort in ("quick", "normal", "thorough")]
+    assert [one.method for one in found] == ["pattern-search", "pattern-ilp", "pattern-ilp"]
+    assert [one.options.get("nodes", 0) > 0 for one in found] == [False, True, False]
+    losses = [one.objective for one in found]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[1] < losses[0]
+    assert found[2].is_optimal
 
 
 def test_a_diversity_is_kept() -> None:

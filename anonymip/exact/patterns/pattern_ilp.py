@@ -55,6 +55,7 @@ def pattern_ilp(
     formulation: str = "auto",
     second_goal: str = "none",
     warm_start: str = "greedy",
+    nodes: int = 0,
     start: Assignment | None = None,
     solver: str = "highs",
     gap: float = 0.0,
@@ -83,6 +84,8 @@ def pattern_ilp(
         ``"none"``: any release of least loss will do.
     warm_start
         ``"greedy"``; ``"search"``, which improves that by local search; or ``"none"``.
+    nodes
+        Most nodes of the solver in each of its calls; 0: no limit.
     start
         Patterns to start from instead.
     solver
@@ -126,6 +129,9 @@ def pattern_ilp(
         budget=budget,
         seed=seed,
     )
+    if nodes < 0:
+        raise InputError(f"nodes is {nodes}", remedy="Give how many nodes, or 0 for no limit")
+    run.settings = replace(run.settings, node_limit=nodes or None)
     _refuse_unknown("formulation", formulation, _FORMULATIONS)
     _refuse_unknown("second goal", second_goal, _SECOND_GOALS)
     recoding = recoding_of(problem)
@@ -136,7 +142,9 @@ def pattern_ilp(
         formulation = "pattern-strong" if own_call or ruled else _pick(problem, recoding)
     elif formulation == "parts":
         _refuse_parts(own_call, ruled)
-    run.describe(formulation=formulation, second_goal=second_goal, warm_start=warm_start)
+    run.describe(
+        formulation=formulation, second_goal=second_goal, warm_start=warm_start, nodes=nodes
+    )
     bound, known = pattern_row_bound(problem), run.incumbent
     if known is not None and proves_optimal(problem, known.objective, bound.value, strict=True):
         run.trace.append(
