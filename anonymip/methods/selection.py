@@ -7,6 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.assignments import Classes, Cover
 from anonymip.effort import EFFORTS, check_effort
 from anonymip.enumeration.merging import row_types
 from anonymip.enumeration.squared_errors import are_priced
@@ -17,7 +21,7 @@ from anonymip.heuristics.local_search.starts import repeats
 from anonymip.methods.registry import find_method
 from anonymip.models import model_size
 from anonymip.problem import Problem, is_plain
-from anonymip.recodings import Freeform
+from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Solution
@@ -183,6 +187,10 @@ def auto(
             [covers, _first_of(*_pick(problem, effort), problem, budget, seed, settings)]
         )
     choices, reason = _pick(problem, effort)
+    if problem.recoding == Freeform() and choices[0].name == "ring" and _by_classes(problem, reach):
+        budget = budget or Budget()
+        covers = _rings_in_classes(problem, budget.share(_SHARE_OF_COVER), seed, settings)
+        return _best_of([covers, _first_of(choices, reason, problem, budget, seed, settings)])
     cheaper = _cheaper_picks(problem, effort, choices[0])
     if not cheaper:
         return _first_of(choices, reason, problem, budget, seed, settings)
@@ -285,6 +293,37 @@ def _auto_freeform(
         except NoSolution:
             pass  # freeform covers keep what such sets break
     return solution
+
+
+def _by_classes(problem: Problem, reach: Reach) -> bool:
+    """Return whether the best classes are told within the effort, and hold covers as good."""
+    plain = is_plain(problem) and problem.compiled.monotone
+    return plain and problem.n <= reach.improved_in_batches
+
+
+def _rings_in_classes(
+    problem: Problem, budget: Budget, seed: int, settings: dict[str, Any]
+) -> Solution:
+    """Return a cover by rings within the best classes, which loses no more than these."""
+    found = auto(
+        problem.replace(recoding=EquivalenceClasses()), budget=budget, seed=seed, **settings
+    )
+    assert isinstance(found.assignment, Classes)
+    sets: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * problem.n
+    for group in found.assignment.groups():
+        for place, record in enumerate(group):
+            sets[record] = np.roll(group, -place)[: problem.k].astype(np.int32)
+    return Solution.of(
+        problem,
+        Cover.of(sets),
+        method=found.method,
+        stopped=found.status.stopped if not found.is_optimal else Stopped.HEURISTIC,
+        options=found.options,
+        seconds=found.seconds,
+        seed=found.seed,
+        trace=("each class holds a ring of sets of k, which loses no more", *found.trace),
+        solver=found.solver,
+    )
 
 
 def _run(
