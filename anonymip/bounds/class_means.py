@@ -61,8 +61,10 @@ class Numbers:
 
     #: Effort -> terms of an attribute that may be computed, 2e8 to 3e8 a second.
     work: Mapping[str, float] = field(
-        default_factory=lambda: {"quick": 0.0, "normal": 3e9, "thorough": 3e10}
+        default_factory=lambda: {"quick": 0.0, "normal": 3.5e9, "thorough": 3e10}
     )
+    #: Less than so much for each row type proves nothing that is worth it.
+    each: float = 2e5
     #: Records listed as near to each, that sets are made of,
     near: int = 200
     #: no more than so many of all together, and for each at least so many times k.
@@ -84,10 +86,9 @@ class Numbers:
     #: records gain by it on average that a box is not looked into for: in tables with records far
     #: off all others most boxes are narrow ones among the crowd, which add next to nothing.
     rungs: tuple[tuple[float, float], ...] = (
-        (0.7, 1.0),
-        (0.85, 0.4),
-        (0.93, 0.15),
-        (0.97, 0.06),
+        (0.8, 0.6),
+        (0.92, 0.2),
+        (0.96, 0.08),
         (1.0, 0.04),
     )
     #: By which share a set's duals stay below its squared errors where they have to be lowered:
@@ -486,8 +487,10 @@ class MeanDuals:
 
     def climb(self, effort: str) -> bool:
         """Prove higher and higher duals; return whether the budget let it end."""
-        most = [NUMBERS.work[one] for one in EFFORTS[: EFFORTS.index(effort) + 1]]
-        if not most[-1] or not self.proven.any():
+        needed = NUMBERS.each * len(self._points)
+        works = [NUMBERS.work[one] for one in EFFORTS[: EFFORTS.index(effort) + 1]]
+        most = [work for work in works if work >= needed]
+        if not most or not self.proven.any():
             return True
         aims = self._aims(most)
         if aims is None:
@@ -542,7 +545,7 @@ class MeanDuals:
         program = SetProgram(counts, k, float(self.proven.mean()) * NUMBERS.first)
         duals = np.minimum(NUMBERS.first * self.proven, self._price)
         roots = np.flatnonzero(counts < k)
-        allowed = NUMBERS.share * next(filter(None, most))
+        allowed = NUMBERS.share * most[0]
         for _ in range(NUMBERS.rounds):
             sets, costs = np.empty((len(roots), k), np.int32), np.full(len(roots), np.inf)
             self.done += sets_around(

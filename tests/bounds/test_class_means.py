@@ -126,7 +126,9 @@ def test_more_work_never_proves_less(monkeypatch: pytest.MonkeyPatch) -> None:
     terms, found = squared_error_terms(problem), []
     for normal, thorough in ((2e6, 2e6), (2e6, 2e7), (2e6, 5e7), (2e6, 2e8)):
         work = {"quick": 0.0, "normal": normal, "thorough": thorough}
-        monkeypatch.setattr(class_means, "NUMBERS", replace(class_means.NUMBERS, work=work))
+        monkeypatch.setattr(
+            class_means, "NUMBERS", replace(class_means.NUMBERS, work=work, each=1.0)
+        )
         duals = MeanDuals(problem, terms, Budget())
         assert duals.climb("thorough")
         found.append(float(duals.terms().sum()))
