@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonymip.errors import InputError
+from anonymip.errors import InputError, argument
 from anonymip.instances.columns import (
     all_whole,
     are_plain_dates,
@@ -193,7 +193,7 @@ class Inspection:
         if self.incomplete:
             lines.append(
                 f"# {self.incomplete} of {self.rows} rows miss a value of a quasi-identifier: say "
-                "what becomes of them by --missing."
+                f"what becomes of them by {argument('missing', ...)}."
             )
         lines += ["", "[table]"]
         form, default = asdict(self.table), TableFormat(missing=self.table.missing)

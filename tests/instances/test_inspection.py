@@ -110,7 +110,7 @@ def test_its_schema_reads_the_table(german: Path, tmp_path: Path) -> None:
     assert data.n == found.rows - found.incomplete
     text = found.to_toml()
     assert all(one.why in text for one in found.columns)
-    assert "--missing" in text
+    assert "missing=..." in text
 
 
 def test_no_value_is_told(german: Path) -> None:
