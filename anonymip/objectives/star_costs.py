@@ -135,12 +135,15 @@ def level_costs(
     value.
     """
     objective = compiled.objective
-    if type(objective) not in _ADDITIVE or getattr(objective, "patterns", None):
+    known = type(objective) in _ADDITIVE and not getattr(objective, "patterns", None)
+    # Where no cell is a star the tables of a loss prove it to be such a sum.
+    nodes = all(attribute.hierarchy is not None for attribute in compiled.microdata.attributes)
+    if not known and not (nodes and compiled.has_tables and compiled.aggregate == "sum"):
         names = "gcp, hierarchy-loss, leaf-loss, suppressions without costs of patterns, and "
         raise UnsupportedObjective(
             f"objective {compiled.name!r} is not known to be a sum over attributes, levels and "
             "stars included",
-            remedy=f"Use {names}weighted-loss",
+            remedy=f"Use {names}weighted-loss, or give all attributes hierarchies",
         )
     costs = []
     for a, own in enumerate(cells):

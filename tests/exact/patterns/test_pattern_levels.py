@@ -34,6 +34,7 @@ from anonymip import (
     UnsupportedObjective,
     load_instance,
     lower_bound,
+    objective,
     publish,
     solve,
     verify,
@@ -244,6 +245,28 @@ def test_what_is_refused() -> None:
     strict = Problem(table(rows), 2, PatternLevels(Mask(never=("age",))))
     with pytest.raises(InvalidAssignment, match="under no pattern of the mask"):
         Solution.of(strict, Classes([0, 0, 1, 1]), method="by hand")  # type: ignore[arg-type]
+
+
+@objective
+def squared_levels(record: Any) -> Any:
+    """Charge the square of the level of the town, and of that of the job threefold."""
+    return record.level["town"] ** 2 + 3.0 * record.level["job"]
+
+
+def test_a_loss_of_ones_own_on_hierarchies() -> None:
+    """Its tables prove it a sum over the attributes; by hand, and not where there are stars."""
+    rows = [("a", "x", 3), ("b", "x", 3), ("c", "y", 3), ("c", "z", 4)]
+    both = table(rows)
+    names = ["town", "job"]
+    attributes = tuple(a for a in both.attributes if a.name in names)
+    solution = solve(
+        Problem(Microdata(both.frame[names], attributes), 2, PatternLevels(), squared_levels)
+    )
+    # The first two share a region, level 1, the others no job but the root, level 1.
+    assert solution.is_optimal
+    assert solution.objective == 2 * 1.0 + 2 * 3.0
+    with pytest.raises(UnsupportedObjective, match="sum over attributes"):
+        solve(Problem(both, 2, PatternLevels(), squared_levels))
 
 
 def test_tables_without_hierarchies() -> None:
