@@ -17,11 +17,19 @@ from anonymip.instances import Microdata
 from anonymip.instances.columns import is_number_text
 from anonymip.instances.microdata import NEARLY_UNIQUE, distinct_values
 
+#: Share of the rows that columns may single out together before that is worth a word.
+_SINGLED_OUT = 0.1
+
 
 def nearly_unique_columns(microdata: Microdata) -> list[str]:
-    """Return a caution for each column published untouched that nearly identifies persons."""
+    """Return a caution for columns published untouched that nearly identify persons.
+
+    One for each that does so by itself, and one for all others if they do together.
+
+    Complexity: O(n log n) a column.
+    """
     roles = ((microdata.sensitive, "sensitive"), (microdata.keep, "kept"))
-    cautions = []
+    cautions, together = [], []
     for names, role in roles:
         for name in names:
             count = distinct_values(microdata.frame[name])
@@ -31,7 +39,26 @@ def nearly_unique_columns(microdata: Microdata) -> list[str]:
                     f"{microdata.n} rows. Who knows the value of a person finds her row; leave the "
                     f"column out ({argument('drop', ...)}) unless nobody can know its values"
                 )
+            else:
+                together.append(name)
+    unique = _unique_rows(microdata.frame, together)
+    if len(together) > 1 and unique >= max(2.0, _SINGLED_OUT * microdata.n):
+        cautions.append(
+            f"the values of {', '.join(map(repr, together))} are together unique for {unique} of "
+            f"{microdata.n} rows. Who knows them of a person finds her row; leave columns out "
+            f"({argument('drop', ...)}) that somebody may know"
+        )
     return cautions
+
+
+def _unique_rows(frame: pd.DataFrame, names: Sequence[str]) -> int:
+    """Return how many rows no other row agrees with in all of these columns."""
+    labels = np.zeros(len(frame), np.int64)
+    for name in names:
+        texts = frame[name].astype(object).map(str).where(frame[name].notna(), "")
+        wide = labels * len(frame) + pd.factorize(texts)[0]
+        labels = np.unique(wide, return_inverse=True)[1].ravel()
+    return int((np.bincount(labels) == 1).sum())
 
 
 def formula_cells(frame: pd.DataFrame) -> list[str]:

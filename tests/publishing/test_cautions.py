@@ -51,6 +51,26 @@ def test_nearly_unique_columns(role: str, called: str, distinct: int) -> None:
     assert not any("12345" in str(one.message) for one in result)
 
 
+def test_columns_that_are_unique_together() -> None:
+    """Columns that are harmless one by one may name persons together; no value is told."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"age": range(400)})
+    for name in ("sodium", "glucose", "albumin"):
+        frame[name] = rng.integers(7000, 7030, 400)
+    alone = len(frame.drop_duplicates(["sodium", "glucose", "albumin"], keep=False))
+    message = f"'sodium', 'glucose', 'albumin' are together unique for {alone} of 400 rows"
+    named = {"sensitive": ["sodium"], "keep": ["glucose", "albumin"]}
+    with pytest.warns(ReleaseWarning, match=message) as result:
+        anonymize(frame, ["age"], 5, method="initial", **named)  # type: ignore[arg-type]
+    assert not any("70" in str(one.message).replace(str(alone), "") for one in result)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ReleaseWarning)
+        few = anonymize(
+            frame, ["age"], 5, method="initial", keep=["glucose"], drop=["sodium", "albumin"]
+        )
+    assert few.verify().ok
+
+
 def test_columns_that_do_not_name_persons() -> None:
     """A column with fewer different values, or that is not published, brings no warning."""
     frame = pd.DataFrame({"age": range(N), "job": [min(row, 16) for row in range(N)]})
