@@ -69,7 +69,10 @@ if TYPE_CHECKING:
     from anonymip.objectives.losses.penalties import Suppressions as Suppressions
     from anonymip.objectives.losses.penalties import WeightedLoss as WeightedLoss
     from anonymip.objectives.losses.squared_error import SSE as SSE
+    from anonymip.privacy import DisclosureRisk as DisclosureRisk
+    from anonymip.privacy import TableRisk as TableRisk
     from anonymip.privacy import Verification as Verification
+    from anonymip.privacy import risk as risk
     from anonymip.privacy import verify as verify
     from anonymip.problem import Problem as Problem
     from anonymip.publishing import Release as Release

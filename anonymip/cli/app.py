@@ -56,7 +56,12 @@ def _common(
 
 #: The commands as help lists them.
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
-    "Releases": {"demo": tasks.demo, "anonymize": tasks.anonymize, "verify": tasks.verify},
+    "Releases": {
+        "demo": tasks.demo,
+        "anonymize": tasks.anonymize,
+        "verify": tasks.verify,
+        "risk": tasks.risk,
+    },
     "Preparing a table": {"inspect": tasks.inspect, "hierarchy": hierarchies.hierarchy},
     "Losses, bounds and proofs": {
         "solve": answers.solve,

@@ -114,6 +114,30 @@ class TableOptions:
             given = (given or Schema()).with_format(**form)
         return load_instance(instance, given)
 
+    def measured(self, instance: str, *, released: bool) -> tuple[Any, dict[str, Any]]:
+        """Return the table as it was given, and what :func:`anonymip.risk` takes of its reading.
+
+        `released`: whether the manifest of a release says the roles of the columns.
+        """
+        from anonymip.publishing import hierarchy_paths
+
+        roles: dict[str, Any] = {
+            "quasi_identifiers": self.quasi_identifier,
+            "sensitive": self.sensitive or (),
+            "missing": self.missing,
+        }
+        idle = [*(self.keep or ()), *(self.drop or ())]
+        asked = bool(any(roles.values()) or idle or self.format)
+        named = named_table(instance, self.schema, has_roles=asked)
+        if named is None:
+            roles["missing_values"] = missing_tokens(self.missing_values)
+            return instance, {**roles, "schema": self._schema_of(instance), **self.form.written}
+        roles = {"missing_values": named.table.missing, "hierarchies": hierarchy_paths(named)}
+        if not released:
+            roles["quasi_identifiers"], roles["sensitive"] = named.names, named.sensitive
+            roles["missing"] = named.table.policy
+        return named.original, roles
+
     def mask_section(self, instance: str) -> Mapping[str, Any]:
         """Return the section ``[mask]`` of the schema of a table, empty without one."""
         from anonymip.instances import read_schema

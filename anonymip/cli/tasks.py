@@ -1,4 +1,4 @@
-"""Commands that make and check releases: demo, inspect, anonymize, verify."""
+"""Commands that make, check and measure releases: demo, inspect, anonymize, verify, risk."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from anonymip.cli.tables import (
     FormatOptions,
     MissingValues,
     SchemaFile,
+    TableOptions,
     missing_tokens,
     named_table,
     refuse_targets,
@@ -262,6 +263,58 @@ def verify(
     say(human(json), summary)
     if not ok:
         raise typer.Exit(1)
+
+
+@spread
+def risk(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="The original: a named instance, or a file.")
+    ],
+    release: Annotated[
+        Path | None, typer.Argument(metavar="RELEASE", help="The released table.")
+    ] = None,
+    *,
+    columns: TableOptions,
+    manifest: Annotated[
+        Path | None, typer.Option("--manifest", help="Default: RELEASE.manifest.json.")
+    ] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Default: the release's, else 5.")] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="COLUMN", help="Persons whom each record stands for."),
+    ] = None,
+    population: Annotated[
+        Path | None,
+        typer.Option("--population", help="File of all persons, the table's among them."),
+    ] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", help="Random known matches of a cover, at each number.")
+    ] = 20,
+    json: given.JsonTarget = None,
+    show_values: given.ShowValues = False,
+) -> None:
+    """Measure how easily persons are found, before and after publication."""
+    from anonymip.privacy import risk as measure
+    from anonymip.publishing import manifest_path
+
+    sources = [*columns.sources(table), *([] if population is None else [population])]
+    if release is not None:
+        sources += [release, manifest or manifest_path(release)]
+    refuse_targets(sources, json)
+    source, reading = columns.measured(table, released=release is not None)
+    found = measure(
+        source,
+        release,
+        k=k,
+        weights=weights,
+        population=population,
+        manifest=manifest,
+        draws=draws,
+        **reading,
+    )
+    told = None if release is None else str(release)
+    write_json([{"original": table, "release": told, **found.to_dict()}], json)
+    say(human(json), str(found))
 
 
 def demo(

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from anonymip.privacy.attacks.joined import joined_candidates as joined_candidates
     from anonymip.privacy.attacks.probabilities import MatchProbabilities as MatchProbabilities
     from anonymip.privacy.attacks.probabilities import match_probabilities as match_probabilities
+    from anonymip.privacy.disclosure import DisclosureRisk as DisclosureRisk
+    from anonymip.privacy.disclosure import TableRisk as TableRisk
     from anonymip.privacy.graph.consistency import MatchGraph as MatchGraph
+    from anonymip.privacy.measuring import risk as risk
     from anonymip.privacy.reading.published import PublishedTable as PublishedTable
     from anonymip.privacy.reading.published import read_release as read_release
     from anonymip.privacy.reading.release_manifest import is_table_of as is_table_of

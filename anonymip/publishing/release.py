@@ -22,7 +22,7 @@ from anonymip.errors import InputError, ReleaseWarning, unknown_name
 from anonymip.files import Outputs, writing
 from anonymip.instances import Microdata
 from anonymip.instances.readers import as_pandas
-from anonymip.privacy import Verification, verify
+from anonymip.privacy import DisclosureRisk, Verification, risk, verify
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import (
     count_homogeneous,
@@ -160,6 +160,20 @@ class Release:
         microdata = self.solution.problem.microdata
         return verify(
             microdata.original, self.table, self.manifest, hierarchies=hierarchy_paths(microdata)
+        )
+
+    def risk(self, **asked: Any) -> DisclosureRisk:
+        """Measure how easily persons are found in the table, before and after.
+
+        Parameters
+        ----------
+        **asked
+            See :func:`anonymip.risk`: `k`, `weights`, `population`, `draws`.
+        """
+        microdata = self.solution.problem.microdata
+        trees = hierarchy_paths(microdata)
+        return risk(
+            microdata.original, self.table, manifest=self.manifest, hierarchies=trees, **asked
         )
 
     def __str__(self) -> str:

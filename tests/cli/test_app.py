@@ -30,6 +30,10 @@ FLAGS = {
     "experiment": ("SPEC.toml", "-o", "--jobs", "--json"),
     "bound": (*COMMON, "-k"),
     "verify": ("ORIGINAL", "RELEASE", "--schema", "-k", "--json", "--show-values"),
+    "risk": (
+        *("TABLE", "RELEASE", "-q", "--sensitive", "--schema", "-k", "--weights", "--population"),
+        *("--json", "--show-values"),
+    ),
     "methods": (),
     "solvers": (),
     "instances": (),

@@ -25,8 +25,8 @@ from anonymip.errors import InputError
 from anonymip.privacy.attacks.probabilities import RandomAssignments, linked_parts, some_assignment
 from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
 from anonymip.privacy.reading.hierarchies import Paths
-from anonymip.privacy.reading.original import read_inputs
-from anonymip.privacy.reading.published import read_published
+from anonymip.privacy.reading.original import Original, read_inputs
+from anonymip.privacy.reading.published import PublishedTable, read_published
 
 
 def consistency_graph(
@@ -37,6 +37,7 @@ def consistency_graph(
     schema: str | Path | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
     columns: Sequence[str] | None = None,
     hierarchies: Mapping[str, Paths] | None = None,
 ) -> MatchGraph:
@@ -47,7 +48,7 @@ def consistency_graph(
 
     Parameters
     ----------
-    original, release, manifest, schema, separator, encoding, columns, hierarchies
+    original, release, manifest, schema, separator, encoding, decimal, columns, hierarchies
         As in :func:`~anonymip.privacy.verify`. Records are numbered in the order of the original,
         without those that the missing policy left out; rows in that of the release. For each
         suppressed record that has no row, a row of stars follows them: it could be anybody's.
@@ -63,11 +64,18 @@ def consistency_graph(
     Complexity: linear in the number of matches, all of which are held in memory.
     """
     inputs = read_inputs(
-        original, release, manifest, schema, separator, encoding, columns, hierarchies
+        original, release, manifest, schema, separator, encoding, columns, hierarchies, decimal
     )
-    records = inputs.records
     published = read_published(release, inputs.manifest, inputs.hierarchies)
-    left_out = inputs.manifest.left_out.suppressed
+    return matches_of(inputs.records, published, inputs.manifest.left_out.suppressed).graph()
+
+
+def matches_of(records: Original, published: PublishedTable, left_out: int) -> PublishedMatches:
+    """Return what `consistency_graph` does, before its matches are listed.
+
+    `records, published`: what is read of a table and its release. `left_out`: suppressed records
+    without a row, as the manifest claims. Raises InputError if their numbers contradict each other.
+    """
     if published.n + left_out != records.n:
         raise InputError(
             f"the release has {published.n + left_out} rows for {records.n} original records",
@@ -75,7 +83,7 @@ def consistency_graph(
         )
     if left_out:
         published = published.with_rows_of_stars(left_out)
-    return PublishedMatches(records, published).graph()
+    return PublishedMatches(records, published)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +209,7 @@ def measure_corruption(
     held = some_assignment(graph) if truth is None else _checked(graph, truth)
     start = _identities(graph, held, everything)
     part = linked_parts(graph, held)
-    holder = np.argsort(held)
-    walk = RandomAssignments(graph, part[graph.rows] == part[holder[graph.records]], held, seed)
+    walk = RandomAssignments(graph, in_some_assignment(graph, held), held, seed)
     order = np.argsort(part, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(part))[:-1])
     rng = np.random.default_rng(seed)
@@ -243,12 +250,24 @@ def _without(
     return usable
 
 
+def in_some_assignment(
+    graph: MatchGraph, held: NDArray[np.int64], usable: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
+    """Return (matches,) which matches are in some assignment.
+
+    `graph`: which records each row can be. `held`: (n,) an assignment. `usable`: (matches,) which
+    matches there are; None means all. Complexity: O(n + matches).
+    """
+    part = linked_parts(graph, held, usable)
+    holder = np.argsort(held)
+    linked: NDArray[np.bool_] = part[graph.rows] == part[holder[graph.records]]
+    return linked if usable is None else usable & linked
+
+
 def _identities(
     graph: MatchGraph, held: NDArray[np.int64], usable: NDArray[np.bool_]
 ) -> Identities:
-    part = linked_parts(graph, held, usable)
-    holder = np.argsort(held)
-    left = usable & (part[graph.rows] == part[holder[graph.records]])
+    left = in_some_assignment(graph, held, usable)
     return Identities(
         np.bincount(graph.rows[left], minlength=graph.n),
         np.bincount(graph.records[left], minlength=graph.n),

@@ -95,7 +95,7 @@ def encode_original(
         _with_domain(column, schema, hierarchies.get(column.name))
         for column in manifest.quasi_identifiers
     )
-    missing = [_missing(table.columns[column.name], tokens) for column in columns]
+    missing = [missing_in(table.columns[column.name], tokens) for column in columns]
     rows = np.arange(table.rows)
     if manifest.table.policy == "drop":
         rows = rows[~np.logical_or.reduce(missing)]
@@ -107,7 +107,7 @@ def encode_original(
         source = table.columns[column.name]
         texts = _filled(column, source.texts, absent, manifest)[rows]
         if decimal == "," and column.kind == "numeric" and source.nature == "text":
-            texts = _with_points(texts)
+            texts = with_points(texts)
         level, codes[:, attribute] = _encode(column, texts, rows)
         levels.append(level)
     untouched = {
@@ -147,7 +147,8 @@ def _with_domain(column: Column, schema: Schema | None, nodes: Nodes | None) -> 
     return replace(column, domain=domain)
 
 
-def _missing(column: TextColumn, tokens: Sequence[str]) -> NDArray[np.bool_]:
+def missing_in(column: TextColumn, tokens: Sequence[str]) -> NDArray[np.bool_]:
+    """Return (n,) where a column has no value, or a text that is declared to mean none."""
     if column.nature in ("number", "single"):
         return column.null
     values, index = distinct(column.texts)
@@ -195,7 +196,7 @@ def _encode(
     return level, order.ravel()[index].astype(np.int32)
 
 
-def _with_points(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+def with_points(texts: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return texts of numbers with points for commas; one with a point stays no number."""
     values, index = distinct(texts)
     plain = np.empty(len(values), dtype=object)
@@ -365,7 +366,7 @@ def read_inputs(
         column = source.columns.get(name)
         if column is None:
             return [], []
-        absent = _missing(column, tokens)
+        absent = missing_in(column, tokens)
         filled = claims.table.policy == "category" and absent.any()
         return distinct(column.texts[~absent])[0], [claims.table.label] if filled else []
 

@@ -132,7 +132,7 @@ def aligned(
     if "time" in natures:
         return _respelled_times(original.texts), _respelled_times(released.texts)
     single = "single" in natures
-    return _respelled_numbers(original.texts, single), _respelled_numbers(released.texts, single)
+    return respelled_numbers(original.texts, single), respelled_numbers(released.texts, single)
 
 
 def paired_codes(one: TextColumn, other: TextColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -282,7 +282,8 @@ def _refuse_repeated(names: Sequence[str]) -> None:
         )
 
 
-def _respelled_numbers(texts: NDArray[np.object_], single: bool) -> NDArray[np.object_]:
+def respelled_numbers(texts: NDArray[np.object_], single: bool) -> NDArray[np.object_]:
+    """Return texts with one spelling for each number; `single`: of single precision."""
     values, index = distinct(texts)
     spelled = np.empty(len(values), dtype=object)
     spelled[:] = [_respelled_number(value, single) for value in values]

@@ -1,0 +1,429 @@
+"""The measurement of disclosure risk: a table as it was given, a release, a population.
+
+Counted by readers of this room alone, from the published table and its manifest; nothing is taken
+from what made the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.errors import InputError, argument, unknown_name
+from anonymip.privacy.attacks.corruption import (
+    Corruption,
+    in_some_assignment,
+    matches_of,
+    measure_corruption,
+)
+from anonymip.privacy.attacks.individual_risk import individual_risk, match_share
+from anonymip.privacy.attacks.probabilities import some_assignment
+from anonymip.privacy.checks.class_sizes import homogeneous_classes
+from anonymip.privacy.disclosure import DisclosureRisk, SampleRisk, Spread, TableRisk
+from anonymip.privacy.graph.consistency import MatchGraph, PublishedMatches
+from anonymip.privacy.reading.hierarchies import Paths
+from anonymip.privacy.reading.keys import KeyColumns, column_of, read_keys, weights_of
+from anonymip.privacy.reading.original import (
+    Inputs,
+    Schema,
+    encode_original,
+    read_inputs,
+    read_schema,
+)
+from anonymip.privacy.reading.published import PublishedTable, read_published
+from anonymip.privacy.reading.release_manifest import digest_finding
+from anonymip.privacy.reading.text_tables import TextColumn, TextTable, distinct, read_table
+
+
+@dataclass(frozen=True)
+class RiskWork:
+    """How much a measurement looks at."""
+
+    #: The k of a table without a release: one in five is the threshold that ARX suggests.
+    usual_k: int = 5
+    #: Matches of records and rows that are listed; each takes some fifty bytes.
+    matches: int = 20_000_000
+    #: Types of records that are asked for their rows at once, and by which matches are estimated.
+    types: int = 256
+    #: Known matches that the curve goes up to, and matches of a graph that it is drawn for.
+    known: int = 64
+    curve_matches: int = 1_000_000
+
+
+WORK = RiskWork()
+
+
+class Reading(TypedDict, total=False):
+    """How files are read: what `verify` takes, and texts that mean no value."""
+
+    separator: str | None
+    encoding: str | None
+    decimal: str | None
+    columns: Sequence[str] | None
+    missing_values: Sequence[str] | None
+    hierarchies: Mapping[str, Paths] | None
+
+
+def risk(
+    table: str | Path | Any,
+    release: str | Path | Any = None,
+    quasi_identifiers: Sequence[str] | None = None,
+    *,
+    sensitive: Sequence[str] = (),
+    k: int | None = None,
+    weights: str | None = None,
+    population: str | Path | Any = None,
+    missing: str | None = None,
+    manifest: Mapping[str, Any] | str | Path | None = None,
+    schema: str | Path | None = None,
+    draws: int = 20,
+    **reading: Unpack[Reading],
+) -> DisclosureRisk:
+    """Measure how easily persons are found in a table, and in a release of it.
+
+    Parameters
+    ----------
+    table
+        Path of a CSV or Parquet file, or a data frame.
+    release
+        The same of its release, or a :class:`Release`; None measures the table alone.
+    quasi_identifiers
+        Columns that an adversary may know: ``"age"``, ``"zip:categorical"``; default: the schema's.
+        The manifest of a release says roles and policy itself.
+    sensitive
+        Columns that she wants to learn, beside those of the schema.
+    k
+        What classes are held against; default: the manifest's, else 5.
+    weights
+        Column that says how many persons of the population each record stands for. After
+        publication it counts where the release keeps it.
+    population
+        Path or data frame of all persons, those of the table among them, with the
+        quasi-identifiers.
+    missing
+        Policy for missing quasi-identifiers: ``"error"`` (the default), ``"category"``, for which
+        missing is a value of its own, or ``"drop"``, which leaves the records out.
+    manifest, schema
+        As in :func:`verify`.
+    draws
+        Random choices of the known matches at each number of them, of a cover; 0 draws no curve.
+    **reading
+        `separator`, `encoding`, `decimal`, `columns`, `hierarchies` as in :func:`verify`;
+        `missing_values`: texts that mean no value, default: the schema's, else the empty one.
+
+    Raises
+    ------
+    InputError
+        As `verify` does; if a column is missing, or a value against the policy; a weight is no
+        number above 0; the population lacks persons of the table; the release is not the table of
+        its manifest; or it is a cover of more matches than fit into memory.
+
+    Notes
+    -----
+    The terms are those of ARX and sdcMicro. A release is counted, not verified: `verify` does that.
+    Rows that look alike are a class. A star is a value of its own, as the promise of k has it;
+    sdcMicro lets missing values match all others, which tells lower risks. In a cover the rows are
+    counted that can be a record's in some assignment of all, each as likely as the others.
+
+    Complexity: O(m n log n); of covers O(matches) in time and memory, times `draws`; with a
+    population also its row types times those of the release, by bit tables.
+    """
+    if k is not None and (isinstance(k, bool) or k < 1):
+        raise InputError(f"k is {k}", remedy="Give a whole number of at least 1")
+    if draws < 0:
+        raise InputError(f"draws is {draws}", remedy="Give 0 or more")
+    if hasattr(release, "frame") and hasattr(release, "manifest"):
+        manifest, release = manifest or release.manifest, release.frame
+    given = read_schema(schema) or Schema()
+    kinds = dict(_declared(text, given.kinds) for text in quasi_identifiers or given.kinds)
+    secret = tuple(dict.fromkeys((*given.sensitive, *sensitive)))
+    policy, inputs = missing or "error", None
+    how = [reading.get(name) for name in ("separator", "encoding", "decimal")]
+    mark = reading.get("decimal") or given.decimal or "."
+    tokens = reading.get("missing_values") or given.tokens or ("",)
+    if release is not None:
+        inputs = _inputs(table, release, manifest, schema, reading)
+        claims = inputs.manifest
+        own = {column.name: column.kind for column in claims.quasi_identifiers}
+        hidden = tuple(column.name for column in claims.untouched if column.role == "sensitive")
+        policy = claims.table.policy
+        if (quasi_identifiers is not None and set(kinds) != set(own)) or (
+            not set(sensitive) <= set(hidden) or missing not in (None, policy)
+        ):
+            raise InputError(
+                "the columns or their missing values are not treated as the manifest says",
+                remedy="Leave out roles and policy: the manifest of the release says them",
+            )
+        kinds, secret = dict(own), hidden
+        mark = reading.get("decimal") or given.decimal or claims.table.decimal
+        tokens = given.tokens or claims.table.tokens
+        form = claims.table.separator, claims.table.encoding
+    else:
+        form = ",", "utf-8"
+    if not kinds:
+        raise InputError(
+            "no quasi-identifiers are named",
+            remedy=f"Name them by {argument('quasi_identifiers', ..., option='-q')} or a schema",
+        )
+    if policy not in ("error", "category", "drop"):
+        raise unknown_name("policy for missing values", policy, ("error", "category", "drop"))
+    written: dict[str, Any] = {
+        "separator": how[0] or given.separator or form[0],
+        "encoding": how[1] or given.encoding or form[1],
+    }
+    source = (
+        inputs.source
+        if inputs
+        else read_table(table, **written, names=reading.get("columns") or given.columns)
+    )
+    people = None if population is None else read_table(population, **written)
+    measured = _Measurement(k or (inputs.manifest.k if inputs else WORK.usual_k), weights, mark)
+    before = measured.table(source, KeyColumns(kinds, mark, tokens, policy), people, secret)
+    after, recoding = None, None
+    curve: tuple[Corruption, ...] = ()
+    if inputs is not None:
+        recoding = inputs.manifest.recoding
+        published = read_published(release, inputs.manifest, inputs.hierarchies)
+        persons = None if people is None else _persons(inputs, published, people, mark)
+        if inputs.manifest.is_cover:
+            graph = _graph(inputs, published)
+            after = measured.cover(inputs, published, graph, source.rows, persons)
+            if draws and len(graph.records) <= WORK.curve_matches:
+                curve = _curve(graph, draws)
+        else:
+            after = measured.classes(inputs, published, persons)
+    if people is None:
+        measured.notes.append("No population is given: the journalist's risk is the prosecutor's.")
+    found = tuple(measured.notes)
+    return DisclosureRisk(measured.k, tuple(kinds), recoding, before, after, curve, found)
+
+
+def _declared(text: str, known: Mapping[str, str | None]) -> tuple[str, str | None]:
+    name, colon, kind = text.rpartition(":")
+    if not colon or text in known:
+        return text, known.get(text)
+    kinds = ("numeric", "categorical", "date", "hierarchical")
+    if kind not in kinds:
+        raise unknown_name(f"kind of the quasi-identifier {name!r}", kind, kinds)
+    return name, kind
+
+
+def _inputs(
+    table: Any, release: Any, manifest: Any, schema: str | Path | None, reading: Reading
+) -> Inputs:
+    """Read manifest and original; refuses a release that is not the table of its manifest."""
+    names = ("separator", "encoding", "columns", "hierarchies", "decimal")
+    how: list[Any] = [reading.get(name) for name in names]
+    inputs = read_inputs(table, release, manifest, schema, *how)
+    problems = digest_finding(release, inputs.manifest.table.sha256)[1]
+    if problems:
+        raise InputError(problems[0].rstrip("."), remedy="Run verify, or publish again")
+    return inputs
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """What tables are held against, and what is to be said of it.
+
+    `k`: of classes. `weights`: their column. `decimal`: mark of numbers. `notes`: sentences.
+    """
+
+    k: int
+    weights: str | None
+    decimal: str
+    notes: list[str] = field(default_factory=list)
+
+    def table(
+        self,
+        source: TextTable,
+        columns: KeyColumns,
+        people: TextTable | None,
+        sensitive: Sequence[str],
+    ) -> TableRisk:
+        """Measure a table as it was given."""
+        keys = read_keys(source, columns, people)
+        if len(keys.rows) < source.rows:
+            count = source.rows - len(keys.rows)
+            self.notes.append(f"{count} records with missing quasi-identifiers are left out.")
+        elif keys.has_missing:
+            self.notes.append("A missing quasi-identifier counts as a value of its own.")
+        persons = None
+        if people is not None:
+            size = int(max(keys.labels.max(), keys.others.max(initial=0))) + 1
+            alive = np.bincount(keys.others, minlength=size)
+            short = np.bincount(keys.labels, minlength=size) > alive
+            if short.any():
+                raise _lacking(int(np.sum(short[keys.labels])), "records of the table")
+            persons = alive[keys.labels]
+        weight = None
+        if self.weights is not None:
+            column = column_of(source, self.weights)
+            weight = weights_of(column, self.weights, self.decimal)[keys.rows]
+            self.notes.append(
+                "Weights: individual risk of Benedetti and Franconi, as in mu-Argus and sdcMicro."
+            )
+        values = {name: distinct(column_of(source, name).texts)[1] for name in sensitive}
+        shown = {name: codes[keys.rows] for name, codes in values.items()}
+        found = self._of_classes(keys.labels, persons, weight, shown)
+        return replace(found, by_record=_by_record(found, keys.rows, source.rows))
+
+    def classes(
+        self, inputs: Inputs, published: PublishedTable, persons: NDArray[np.int64] | None
+    ) -> TableRisk:
+        """Measure a release whose rows that look alike are classes."""
+        weight = None
+        if self.weights in published.untouched:
+            column = published.untouched[self.weights]
+            weight = weights_of(column, self.weights, self.decimal)
+        elif self.weights is not None:
+            self.notes.append("The release keeps no weights: what they say is not known of it.")
+        if published.suppressed.any():
+            self.notes.append("A star counts as a value of its own, which tells the higher risk.")
+        if inputs.manifest.left_out.suppressed:
+            self.notes.append(
+                f"{inputs.manifest.left_out.suppressed} suppressed records have no row: who finds "
+                "a person in no class knows that she is among them."
+            )
+        values = {name: distinct(column.texts)[1] for name, column in _sensitive(inputs, published)}
+        return self._of_classes(published.classes(), persons, weight, values)
+
+    def cover(
+        self,
+        inputs: Inputs,
+        published: PublishedTable,
+        graph: MatchGraph,
+        size: int,
+        persons: NDArray[np.int64] | None,
+    ) -> TableRisk:
+        """Measure a release whose rows have sets of their own, by the matches of its records."""
+        real = in_some_assignment(graph, some_assignment(graph))
+        records, rows = graph.records[real], graph.rows[real]
+        homogeneous: dict[str, tuple[int | None, int]] = {}
+        for name, column in _sensitive(inputs, published):
+            codes = distinct(column.texts)[1]
+            # Nobody sees what the rows of stars for records that are left out would show.
+            codes = np.append(codes, np.full(graph.n - published.n, -1))[rows]
+            homogeneous[name] = None, homogeneous_classes(records, codes)[0]
+        found = self._risks(np.bincount(records, minlength=graph.n), persons, homogeneous)
+        if self.weights is not None:
+            self.notes.append("A cover has no classes: what weights say is not known of it.")
+        self.notes.append(
+            f"Recoding {inputs.manifest.recoding}: counted are the rows that can be a record's in "
+            "some assignment of all records."
+        )
+        return replace(found, by_record=_by_record(found, inputs.records.rows, size))
+
+    def _of_classes(
+        self,
+        labels: NDArray[np.int64],
+        persons: NDArray[np.int64] | None,
+        weight: NDArray[np.float64] | None,
+        sensitive: Mapping[str, NDArray[np.int64]],
+    ) -> TableRisk:
+        """Measure (n,) records by the classes that they are in."""
+        labels = np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
+        sizes = np.bincount(labels)
+        sample = None
+        if weight is not None:
+            represented = np.bincount(labels, weight)
+            each = individual_risk(sizes, represented)
+            alone = match_share(sizes, represented)[sizes == 1]
+            sample = SampleRisk(
+                float(alone.sum()), float(sizes @ each), Spread.of(each[labels], self.k)
+            )
+        one_value = {name: homogeneous_classes(labels, codes) for name, codes in sensitive.items()}
+        found = self._risks(sizes[labels], persons, one_value)
+        return replace(found, classes=len(sizes), sample=sample)
+
+    def _risks(
+        self,
+        candidates: NDArray[np.int64],
+        persons: NDArray[np.int64] | None,
+        homogeneous: Mapping[str, tuple[int | None, int]],
+    ) -> TableRisk:
+        """Measure (n,) records by the number of rows that can be each one's."""
+        prosecutor = Spread.of(1 / candidates, self.k)
+        journalist = None if persons is None else Spread.of(1 / persons, self.k)
+        return TableRisk(
+            len(candidates),
+            None,
+            int(np.sum(candidates == 1)),
+            int(np.sum(candidates < self.k)),
+            prosecutor,
+            journalist,
+            (journalist or prosecutor).mean,
+            None,
+            homogeneous,
+            1 / candidates,
+        )
+
+
+def _by_record(found: TableRisk, rows: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    """Return (size,) the risks of the records at their rows of the table, NaN elsewhere."""
+    everywhere = np.full(size, np.nan)
+    everywhere[rows] = found.by_record
+    return everywhere
+
+
+def _sensitive(inputs: Inputs, published: PublishedTable) -> list[tuple[str, TextColumn]]:
+    return [
+        (column.name, published.untouched[column.name])
+        for column in inputs.manifest.untouched
+        if column.role == "sensitive"
+    ]
+
+
+def _persons(
+    inputs: Inputs, published: PublishedTable, people: TextTable, decimal: str
+) -> NDArray[np.int64]:
+    """Return (rows,) the persons of the population whom each published row can be."""
+    told = replace(inputs.manifest, columns=inputs.manifest.quasi_identifiers)
+    persons = encode_original(people, told, inputs.schema, inputs.hierarchies, decimal)
+    matches = PublishedMatches(persons, published)
+    counts = np.zeros(len(matches.row_units), np.int64)
+    # All matches may not fit into memory: so many types at once.
+    for begin in range(0, len(matches.record_units), WORK.types):
+        some = np.arange(begin, min(begin + WORK.types, len(matches.record_units)))
+        source, target = matches.rows_of(some)
+        np.add.at(counts, target, matches.record_units[source])
+    if not counts.all():
+        raise _lacking(int(np.sum(matches.row_units[counts == 0])), "published rows")
+    return counts[matches.row_type]
+
+
+def _lacking(count: int, what: str) -> InputError:
+    return InputError(
+        f"the population lacks persons of {count} {what}",
+        remedy="Give all persons, those of the table among them",
+    )
+
+
+def _graph(inputs: Inputs, published: PublishedTable) -> MatchGraph:
+    """Return the matches of a cover; refuses one that has too many for the memory."""
+    matches = matches_of(inputs.records, published, inputs.manifest.left_out.suppressed)
+    units = matches.record_units
+    some = np.unique(np.linspace(0, len(units) - 1, WORK.types).astype(np.int64))
+    source, target = matches.rows_of(some)
+    seen = float(np.sum(units[source] * matches.row_units[target]))
+    expected = seen * float(units.sum() / units[some].sum())
+    if expected > WORK.matches:
+        raise InputError(
+            f"the release is a cover of about {expected:.2g} matches of records and rows, which do "
+            "not fit into memory",
+            remedy="Measure a release of fewer records",
+        )
+    return matches.graph()
+
+
+def _curve(graph: MatchGraph, draws: int) -> tuple[Corruption, ...]:
+    """Return what 0, 1, 2, 4, ... known matches leave, until somebody has a single row left."""
+    curve, known = [measure_corruption(graph, 0, draws=1)], 1
+    while known <= min(WORK.known, graph.n // 2) and curve[-1].least.min() > 1:
+        curve.append(measure_corruption(graph, known, draws=draws))
+        known *= 2
+    return tuple(curve)
