@@ -1,11 +1,6 @@
-"""Search for the set of k rows that leaves a row's dual least room to rise.
+"""Rows near a row: who may share a set of little loss with it, gathered by a k-d tree.
 
-All members lie near the row: who may be among them is gathered first, by a k-d tree, and kept in
-one list for each size of the growing set. The search then decides first which member is the
-furthest from what the set holds already, so that only nearer ones stay. With duals d, a partial set
-P and a candidate f, every set of k rows that holds both and otherwise only candidates no further
-than f costs at least k c(P + f) - d(P + f) less the highest duals of as many of these as are
-missing.
+Beside them lies the workspace of :mod:`anonymip.bounds.box_search`, which picks sets among them.
 """
 
 from __future__ import annotations
@@ -44,12 +39,15 @@ from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
 _BINS = 64
+#: Boxes that are kept at a time, at most; fewer where each takes many words, but not below the
+#: least; and types that their lists hold beyond those of the whole table.
+_MOST_BOXES, _FEWEST_BOXES, _BOX_WORDS, _ROOM = 8_192, 64, 1 << 20, 1 << 20
 #: A short list is sorted by insertion.
 _SHORT = 12
 
 
 class NearLists(Packed):
-    """Workspace of searches for sets of near types.
+    """Lists of near types, and the workspace of searches for sets of them.
 
     Parameters
     ----------
@@ -90,6 +88,43 @@ class NearLists(Packed):
     bin_bounds: NDArray[np.float64]
 
 
+class Boxes(Packed):
+    """Boxes of sets: what all sets of a box cover, and the list of who may be in them.
+
+    Parameters
+    ----------
+    begin, end
+        (boxes,) the list of each.
+    bounds, sides, cuts
+        (boxes,) what its sets leave at least, and where it is divided: by the values of a side of a
+        term on this or that side of the cut.
+    sets
+        (boxes + 1, ...) what all sets of each cover; in the last line what one set covers.
+    open, free
+        (boxes,) a heap of those to be divided, the least bound first, and those no longer in use.
+    held
+        (3,) how many are open, free, and were ever in use.
+    picked, picked_duals
+        (k,) members of a set beside the own rows and the furthest, and their duals, falling.
+    last, loss
+        (1,) the furthest member, and what a record of the set loses.
+    """
+
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    sides: NDArray[np.int64]
+    cuts: NDArray[np.float64]
+    sets: GrowingSets
+    open: NDArray[np.int64]
+    free: NDArray[np.int64]
+    held: NDArray[np.int64]
+    picked: NDArray[np.int64]
+    picked_duals: NDArray[np.float64]
+    last: NDArray[np.int64]
+    loss: NDArray[np.float64]
+
+
 class NearSearch(Packed):
     """All that the search for sets around a row reads and writes.
 
@@ -97,7 +132,7 @@ class NearSearch(Packed):
     ----------
     tables, rows, terms, counts, tree
         The row types: their losses, values, numbers of rows, and a k-d tree over them.
-    state, lists
+    state, lists, boxes
         Workspaces.
     near, near_losses, nodes, node_bounds
         Workspaces of the search in the tree.
@@ -120,6 +155,7 @@ class NearSearch(Packed):
     tree: BoxTree
     state: ClassState
     lists: NearLists
+    boxes: Boxes
     near: NDArray[np.int32]
     near_losses: NDArray[np.float64]
     nodes: NDArray[np.int64]
@@ -140,7 +176,10 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
     types, k = problem.microdata.row_types([int(a) for a in columns]), problem.k
     rows = kernel_rows(problem.microdata, tables, types.first)
     counts = types.counts.astype(np.int64)
-    terms, t, room, whole = term_rows(rows), len(counts), 4 * len(counts) + 64 * k, np.int64
+    terms, t, whole = term_rows(rows), len(counts), np.int64
+    # Memory that is not written to is not taken.
+    room, words = 4 * t + 64 * k + _ROOM, int(terms.set_words.max(initial=-1)) + 1
+    count = max(_FEWEST_BOXES, min(_MOST_BOXES, _BOX_WORDS // (words + 1)))
     lists = NearLists(
         types=np.zeros(room, whole),
         losses=np.zeros(room),
@@ -151,12 +190,27 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
         at=np.zeros(k + 1, whole),
         duals=np.zeros(k + 1),
         chosen=np.zeros(k + 1, whole),
-        sets=new_growing_sets(tables, k + 1, int(terms.set_words.max(initial=-1)) + 1),
+        sets=new_growing_sets(tables, k + 1, words),
         used=np.zeros(t, whole),
         top=np.zeros(k),
         bin_tops=np.zeros((_BINS, k)),
         bin_filled=np.zeros(_BINS, whole),
         bin_bounds=np.zeros(_BINS),
+    )
+    boxes = Boxes(
+        begin=np.zeros(count, whole),
+        end=np.zeros(count, whole),
+        bounds=np.zeros(count),
+        sides=np.zeros(count, whole),
+        cuts=np.zeros(count),
+        sets=new_growing_sets(tables, count + 1, words),
+        open=np.zeros(count, whole),
+        free=np.zeros(count, whole),
+        held=np.zeros(3, whole),
+        picked=np.zeros(k, whole),
+        picked_duals=np.zeros(k),
+        last=np.zeros(1, whole),
+        loss=np.zeros(1),
     )
     search = NearSearch(
         tables=tables,
@@ -166,6 +220,7 @@ def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, R
         tree=new_tree(tables, t),
         state=new_state(tables, 2),
         lists=lists,
+        boxes=boxes,
         near=np.empty(k, np.int32),
         near_losses=np.empty(k + 1),
         nodes=np.empty(DEEPEST, whole),
@@ -304,114 +359,7 @@ def _sift_down(
 
 
 @kernel
-def least_slack(
-    search: NearSearch,
-    duals: NDArray[np.float64],
-    floors: NDArray[np.float64],
-    gathered: int,
-    k: int,
-    own: int,
-    copies: int,
-    limit: float,
-    most: int,
-) -> float:
-    """Return what sets of k rows leave at least of their cost, k times their record loss.
-
-    `search.best` becomes the set that leaves so little, if there is one within the limit. The loss
-    is monotone; the first `gathered` places of the lists hold what :func:`gather_near` found.
-    `duals` (t,) are those of a row of each type, `floors` (t,) what such a row loses at least in
-    any set of k. The sets hold so many `copies`, fewer than k, of the type `own`. What leaves more
-    than `limit` is not looked for; when `most` losses are computed, of this and earlier searches,
-    what is proven until then is returned.
-    """
-    tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
-    need, base = k - copies, copies * duals[own]
-    types, losses, bounds, used = lists.types, lists.losses, lists.bounds, lists.used
-    empty_set(lists.sets, 0)
-    add_row(terms, lists.sets, 0, copies, own)
-    used[own] = counts[own]
-    # The first list: what is gathered, filtered without sorting.
-    lists.begin[copies], lists.duals[copies] = gathered, base
-    held = _filter_roughly(counts, duals, lists, gathered, k, need, base, limit)
-    lists.end[copies] = gathered + held
-    if need > 1:
-        sort_by_loss(types, losses, gathered, gathered + held)
-        _bound_each(counts, duals, lists, copies, k, need, limit)
-    search.best[0] = -1
-    greedy = _greedy_slack(search, duals, k, copies)
-    if greedy < limit:
-        limit = greedy
-        _keep_set(search, own, copies, k, lists.chosen[k - 1])
-    size = copies
-    lists.at[size] = lists.begin[size]
-    while size >= copies:
-        need = k - size
-        end = lists.end[size]
-        if need == 1:
-            for at in range(lists.begin[size], end):
-                slack = k * losses[at] - lists.duals[size] - duals[types[at]]
-                if slack < limit:
-                    limit = slack
-                    _keep_set(search, own, copies, k, types[at])
-            lists.at[size] = end
-        at = lists.at[size]
-        while at < end and bounds[at] >= limit:
-            at += 1
-        lists.at[size] = at
-        if at == end:
-            # All sets that continue this one are seen.
-            size -= 1
-            if size >= copies:
-                used[lists.chosen[size]] -= 1
-            continue
-        room = end + (at + 1 - lists.begin[size])
-        if search.work[0] >= most or room > len(types):
-            limit = min(limit, _open_bound(lists, copies, size))
-            break
-        # The furthest member that is still missing.
-        row = types[at]
-        lists.at[size] = at + 1
-        lists.chosen[size] = row
-        used[row] += 1
-        add_row(terms, lists.sets, size, size + 1, row)
-        lists.duals[size + 1] = lists.duals[size] + duals[row]
-        begin = lists.begin[size]
-        size += 1
-        held = end
-        # With the furthest a set costs so much at least; what has a low dual does not pay for it.
-        short = lists.within[at] - limit
-        for near in range(begin, at + 1):
-            if used[types[near]] < counts[types[near]] and duals[types[near]] > short:
-                types[held] = types[near]
-                held += 1
-        lists.begin[size], lists.at[size] = end, end
-        losses_with(tables, terms, lists.sets, size, types, end, held, losses)
-        search.work[0] += held - end
-        if k - size > 1:
-            # What a type loses in any set is known: who loses much anyway is far from all.
-            for near in range(end, held):
-                losses[near] = max(losses[near], floors[types[near]])
-        lists.end[size] = _keep_promising(counts, duals, lists, size, k, held, limit)
-        if k - size > 1:
-            sort_by_loss(types, losses, end, lists.end[size])
-            _bound_each(counts, duals, lists, size, k, k - size, limit)
-    # What was left unfinished gives its rows back.
-    for level in range(copies, size):
-        used[lists.chosen[level]] -= 1
-    used[own] = 0
-    return limit
-
-
-@kernel
-def _keep_set(search: NearSearch, own: int, copies: int, k: int, last: int) -> None:
-    """Write down the set of the own rows, those chosen, and one more."""
-    for place in range(k - 1):
-        search.best[place] = own if place < copies else search.lists.chosen[place]
-    search.best[k - 1] = last
-
-
-@kernel
-def _filter_roughly(
+def filter_roughly(
     counts: NDArray[np.int64],
     duals: NDArray[np.float64],
     lists: NearLists,
@@ -461,48 +409,24 @@ def _filter_roughly(
 
 
 @kernel
-def _keep_promising(
+def bound_each(
     counts: NDArray[np.int64],
     duals: NDArray[np.float64],
     lists: NearLists,
-    size: int,
-    k: int,
+    begin: int,
     end: int,
-    limit: float,
-) -> int:
-    """Keep of a new list what may be in a set within the limit; return where the list ends."""
-    types, losses = lists.types, lists.losses
-    begin, others, filled = lists.begin[size], k - size - 1, 0
-    for at in range(begin, end):
-        left = min(counts[types[at]] - lists.used[types[at]], others)
-        filled = put_top(lists.top, filled, others, duals[types[at]], left)
-    total = lists.duals[size]
-    for place in range(filled):
-        total += lists.top[place]
-    held = begin
-    for at in range(begin, end):
-        if k * losses[at] - total - duals[types[at]] < limit:
-            types[held], losses[held] = types[at], losses[at]
-            held += 1
-    return held
-
-
-@kernel
-def _bound_each(
-    counts: NDArray[np.int64],
-    duals: NDArray[np.float64],
-    lists: NearLists,
-    size: int,
     k: int,
     need: int,
+    base: float,
     limit: float,
-) -> None:
+) -> int:
     """Set for each of a sorted list what sets cost at least in which it is the furthest.
 
     What is in no set within the limit, neither as the furthest nor as another, leaves the list.
+    `base` are the duals of those that the sets hold already; so many rows are missing, `need`.
+    Returns where the list ends.
     """
     types, losses, bounds, within = lists.types, lists.losses, lists.bounds, lists.within
-    begin, end, base = lists.begin[size], lists.end[size], lists.duals[size]
     others, filled, total, rows = need - 1, 0, 0.0, 0
     for at in range(begin, end):
         row = types[at]
@@ -533,48 +457,4 @@ def _bound_each(
     for place in range(kept):
         types[begin + place], losses[begin + place] = types[held + place], losses[held + place]
         bounds[begin + place], within[begin + place] = bounds[held + place], within[held + place]
-    lists.end[size] = begin + kept
-
-
-@kernel
-def _greedy_slack(search: NearSearch, duals: NDArray[np.float64], k: int, copies: int) -> float:
-    """Return what the set leaves that grows by whoever leaves most; infinity if it cannot grow."""
-    tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
-    types, losses, used = lists.types, lists.losses, lists.used
-    begin, end = lists.end[copies], 2 * lists.end[copies] - lists.begin[copies]
-    if end > len(types):
-        return np.inf
-    for at in range(begin, end):
-        types[at] = types[at - end + begin]
-        losses[at] = losses[at - end + begin]
-    total, slack, size = lists.duals[copies], np.inf, copies
-    while size < k:
-        best, least = -1, np.inf
-        for at in range(begin, end):
-            left = k * losses[at] - duals[types[at]]
-            if left < least and used[types[at]] < counts[types[at]]:
-                best, least = types[at], left
-        if best < 0:
-            break
-        lists.chosen[size] = best
-        used[best] += 1
-        slack = least - total
-        total += duals[best]
-        size += 1
-        if size < k:
-            add_row(terms, lists.sets, size - 1, size, best)
-            losses_with(tables, terms, lists.sets, size, types, begin, end, losses)
-            search.work[0] += end - begin
-    for level in range(copies, size):
-        used[lists.chosen[level]] -= 1
-    return slack if size == k else np.inf
-
-
-@kernel
-def _open_bound(lists: NearLists, first: int, last: int) -> float:
-    """Return what the sets leave at least that are not looked at yet."""
-    least = np.inf
-    for size in range(first, last + 1):
-        for at in range(lists.at[size], lists.end[size]):
-            least = min(least, lists.bounds[at])
-    return least
+    return begin + kept

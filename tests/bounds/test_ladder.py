@@ -31,8 +31,10 @@ from anonymip import (
     solve,
 )
 from anonymip.bounds import ladder
+from anonymip.bounds.box_search import least_slack_by_boxes
 from anonymip.bounds.ladder import Ladder, guided_ascent, ladder_bound
 from anonymip.bounds.near_program import SetProgram
+from anonymip.bounds.near_search import gather_near
 from anonymip.bounds.nearest_neighbour import nearest_neighbour_terms
 from anonymip.bounds.record_duals import RecordDuals
 from anonymip.exact.column_generation.column_generation import relaxation_bound
@@ -325,6 +327,41 @@ def test_no_set_undercuts_duals_raised_to_any_aims(
         assert least_left(problem, duals.terms()) >= -1e-12
         for one in members:
             assert (np.bincount(one, minlength=len(duals.counts)) <= duals.counts).all()
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10**6),
+    st.integers(6, 11),
+    st.integers(2, 5),
+    st.sampled_from(NAMES),
+    st.sampled_from([0, 20, 200, 10**9]),
+)
+def test_boxes_leave_what_the_least_set_leaves(
+    seed: int, n: int, k: int, name: str, each: int
+) -> None:
+    """Around every record: the least slack by looking at all sets, or less where it is cut."""
+    problem = Problem(larger_microdata(seed, n), k, objective=LOSSES[name].objective)
+    duals = duals_of(problem)
+    random, search = np.random.default_rng(seed), duals.search
+    aims = duals.floors + random.uniform(0.0, 2.0, len(duals.floors)) * np.abs(duals.floors)
+    sets = np.array(list(combinations(range(n), k)))
+    types = duals._inverse[sets]
+    slacks = problem.compiled.class_losses(sets) - k * duals._constant - aims[types].sum(axis=1)
+    scale = 1.0 + float(np.abs(aims).max())
+    limit, radius = 2.0 * k * scale, 10.0 * k * scale
+    for row in np.flatnonzero(duals.counts < k):
+        for copies in range(1, duals.counts[row] + 1):
+            near = gather_near(search, duals.floors, row, radius)
+            most = int(search.work[0]) + each
+            found = least_slack_by_boxes(
+                search, aims, duals.floors, near, k, row, copies, limit, most
+            )
+            holding = (types == row).sum(axis=1) == copies
+            least = min(limit, float(slacks[holding].min(initial=np.inf)))
+            assert found <= least + 1e-7 * scale
+            if each == 10**9:
+                assert found == pytest.approx(least, abs=1e-6 * scale)
 
 
 @settings(max_examples=30)

@@ -1,0 +1,205 @@
+"""Search for the set of k rows that leaves a row's dual least room to rise, member by member.
+
+The search decides first which member is the furthest from what the set holds already, so that only
+nearer ones stay; there is one list for each size of the growing set. With duals d, a partial set P
+and a candidate f, every set of k rows that holds both and otherwise only candidates no further than
+f costs at least k c(P + f) - d(P + f) less the highest duals of as many of these as are missing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonymip.bounds.near_search import (
+    NearLists,
+    NearSearch,
+    bound_each,
+    filter_roughly,
+    put_top,
+    sort_by_loss,
+)
+from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
+from anonymip.runtime.kernels import kernel
+
+
+@kernel
+def least_slack(
+    search: NearSearch,
+    duals: NDArray[np.float64],
+    floors: NDArray[np.float64],
+    gathered: int,
+    k: int,
+    own: int,
+    copies: int,
+    limit: float,
+    most: int,
+) -> float:
+    """Return what sets of k rows leave at least of their cost, k times their record loss.
+
+    `search.best` becomes the set that leaves so little, if there is one within the limit. The loss
+    is monotone; the first `gathered` places of the lists hold what :func:`gather_near` found.
+    `duals` (t,) are those of a row of each type, `floors` (t,) what such a row loses at least in
+    any set of k. The sets hold so many `copies`, fewer than k, of the type `own`. What leaves more
+    than `limit` is not looked for; when `most` losses are computed, of this and earlier searches,
+    what is proven until then is returned.
+    """
+    tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
+    need, base = k - copies, copies * duals[own]
+    types, losses, bounds, used = lists.types, lists.losses, lists.bounds, lists.used
+    empty_set(lists.sets, 0)
+    add_row(terms, lists.sets, 0, copies, own)
+    used[own] = counts[own]
+    # The first list: what is gathered, filtered without sorting.
+    lists.begin[copies], lists.duals[copies] = gathered, base
+    held = filter_roughly(counts, duals, lists, gathered, k, need, base, limit)
+    lists.end[copies] = gathered + held
+    if need > 1:
+        sort_by_loss(types, losses, gathered, gathered + held)
+        lists.end[copies] = bound_each(
+            counts, duals, lists, gathered, gathered + held, k, need, base, limit
+        )
+    search.best[0] = -1
+    greedy = _greedy_slack(search, duals, k, copies)
+    if greedy < limit:
+        limit = greedy
+        _keep_set(search, own, copies, k, lists.chosen[k - 1])
+    size = copies
+    lists.at[size] = lists.begin[size]
+    while size >= copies:
+        need = k - size
+        end = lists.end[size]
+        if need == 1:
+            for at in range(lists.begin[size], end):
+                slack = k * losses[at] - lists.duals[size] - duals[types[at]]
+                if slack < limit:
+                    limit = slack
+                    _keep_set(search, own, copies, k, types[at])
+            lists.at[size] = end
+        at = lists.at[size]
+        while at < end and bounds[at] >= limit:
+            at += 1
+        lists.at[size] = at
+        if at == end:
+            # All sets that continue this one are seen.
+            size -= 1
+            if size >= copies:
+                used[lists.chosen[size]] -= 1
+            continue
+        room = end + (at + 1 - lists.begin[size])
+        if search.work[0] >= most or room > len(types):
+            limit = min(limit, _open_bound(lists, copies, size))
+            break
+        # The furthest member that is still missing.
+        row = types[at]
+        lists.at[size] = at + 1
+        lists.chosen[size] = row
+        used[row] += 1
+        add_row(terms, lists.sets, size, size + 1, row)
+        lists.duals[size + 1] = lists.duals[size] + duals[row]
+        begin = lists.begin[size]
+        size += 1
+        held = end
+        # With the furthest a set costs so much at least; what has a low dual does not pay for it.
+        short = lists.within[at] - limit
+        for near in range(begin, at + 1):
+            if used[types[near]] < counts[types[near]] and duals[types[near]] > short:
+                types[held] = types[near]
+                held += 1
+        lists.begin[size], lists.at[size] = end, end
+        losses_with(tables, terms, lists.sets, size, types, end, held, losses)
+        search.work[0] += held - end
+        if k - size > 1:
+            # What a type loses in any set is known: who loses much anyway is far from all.
+            for near in range(end, held):
+                losses[near] = max(losses[near], floors[types[near]])
+        lists.end[size] = _keep_promising(counts, duals, lists, size, k, held, limit)
+        if k - size > 1:
+            sort_by_loss(types, losses, end, lists.end[size])
+            lists.end[size] = bound_each(
+                counts, duals, lists, end, lists.end[size], k, k - size, lists.duals[size], limit
+            )
+    # What was left unfinished gives its rows back.
+    for level in range(copies, size):
+        used[lists.chosen[level]] -= 1
+    used[own] = 0
+    return limit
+
+
+@kernel
+def _keep_set(search: NearSearch, own: int, copies: int, k: int, last: int) -> None:
+    """Write down the set of the own rows, those chosen, and one more."""
+    for place in range(k - 1):
+        search.best[place] = own if place < copies else search.lists.chosen[place]
+    search.best[k - 1] = last
+
+
+@kernel
+def _keep_promising(
+    counts: NDArray[np.int64],
+    duals: NDArray[np.float64],
+    lists: NearLists,
+    size: int,
+    k: int,
+    end: int,
+    limit: float,
+) -> int:
+    """Keep of a new list what may be in a set within the limit; return where the list ends."""
+    types, losses = lists.types, lists.losses
+    begin, others, filled = lists.begin[size], k - size - 1, 0
+    for at in range(begin, end):
+        left = min(counts[types[at]] - lists.used[types[at]], others)
+        filled = put_top(lists.top, filled, others, duals[types[at]], left)
+    total = lists.duals[size]
+    for place in range(filled):
+        total += lists.top[place]
+    held = begin
+    for at in range(begin, end):
+        if k * losses[at] - total - duals[types[at]] < limit:
+            types[held], losses[held] = types[at], losses[at]
+            held += 1
+    return held
+
+
+@kernel
+def _greedy_slack(search: NearSearch, duals: NDArray[np.float64], k: int, copies: int) -> float:
+    """Return what the set leaves that grows by whoever leaves most; infinity if it cannot grow."""
+    tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
+    types, losses, used = lists.types, lists.losses, lists.used
+    begin, end = lists.end[copies], 2 * lists.end[copies] - lists.begin[copies]
+    if end > len(types):
+        return np.inf
+    for at in range(begin, end):
+        types[at] = types[at - end + begin]
+        losses[at] = losses[at - end + begin]
+    total, slack, size = lists.duals[copies], np.inf, copies
+    while size < k:
+        best, least = -1, np.inf
+        for at in range(begin, end):
+            left = k * losses[at] - duals[types[at]]
+            if left < least and used[types[at]] < counts[types[at]]:
+                best, least = types[at], left
+        if best < 0:
+            break
+        lists.chosen[size] = best
+        used[best] += 1
+        slack = least - total
+        total += duals[best]
+        size += 1
+        if size < k:
+            add_row(terms, lists.sets, size - 1, size, best)
+            losses_with(tables, terms, lists.sets, size, types, begin, end, losses)
+            search.work[0] += end - begin
+    for level in range(copies, size):
+        used[lists.chosen[level]] -= 1
+    return slack if size == k else np.inf
+
+
+@kernel
+def _open_bound(lists: NearLists, first: int, last: int) -> float:
+    """Return what the sets leave at least that are not looked at yet."""
+    least = np.inf
+    for size in range(first, last + 1):
+        for at in range(lists.at[size], lists.end[size]):
+            least = min(least, lists.bounds[at])
+    return least
