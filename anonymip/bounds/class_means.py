@@ -57,7 +57,7 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that steer the duals, chosen by the benchmark of microaggregation."""
+    """The numbers that steer the duals, chosen on tables of the benchmark of microaggregation."""
 
     #: Effort -> terms of an attribute that may be computed, 2e8 to 3e8 a second.
     work: Mapping[str, float] = field(
