@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,6 +52,13 @@ class LadderNumbers:
     #: Losses that the search for one type may compute then: of a few far from all others the search
     #: is long, and who is not raised leaves the others no room.
     each_guided: int = 5_000_000
+    #: With less left, but so many times what the first sweep took, a shorter way to the first round
+    #: takes the place of farther sweeps: so many stages of pricing, losses for one type, and share
+    #: of all losses. Adult with k = 5 and the effort normal comes to 3140 in place of 2922, in 15 s
+    #: in place of 7.
+    guided_early: float = 20.0
+    early: tuple[int, int] = (1, 1_000_000)
+    share_early: float = 0.75
     #: Share of the losses that are left to compute for the rounds of pricing.
     pricing: float = 0.4
     #: A gain that is none, as a share of the value.
@@ -62,11 +69,12 @@ NUMBERS = LadderNumbers()
 
 
 def guided_ascent(
-    duals: RecordDuals, budget: Budget, program: NearProgram | None = None
+    duals: RecordDuals, budget: Budget, program: NearProgram | None = None, *, early: bool = False
 ) -> Iterator[bool]:
     """Raise duals round by round, from their k-set terms on, until the work ends.
 
-    A `program` goes on where it stands. Yields after each round, and where the duals' own budget
+    A `program` goes on where it stands. `early`: whether the first round is to come soon. Yields
+    after each round, and where the duals' own budget
     ends one, which then goes on: whether it has looked at all records.
     """
     unit = float(np.abs(duals.duals).mean())
@@ -74,13 +82,14 @@ def guided_ascent(
         return
     program = program or NearProgram(duals, budget)
     ending = (1.0 - NUMBERS.pricing) * duals.left
-    while not program.solve(ending, pause=duals.budget):
+    stages, each = NUMBERS.early if early else (None, NUMBERS.each_guided)
+    while not program.solve(ending, stages, pause=duals.budget):
         yield False
     best, taken, charged = -np.inf, 0.0, unit * int(duals.counts.sum())
     # A round that is cut short is in vain.
     while duals.left > taken:
         before = duals.left
-        complete = duals.ascend_to(program.aims, NUMBERS.each_guided)
+        complete = duals.ascend_to(program.aims, each)
         while duals.interrupted:
             yield False
             complete = duals.go_on()
@@ -208,11 +217,18 @@ class Ladder:
             yield from self._k_sets(duals, 1.0 if effort == "quick" else NUMBERS.share_of_k_sets)
             if effort == "quick" or not _duals_hold(problem):
                 continue
-            yield from self._sweeps(duals, raised)
-            if duals.left < NUMBERS.guided * raised.taken or not raised.complete:
-                continue
+            if not raised.complete:
+                yield from self._sweeps(duals, raised, NUMBERS.sweeps[:1])
+            enough = duals.left / max(raised.taken, 1.0) if raised.complete else 0.0
+            early = NUMBERS.guided_early <= enough < NUMBERS.guided
+            if early:
+                duals.allow(NUMBERS.share_early * allowed_cells(problem, effort))
+            else:
+                yield from self._sweeps(duals, raised, NUMBERS.sweeps)
+                if not raised.complete or duals.left < NUMBERS.guided * raised.taken:
+                    continue
             program = program or NearProgram(duals, self._whole)
-            for complete in guided_ascent(duals, self._whole, program):
+            for complete in guided_ascent(duals, self._whole, program, early=early):
                 yield self._bound(duals, "column generation, dual ascent", complete)
 
     def _k_sets(self, duals: RecordDuals, share: float) -> Iterator[Bound]:
@@ -222,8 +238,10 @@ class Ladder:
             complete = duals.go_on()
         yield self._bound(duals, "k-sets", complete)
 
-    def _sweeps(self, duals: RecordDuals, raised: _Raised) -> Iterator[Bound]:
-        for factor, times in NUMBERS.sweeps:
+    def _sweeps(
+        self, duals: RecordDuals, raised: _Raised, sweeps: Sequence[tuple[float, float]]
+    ) -> Iterator[Bound]:
+        for factor, times in sweeps:
             if factor <= raised.factor or duals.left <= 0 or duals.left < times * raised.taken:
                 continue
             before = duals.left

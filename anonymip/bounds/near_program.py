@@ -47,7 +47,8 @@ class ProgramNumbers:
     #: Times its k-set term a dual becomes at most, types listed as the nearest of each, partial
     #: sets looked at for each, and rounds.
     stages: tuple[tuple[float, int, int, int], ...] = (
-        (3.0, 60, 200, 4),
+        (3.0, 60, 200, 3),
+        (8.0, 60, 400, 2),
         (8.0, 200, 1_000, 7),
         (8.0, 600, 8_000, 3),
     )
@@ -304,15 +305,14 @@ class NearProgram:
         self.lowest, self.highest = np.fmin(duals.floors, 0.0), duals.highest(NUMBERS.stages[0][0])
         self.aims = np.clip(NUMBERS.first * duals.duals, self.lowest, self.highest)
 
-    def solve(
-        self, ending: float, stages: int = len(NUMBERS.stages), pause: Budget | None = None
-    ) -> bool:
+    def solve(self, ending: float, stages: int | None = None, pause: Budget | None = None) -> bool:
         """Price sets, stage by stage, until few are found or no more losses than `ending` are left.
 
         Each stage looks farther and longer than the one before. What was ended, by the losses or by
         the budget `pause`, goes on with the next call. Returns whether it was not that budget.
         """
         duals, pause = self._duals, pause or self._budget
+        stages = len(NUMBERS.stages) if stages is None else stages
         while self._stage < stages and duals.left > ending:
             factor, nearest, nodes, rounds = NUMBERS.stages[self._stage]
             begun = int(duals.search.work[0])

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.effort import EFFORTS
 from anonymip.heuristics.local_search.current_classes import (
     NOTED,
     UPDATED,
@@ -95,9 +96,16 @@ _STEPS: Mapping[str, tuple[int, int]] = MappingProxyType(
 )
 
 
+#: Most steps of the effort thorough, times records: of large tables moves and diving take most of
+#: five minutes, and what trials gain is little.
+_STEPS_BY_SIZE = 120_000_000_000_000
+
+
 def iterated_steps(effort: str, n: int) -> int:
     """Return the steps that the iterated search of n records may take."""
     each, most = _STEPS[effort]
+    if effort == EFFORTS[-1]:
+        most = min(most, max(_STEPS[EFFORTS[-2]][1], _STEPS_BY_SIZE // max(n, 1)))
     return min(n * each, most)
 
 
