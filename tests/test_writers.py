@@ -40,6 +40,7 @@ OF_MODULES = {"copy", "replace", "rename", "link", "symlink", "move", "umask", "
 #: What writes otherwise, and why nobody else can read what is private in it.
 OTHERS = {
     "cli/app.py:run": "nothing: the null device",
+    "cli/hierarchies.py:hierarchy": "into a file that is staged",
     "exact/split_carry/checkpoint.py:Checkpoint.write": "into a file that is staged",
     "experiments/pages.py:_drawn": "into memory",
     "experiments/running/results.py:RunStore.put": "into a file that is staged",
@@ -258,6 +259,14 @@ def experiment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "small.toml").unlink()
 
 
+def hierarchy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the hierarchy of a column of codes."""
+    (folder / "codes.csv").write_text("zip\n02138\n02139\n")
+    asked = ("hierarchy", "codes.csv", "-q", "zip", "--mask", "right", "-o", "new/zip.csv")
+    command(*asked)(folder, monkeypatch)
+    (folder / "codes.csv").unlink()
+
+
 def checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write a checkpoint."""
     Checkpoint(folder / "new" / "state", Fingerprint("", "", "")).write({"labels": np.arange(3)})
@@ -360,6 +369,7 @@ RUNS = (
         private=("new/rows.json", "new/out/experiment.json"),
         public=("new/runs.html", "new/out/results.*", "new/out/runs/*.parquet"),
     ),
+    Run("hierarchy", hierarchy, ("cli/hierarchies.py:hierarchy",), private=("new/zip.csv",)),
     Run(
         "leaderboard",
         command("leaderboard", "--known", "-o", "new/board.md", "--json", "new/board.json"),

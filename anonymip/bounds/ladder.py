@@ -54,7 +54,7 @@ class LadderNumbers:
     each_guided: int = 5_000_000
     #: With less left, but so many times what the first sweep took, a shorter way to the first round
     #: takes the place of farther sweeps: so many stages of pricing, losses for one type, and share
-    #: of all losses. Adult with k = 5 and the effort normal comes to 3140 in place of 2922, in 15 s
+    #: of all losses. Adult with k = 5 and the effort normal comes to 3180 in place of 2922, in 15 s
     #: in place of 7.
     guided_early: float = 20.0
     early: tuple[int, int] = (1, 1_000_000)

@@ -47,8 +47,7 @@ class ProgramNumbers:
     #: Times its k-set term a dual becomes at most, types listed as the nearest of each, partial
     #: sets looked at for each, and rounds.
     stages: tuple[tuple[float, int, int, int], ...] = (
-        (3.0, 60, 200, 3),
-        (8.0, 60, 400, 2),
+        (3.0, 60, 200, 4),
         (8.0, 200, 1_000, 7),
         (8.0, 600, 8_000, 3),
     )

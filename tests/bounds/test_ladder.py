@@ -389,7 +389,8 @@ def test_comes_near_the_linear_program(monkeypatch: pytest.MonkeyPatch, k: int) 
     release = solve(problem, "ordered-cut", bound=False)
     whole, solved = relaxation_bound(problem, [release], effort="thorough", budget=Budget())
     guided = ladder_bound(problem, effort="thorough")
-    monkeypatch.setattr(ladder, "NUMBERS", replace(ladder.NUMBERS, guided=np.inf))
+    never = replace(ladder.NUMBERS, guided=np.inf, guided_early=np.inf)
+    monkeypatch.setattr(ladder, "NUMBERS", never)
     plain = ladder_bound(problem, effort="thorough")
     assert solved
     assert whole is not None
