@@ -259,12 +259,15 @@ def experiment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "small.toml").unlink()
 
 
-def hierarchy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write the hierarchy of a column of codes."""
-    (folder / "codes.csv").write_text("zip\n02138\n02139\n")
-    asked = ("hierarchy", "codes.csv", "-q", "zip", "--mask", "right", "-o", "new/zip.csv")
-    command(*asked)(folder, monkeypatch)
-    (folder / "codes.csv").unlink()
+def preparing(*arguments: object) -> Act:
+    """Return the run of a command on a table of codes."""
+
+    def act(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (folder / "codes.csv").write_text("zip,sex\n02138,F\n02139,M\n02138,F\n")
+        command(*arguments)(folder, monkeypatch)
+        (folder / "codes.csv").unlink()
+
+    return act
 
 
 def checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,7 +372,18 @@ RUNS = (
         private=("new/rows.json", "new/out/experiment.json"),
         public=("new/runs.html", "new/out/results.*", "new/out/runs/*.parquet"),
     ),
-    Run("hierarchy", hierarchy, ("cli/hierarchies.py:hierarchy",), private=("new/zip.csv",)),
+    Run(
+        "hierarchy",
+        preparing("hierarchy", "codes.csv", "-q", "zip", "--mask", "right", "-o", "new/zip.csv"),
+        ("cli/hierarchies.py:hierarchy",),
+        private=("new/zip.csv",),
+    ),
+    Run(
+        "inspect",
+        preparing("inspect", "codes.csv", "-o", "new/schema.toml", "--json", "new/columns.json"),
+        ("cli/tasks.py:inspect", JSON),
+        private=("new/schema.toml", "new/columns.json"),
+    ),
     Run(
         "leaderboard",
         command("leaderboard", "--known", "-o", "new/board.md", "--json", "new/board.json"),
