@@ -176,10 +176,15 @@ def _least_sets(
     duals = RecordDuals(problem, terms, allowed_cells(problem, effort), budget)
     if not duals.raise_to_k_sets():
         return None
-    first, inverse, counts = duals.types.first, duals.types.inverse, duals.counts
-    # All rows of a type are consistent with what is published of one of them.
+    inverse, counts = duals.types.inverse, duals.counts
+    rows, ends = np.argsort(inverse, kind="stable"), np.cumsum(counts)
+    # Rows of a type lose nothing together, and yet may differ where nothing is weighed: each type
+    # takes part with as many as a set needs at most.
+    alike = [rows[ends[kind] - counts[kind] : ends[kind]][: problem.k] for kind in range(len(ends))]
     sets = [
-        first[np.unique(found)] if counts[kind] < problem.k else first[[kind]]
+        alike[kind]
+        if counts[kind] >= problem.k
+        else np.concatenate([alike[one] for one in np.unique(found)])
         for kind, found in enumerate(duals.search.binding)
     ]
-    return {i: sets[kind] for i, kind in enumerate(inverse.tolist())}
+    return {i: np.union1d(sets[kind], [i]) for i, kind in enumerate(inverse.tolist())}

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import time
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from anonymip import KK, Cover, Freeform, KOne, OneK, Problem, census, lower_bound, solve
+from anonymip import (
+    KK,
+    Attribute,
+    Cover,
+    Freeform,
+    KOne,
+    Microdata,
+    OneK,
+    Problem,
+    WeightedLoss,
+    census,
+    lower_bound,
+    publish,
+    solve,
+)
 from anonymip.heuristics.freeform.nearest_sets import nearest_sets
 from anonymip.recodings import KConcealment, Recoding
 from anonymip.runtime.budget import Budget
@@ -66,6 +81,17 @@ def test_three_hundred_records_choose_optimally() -> None:
     solution = solve(Problem(data, k=4, recoding=KOne()))
     assert solution.method == "nearest-sets"
     assert solution.is_optimal
+
+
+@pytest.mark.parametrize("recoding", [KOne(), KK()])
+def test_rows_that_differ_where_nothing_is_weighed(recoding: KOne | KK) -> None:
+    """They lose nothing together, and are not consistent with each other's values for that."""
+    frame = pd.DataFrame({"a": [1, 2, 1, 2, 1, 1], "b": [10, 3, 3, 4, 7, 10]})
+    weighed = (Attribute("a"), Attribute("b", weight=0.0))
+    problem = Problem(Microdata(frame, weighed), 2, recoding, WeightedLoss())
+    solution = nearest_sets(problem)
+    assert solution.objective == pytest.approx(0.0, abs=1e-12)
+    assert publish(solution).verify().ok
 
 
 def test_a_few_records_that_hide_all_lose_less_than_covers() -> None:
