@@ -98,7 +98,7 @@ _STEPS: Mapping[str, tuple[int, int]] = MappingProxyType(
 
 #: Most steps of the effort thorough, times records: of large tables moves and diving take most of
 #: five minutes, and what trials gain is little.
-_STEPS_BY_SIZE = 120_000_000_000_000
+_STEPS_BY_SIZE = 60_000_000_000_000
 
 
 def iterated_steps(effort: str, n: int) -> int:
