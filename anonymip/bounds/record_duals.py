@@ -62,7 +62,8 @@ _EACH = 60_000
 _K_SETS, _BY_SETS, _BY_BOXES = 0, 1, 2
 #: The part of what the search for one row may compute that is spent member by member before boxes
 #: are tried: of the tenth of 3,000 houses with the highest aims, k = 10 and 800,000 losses a row,
-#: an eighth leaves 99 unproven, a half 125, boxes alone 116, members alone 188.
+#: an eighth left 99 unproven and a half 125; from another start boxes alone left 125 and members
+#: alone 188.
 _BEFORE_BOXES = 8
 
 
