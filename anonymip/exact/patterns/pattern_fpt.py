@@ -15,6 +15,7 @@ from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
+from anonymip.tolerances import equals_bound
 
 #: Output rows that are guessed at most, unless the caller asks for more.
 MOST_ROWS = 20
@@ -113,8 +114,12 @@ def pattern_fpt(
     )
     if stopped is not None:
         return solution
-    bound = Bound(solution.objective, "all sets of output rows", "argument", watch.seconds)
-    return solution.with_bound(bound)
+    # Costs far below the largest are lost in whole numbers: by as much another set may be cheaper.
+    bound = solution.objective - 2 * problem.n * guesses.rounding
+    if equals_bound(solution.objective, bound):
+        bound = solution.objective
+    told = Bound(bound, "all sets of output rows", "argument", watch.seconds)
+    return solution.with_bound(told)
 
 
 class _Guesses:
@@ -129,7 +134,7 @@ class _Guesses:
         self._may_hide = bool(np.isfinite(columns.program.price))
         self._single_use = recoding_of(columns.problem).single_use
         own = columns.program.costs[columns.patterns]
-        costs = whole_costs(
+        costs, self.rounding = whole_costs(
             np.append(own, columns.program.price if self._may_hide else 0.0), t + r + 2
         )
         #: (t, r + 1) cost of a record of a row type in a row; out of reach where it does not fit.

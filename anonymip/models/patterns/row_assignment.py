@@ -22,7 +22,7 @@ totally unimodular: all vertices are whole, and the linear program needs no inte
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log2
+from math import floor, ldexp, log2
 
 import numpy as np
 import pyomo.environ as pyo
@@ -202,17 +202,21 @@ def assign_rows(task: RowAssignment, budget: Budget | None = None) -> NDArray[np
         np.concatenate([task.types, surplus]).astype(np.int64),
         np.concatenate([task.rows + t, np.full(r, t + r)]).astype(np.int64),
         np.concatenate([task.capacities, np.full(r, total)]).astype(np.int64),
-        np.concatenate([whole_costs(task.costs, t + r + 1), np.zeros(r, np.int64)]),
+        np.concatenate([whole_costs(task.costs, t + r + 1)[0], np.zeros(r, np.int64)]),
         budget,
     )
     return None if flow is None else flow[:e]
 
 
-def whole_costs(costs: NDArray[np.float64], nodes: int) -> NDArray[np.int64]:
-    """Return costs as whole numbers of some unit, exactly where they have few decimals."""
+def whole_costs(costs: NDArray[np.float64], nodes: int) -> tuple[NDArray[np.int64], float]:
+    """Return costs as whole numbers of some unit, and by how much one may be off in its own.
+
+    They are exact where they have few decimals.
+    """
     largest = max(float(np.abs(costs).max(initial=0.0)), 1e-300)
     room = _BITS - log2(2.0 * (nodes + 2))
     unit = grid_of(costs)
     if unit and log2(largest * unit) < room:
-        return np.rint(costs * unit).astype(np.int64)
-    return np.rint(np.ldexp(costs, floor(room - log2(largest)))).astype(np.int64)
+        return np.rint(costs * unit).astype(np.int64), 0.0
+    digits = floor(room - log2(largest))
+    return np.rint(np.ldexp(costs, digits)).astype(np.int64), ldexp(0.5, -digits)

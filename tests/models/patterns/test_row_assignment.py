@@ -107,8 +107,11 @@ def test_what_cannot_be_is_refused() -> None:
 
 def test_whole_costs_are_exact_or_fine() -> None:
     """Few decimals become whole numbers of that unit; others keep their order and ratio."""
-    assert whole_costs(np.array([0.1, 2.25]), 10).tolist() == [10, 225]
-    assert whole_costs(np.array([3.0, 0.0]), 10).tolist() == [3, 0]
-    third = whole_costs(np.array([1 / 3, 1.0]), 10)
+    tenths, off = whole_costs(np.array([0.1, 2.25]), 10)
+    assert (tenths.tolist(), off) == ([10, 225], 0.0)
+    assert whole_costs(np.array([3.0, 0.0]), 10)[0].tolist() == [3, 0]
+    third, off = whole_costs(np.array([1 / 3, 1.0]), 10)
+    assert 0 < off < 1e-14
+    assert abs(third / third[1] - [1 / 3, 1.0]).max() <= off
     assert third[0] / third[1] == pytest.approx(1 / 3, rel=1e-14)
     assert third.max() < 2**58
