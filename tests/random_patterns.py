@@ -41,7 +41,7 @@ class PatternCase:
     sensitive: tuple[str, ...]
     k: int
     mask: Mask
-    costs: tuple[int, ...]
+    costs: tuple[float, ...]
     single_use: bool = False
     suppression: bool = False
     diversity: Diversity | None = None
