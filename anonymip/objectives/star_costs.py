@@ -11,15 +11,9 @@ from numpy.typing import NDArray
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.compiled import CompiledObjective
+from anonymip.objectives.language.protocol import declares
 from anonymip.objectives.language.record import CellBatch
 from anonymip.objectives.language.tables import LossTables, exact_losses, losses_of_pairs
-from anonymip.objectives.losses.penalties import (
-    GCP,
-    HierarchyLoss,
-    LeafLoss,
-    Suppressions,
-    WeightedLoss,
-)
 from anonymip.tolerances import same_loss
 
 #: Record losses that are computed to see whether records of one pattern cost the same.
@@ -56,7 +50,7 @@ def pattern_costs(compiled: CompiledObjective, stars: NDArray[np.bool_]) -> NDAr
         )
     microdata = compiled.microdata
     costs = compiled.record_losses(_cells(microdata, np.zeros(len(stars), np.int64), stars))
-    if getattr(compiled.objective, "by_pattern", False):
+    if declares(compiled.objective, "by_pattern"):
         return costs
     if compiled.has_tables:
         if not _exact_cells_alike(compiled.tables, microdata):
@@ -120,8 +114,13 @@ def _exact_cells_alike(tables: LossTables, microdata: Microdata) -> bool:
     return True
 
 
-#: Losses that are sums of terms of one attribute each, stars included.
-_ADDITIVE = (GCP, HierarchyLoss, LeafLoss, Suppressions, WeightedLoss)
+def is_additive(compiled: CompiledObjective) -> bool:
+    """Return whether the loss of records at any levels is a sum of terms of one attribute each."""
+    if compiled.aggregate != "sum" or not compiled.has_tables:
+        return False
+    # Where no cell is a star the tables of a loss prove it to be such a sum.
+    hierarchies = all(each.hierarchy is not None for each in compiled.microdata.attributes)
+    return hierarchies or declares(compiled.objective, "additive")
 
 
 def level_costs(
@@ -134,16 +133,12 @@ def level_costs(
     UnsupportedObjective if the loss is no sum over attributes, or what a level costs depends on the
     value.
     """
-    objective = compiled.objective
-    known = type(objective) in _ADDITIVE and not getattr(objective, "patterns", None)
-    # Where no cell is a star the tables of a loss prove it to be such a sum.
-    nodes = all(attribute.hierarchy is not None for attribute in compiled.microdata.attributes)
-    if not known and not (nodes and compiled.has_tables and compiled.aggregate == "sum"):
-        names = "gcp, hierarchy-loss, leaf-loss, suppressions without costs of patterns, and "
+    if not is_additive(compiled):
         raise UnsupportedObjective(
             f"objective {compiled.name!r} is not known to be a sum over attributes, levels and "
             "stars included",
-            remedy=f"Use {names}weighted-loss, or give all attributes hierarchies",
+            remedy="Use suppressions without costs of patterns or a certainty penalty, or give all "
+            "attributes hierarchies",
         )
     costs = []
     for a, own in enumerate(cells):

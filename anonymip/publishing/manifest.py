@@ -19,7 +19,8 @@ from anonymip.assignments import Assignment, Cover, Levels, Patterns
 from anonymip.errors import InputError
 from anonymip.graphs import components, degree_of
 from anonymip.instances import Attribute
-from anonymip.objectives import GCP, HierarchyLoss, LeafLoss, Suppressions, WeightedLoss
+from anonymip.objectives import Suppressions
+from anonymip.objectives.language.protocol import declares
 from anonymip.privacy import is_table_of
 from anonymip.problem import Problem
 from anonymip.publishing.cautions import Counts
@@ -345,10 +346,6 @@ def _degree(solution: Solution) -> int | None:
     return degree_of(cover) if isinstance(cover, Cover) else None
 
 
-#: Losses that charge a star the same whatever the domain is, and exact cells nothing.
-_BLIND_TO_DOMAINS = (GCP, LeafLoss, HierarchyLoss, Suppressions)
-
-
 def describe_stars(solution: Solution, suppressed: str) -> dict[str, Any]:
     """Return the keys by which a manifest says what is starred, none of classes and covers.
 
@@ -415,7 +412,7 @@ def revealing_columns(solution: Solution) -> list[str]:
     """
     attributes = solution.problem.microdata.attributes
     if isinstance(solution.assignment, Patterns | Levels):
-        if _is_blind(solution.problem):
+        if declares(solution.problem.objective, "blind_to_domains"):
             return []
         starred = [
             bool(any_star) for any_star in np.any(solution.description.suppressed, axis=0).tolist()
@@ -430,7 +427,8 @@ def columns_at_risk(problem: Problem) -> list[str]:
     """Return the columns of :func:`revealing_columns` that a release of a problem may have."""
     recoding, attributes = problem.recoding, problem.microdata.attributes
     may_hide = [bool(getattr(recoding, "suppression", False))] * len(attributes)
-    if isinstance(recoding, PatternGuided | FullDomain) and _is_blind(problem):
+    blind = declares(problem.objective, "blind_to_domains")
+    if isinstance(recoding, PatternGuided | FullDomain) and blind:
         return []
     if isinstance(recoding, PatternGuided):
         may_hide = [*map(bool, recoding.stars(problem).any(axis=0) | np.array(may_hide))]
@@ -448,11 +446,3 @@ def _observed(attributes: Sequence[Attribute], hidden: Sequence[bool]) -> list[s
         and attribute.domain is None
         and (attribute.hierarchy is None or attribute.hierarchy.observed)
     ]
-
-
-def _is_blind(problem: Problem) -> bool:
-    objective = problem.objective
-    # A subclass may charge what it likes.
-    if type(objective) is WeightedLoss:
-        return objective.categorical == "whole"
-    return type(objective) in _BLIND_TO_DOMAINS

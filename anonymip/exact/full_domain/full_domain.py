@@ -10,17 +10,9 @@ from numpy.typing import NDArray
 
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.instances.microdata import Microdata
-from anonymip.objectives import (
-    GCP,
-    HierarchyLoss,
-    LeafLoss,
-    LiangGCP,
-    SetGCP,
-    Suppressions,
-    WeightedLoss,
-)
 from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.record import CellBatch
+from anonymip.objectives.star_costs import is_additive
 from anonymip.problem import Problem
 from anonymip.recodings.full_domain import FullDomain, outliers
 from anonymip.recodings.output_rows import rows_alike
@@ -30,9 +22,6 @@ from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
 
-# Losses whose terms look at one attribute each, stars included. What is traced of other losses
-# says nothing about records with some stars.
-_ADDITIVE = (GCP, HierarchyLoss, LeafLoss, LiangGCP, SetGCP, WeightedLoss)
 #: Places whose bounds are held at once.
 MAX_PLACES = 5_000_000
 
@@ -135,18 +124,6 @@ class LevelCells:
             losses = compiled.record_losses(self.published(codes, places))
             terms.append((losses - start).reshape(levels, values))
         return float(start), terms
-
-
-def is_additive(compiled: CompiledObjective) -> bool:
-    """Return whether the loss of records at any levels is a sum of terms of one attribute each."""
-    if compiled.aggregate != "sum" or not compiled.has_tables:
-        return False
-    if all(attribute.hierarchy is not None for attribute in compiled.microdata.attributes):
-        return True
-    given = compiled.objective
-    if type(given) is Suppressions:
-        return not given.patterns
-    return type(given) in _ADDITIVE
 
 
 class Judgement(NamedTuple):

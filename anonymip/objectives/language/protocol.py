@@ -34,9 +34,30 @@ class Objective(ABC):
     monotone : bool or None
         Declares that the loss never falls when a cell covers more. It is needed only where the
         traced loss does not prove it, and is then checked on samples and reported as assumed.
+
+    Notes
+    -----
+    The properties `additive`, `by_pattern` and `blind_to_domains` are believed of the class that
+    states them, as ``additive = True`` in its body, and not of a subclass, which may charge what
+    it likes: see :func:`declares`.
     """
 
     monotone: bool | None = None
+
+    @property
+    def additive(self) -> bool:
+        """Whether the loss is a sum of terms of one attribute each, stars included."""
+        return False
+
+    @property
+    def by_pattern(self) -> bool:
+        """Whether the loss looks at nothing but which cells are exact."""
+        return False
+
+    @property
+    def blind_to_domains(self) -> bool:
+        """Whether a star costs the same whatever the domain is, and an exact cell nothing."""
+        return False
 
     @property
     @abstractmethod
@@ -65,6 +86,11 @@ class Objective(ABC):
         """
         microdata = problem if isinstance(problem, Microdata) else problem.microdata
         return compile_record_loss(self, microdata)
+
+
+def declares(objective: object, name: str) -> bool:
+    """Return whether the class of an objective itself, no class above it, states a property."""
+    return name in vars(type(objective)) and bool(getattr(objective, name))
 
 
 class MembersObjective(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class GCP(Objective):
        ASIACCS 2015, eqs. (1)-(3).
     """
 
+    additive = True
+    blind_to_domains = True
+
     @property
     def name(self) -> str:
         """Name in results."""
@@ -51,6 +54,8 @@ class SetGCP(Objective):
     .. [1] W. K. Wong, N. Mamoulis, D. W. Cheung: Non-homogeneous Generalization in Privacy
        Preserving Data Publishing, SIGMOD 2010, Def. 8.
     """
+
+    additive = True
 
     @property
     def name(self) -> str:
@@ -78,6 +83,8 @@ class LiangGCP(Objective):
     .. [1] Y. Liang, R. Samavi: Optimization-based k-anonymity algorithms, Computers & Security
        93, 2020, Defs. 8, 9, eq. (40).
     """
+
+    additive = True
 
     @property
     def name(self) -> str:
@@ -118,12 +125,19 @@ class WeightedLoss(Objective):
 
     categorical: str = "whole"
 
+    additive = True
+
     def __post_init__(self) -> None:
         if self.categorical not in ("whole", "binary"):
             raise InputError(
                 f"WeightedLoss: unknown treatment of categorical attributes {self.categorical!r}",
                 remedy="Use whole or binary",
             )
+
+    @property
+    def blind_to_domains(self) -> bool:
+        """Whether a star costs what it does whatever the domain is: not split into binaries."""
+        return self.categorical == "whole"
 
     @property
     def name(self) -> str:
@@ -164,6 +178,9 @@ class HierarchyLoss(Objective):
        Technology 20051120001, 2005, Section 2; weights at the end of Section 4.
     """
 
+    additive = True
+    blind_to_domains = True
+
     @property
     def name(self) -> str:
         """Name in results."""
@@ -191,6 +208,9 @@ class LeafLoss(Objective):
     loss is one with :class:`GCP`, whose penalty of a node it is; named for itself where leaves
     and levels (:class:`HierarchyLoss`) are compared.
     """
+
+    additive = True
+    blind_to_domains = True
 
     @property
     def name(self) -> str:
@@ -283,8 +303,13 @@ class Suppressions(Objective):
     costs: Mapping[str, float] = field(default_factory=dict)
     patterns: Mapping[tuple[str, ...], float] = field(default_factory=dict)
 
-    #: Which cells are exact is all that it looks at.
-    by_pattern: ClassVar[bool] = True
+    by_pattern = True
+    blind_to_domains = True
+
+    @property
+    def additive(self) -> bool:
+        """Whether no pattern has a cost of its own."""
+        return not self.patterns
 
     def __post_init__(self) -> None:
         for name, cost in (*self.costs.items(), *self.patterns.items()):

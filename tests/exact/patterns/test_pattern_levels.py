@@ -22,7 +22,6 @@ from anonymip import (
     HierarchyLoss,
     InputError,
     InvalidAssignment,
-    LiangGCP,
     Mask,
     Microdata,
     NoSolution,
@@ -234,7 +233,7 @@ def test_what_is_refused() -> None:
     """Losses that look at values, limits, classes without a pattern."""
     rows: list[Row] = [("a", "x", 1), ("b", "y", 1), ("c", "y", 2), ("d", "y", 5)]
     with pytest.raises(UnsupportedObjective, match="sum over attributes"):
-        solve(Problem(table(rows), 2, PatternLevels(), LiangGCP()))
+        solve(Problem(table(rows), 2, PatternLevels(), Suppressions({}, {("age",): 0.5})))
     with pytest.raises(InputError, match="limits"):
         Problem(table(rows), 2, PatternLevels(), limits=(Apart("town", "a", "b"),))
     uneven = Hierarchy.from_groups({"North": ["a", "b", "c"], "South": ["d"]})

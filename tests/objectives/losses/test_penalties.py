@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from anonymip import (
     Problem,
     SetGCP,
     Solution,
+    Suppressions,
     UnsupportedObjective,
     WeightedLoss,
     build,
@@ -40,7 +42,8 @@ from anonymip import (
     set_start,
     solve,
 )
-from anonymip.objectives import OBJECTIVES
+from anonymip.objectives import OBJECTIVES, CellBatch
+from anonymip.objectives.language.protocol import declares
 from anonymip.privacy import read_release
 from anonymip.publishing import loss_of_table
 from tests.random_problems import LOSSES, Case, cases
@@ -191,6 +194,76 @@ def test_names_are_those_of_the_registry() -> None:
     assert [built.name for built in OBJECTIVES.values()] == list(OBJECTIVES)
     published = "gcp set-gcp liang-gcp weighted-loss weighted-loss-binary hierarchy-loss leaf-loss"
     assert set(OBJECTIVES) == {*published.split(), "bottleneck-gcp", "sse", "suppressions"}
+
+
+def record_losses(each: Objective, size: int) -> np.ndarray:
+    """Return (2, 2, 2) the loss of a record whose age, job and town are exact (0) or a star (1).
+
+    `size`: of each domain.
+    """
+    frame = pd.DataFrame({"age": [0, 1], "job": list("ab"), "town": list("xy")})
+    towns = Hierarchy.from_groups({"north": ["x"], "south": ["y"]})
+    microdata = Microdata(
+        frame,
+        (
+            Attribute("age", integer=True, domain=[0, size - 1]),
+            Attribute("job", "categorical", domain=list("abcdefgh")[:size]),
+            Attribute("town", "hierarchical", hierarchy=towns),
+        ),
+    )
+    stars = np.array(list(product([False, True], repeat=3)))
+    ends = np.where(stars, np.nan, 0.0)
+    nodes = np.full(stars.shape, -1, np.int32)
+    nodes[:, 2] = np.where(stars[:, 2], -1, microdata.leaves(2)[0])
+    batch = CellBatch(ends, ends, np.where(stars, 0, 1), stars, nodes)
+    return each.compile(microdata).record_losses(batch).reshape(2, 2, 2)
+
+
+def test_losses_are_what_they_declare() -> None:
+    """Sums of one attribute each, stars included; stars whose cost no domain changes."""
+    stated: dict[str, set[str]] = {
+        "additive": set(),
+        "blind_to_domains": set(),
+        "by_pattern": set(),
+    }
+    dear = Suppressions({"age": 3}, {("age", "job"): 3.5})
+    for each in (*OBJECTIVES.values(), dear):
+        if not isinstance(each, Objective):
+            continue
+        losses, wide = (record_losses(each, size) for size in (3, 8))
+        for says, names in stated.items():
+            if declares(each, says):
+                names.add("dear" if each is dear else each.name)
+        if declares(each, "additive"):
+            terms = [losses[1, 0, 0], losses[0, 1, 0], losses[0, 0, 1]]
+            exact = losses[0, 0, 0]
+            for stars in product([0, 1], repeat=3):
+                whole = sum(on * (term - exact) for on, term in zip(stars, terms, strict=True))
+                assert losses[stars] - exact == pytest.approx(whole)
+        if declares(each, "blind_to_domains"):
+            assert losses[0, 0, 0] == 0
+            assert (losses == wide).all()
+    counted = {"set-gcp", "liang-gcp", "weighted-loss-binary"}
+    plain = {"gcp", "hierarchy-loss", "leaf-loss", "weighted-loss", "suppressions"}
+    assert stated["additive"] == plain | counted
+    assert stated["blind_to_domains"] == plain | {"dear"}
+    assert stated["by_pattern"] == {"suppressions", "dear"}
+
+
+def test_declarations_are_not_inherited() -> None:
+    """A subclass may charge what it likes, and says itself what is true of it."""
+
+    class Silent(GCP):
+        def loss(self, record: Any) -> Any:
+            return super().loss(record) ** 2
+
+    class Saying(GCP):
+        additive = True
+
+    assert declares(Saying(), "additive")
+    for each in (Silent(), SSE(), Saying()):
+        assert not declares(each, "blind_to_domains")
+        assert isinstance(each, Saying) or not declares(each, "additive")
 
 
 @pytest.mark.parametrize("name", LOSSES)
