@@ -17,7 +17,6 @@ least bound of the boxes that are open.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.bounds.near_search import (
     Boxes,
@@ -34,6 +33,7 @@ from anonymip.objectives.kernels.growing_sets import (
     empty_set,
     losses_with,
 )
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.kernels import kernel
 
 #: Places of `Boxes.held`.
@@ -50,8 +50,8 @@ _NEW, _KEPT, _EACH_BOX = 2, 1, 10
 @kernel
 def least_slack_by_boxes(
     search: NearSearch,
-    duals: NDArray[np.float64],
-    floors: NDArray[np.float64],
+    duals: Floats,
+    floors: Floats,
     gathered: int,
     k: int,
     own: int,
@@ -161,8 +161,8 @@ def _take_first(boxes: Boxes) -> int:
 @kernel
 def _look(
     search: NearSearch,
-    duals: NDArray[np.float64],
-    floors: NDArray[np.float64],
+    duals: Floats,
+    floors: Floats,
     k: int,
     own: int,
     copies: int,
@@ -196,13 +196,7 @@ def _look(
 
 @kernel
 def _bound(
-    search: NearSearch,
-    duals: NDArray[np.float64],
-    k: int,
-    own: int,
-    copies: int,
-    box: int,
-    limit: float,
+    search: NearSearch, duals: Floats, k: int, own: int, copies: int, box: int, limit: float
 ) -> float:
     """Bound a box by its list, look at the set that the bound takes, and choose where to divide.
 
@@ -253,9 +247,7 @@ def _bound(
 
 
 @kernel
-def _pick(
-    search: NearSearch, duals: NDArray[np.float64], begin: int, furthest: int, others: int
-) -> bool:
+def _pick(search: NearSearch, duals: Floats, begin: int, furthest: int, others: int) -> bool:
     """Pick the rows of the highest duals up to the furthest; return whether there are so many."""
     boxes, types, filled = search.boxes, search.lists.types, 0
     picked, highest = boxes.picked, boxes.picked_duals

@@ -41,7 +41,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from anonymip.bounds.near_program import SetProgram
@@ -49,6 +48,7 @@ from anonymip.effort import EFFORTS
 from anonymip.enumeration.merging import row_types
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -136,29 +136,27 @@ class MeanSearch(Packed):
         (1,) terms computed, and (2,) counters.
     """
 
-    points: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    duals: NDArray[np.float64]
-    floors: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    terms_of: NDArray[np.int64]
-    split: NDArray[np.int64]
-    side: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    types: NDArray[np.int32]
-    terms: NDArray[np.float64]
-    chosen: NDArray[np.int64]
-    least: NDArray[np.float64]
-    lowered: NDArray[np.int32]
-    work: NDArray[np.float64]
-    state: NDArray[np.int64]
+    points: Floats
+    counts: Ints
+    duals: Floats
+    floors: Floats
+    low: Floats
+    high: Floats
+    terms_of: Ints
+    split: Ints
+    side: Ints
+    begin: Ints
+    types: Codes
+    terms: Floats
+    chosen: Ints
+    least: Floats
+    lowered: Codes
+    work: Floats
+    state: Ints
 
 
 @kernel
-def take_least(
-    chosen: NDArray[np.int64], least: NDArray[np.float64], held: int, j: int, term: float, rows: int
-) -> int:
+def take_least(chosen: Ints, least: Floats, held: int, j: int, term: float, rows: int) -> int:
     """Take up to so many rows of a type among the k of the least terms; return how many are held.
 
     Rows of a type stand beside each other.
@@ -177,9 +175,7 @@ def take_least(
 
 
 @kernel
-def squares_of(
-    points: NDArray[np.float64], chosen: NDArray[np.int64], mean: NDArray[np.float64]
-) -> float:
+def squares_of(points: Floats, chosen: Ints, mean: Floats) -> float:
     """Return the squared errors of a set, and write its mean."""
     total = 0.0
     for a in range(points.shape[1]):
@@ -194,14 +190,14 @@ def squares_of(
 
 @kernel
 def sets_around(
-    points: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    duals: NDArray[np.float64],
-    near: NDArray[np.int32],
+    points: Floats,
+    counts: Ints,
+    duals: Floats,
+    near: Codes,
     means: int,
-    sets: NDArray[np.int32],
-    costs: NDArray[np.float64],
-    roots: NDArray[np.int64],
+    sets: Codes,
+    costs: Floats,
+    roots: Ints,
 ) -> float:
     """Write a set of few squared errors less duals around each of some types; return the work."""
     m, k, work = points.shape[1], sets.shape[1], 0.0
@@ -251,7 +247,7 @@ def fall_back(search: MeanSearch, begin: int, end: int) -> None:
 
 
 @kernel
-def lower_least(search: MeanSearch, margin: float, mean: NDArray[np.float64]) -> bool:
+def lower_least(search: MeanSearch, margin: float, mean: Floats) -> bool:
     """Lower the duals of the set of the least terms if they are no less than it costs."""
     chosen, cost, charged = search.chosen, squares_of(search.points, search.chosen, mean), 0.0
     for j in chosen:
@@ -270,7 +266,7 @@ def lower_least(search: MeanSearch, margin: float, mean: NDArray[np.float64]) ->
 
 
 @kernel
-def halve(search: MeanSearch, level: int, mean: NDArray[np.float64]) -> bool:
+def halve(search: MeanSearch, level: int, mean: Floats) -> bool:
     """Pick the terms of a box, and where it is halved, by the set of the least terms.
 
     Returns whether it has any width.
@@ -386,10 +382,10 @@ def search_means(
 
 
 def new_search(
-    points: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    duals: NDArray[np.float64],
-    floors: NDArray[np.float64],
+    points: Floats,
+    counts: Ints,
+    duals: Floats,
+    floors: Floats,
     k: int,
     *,
     levels: int = NUMBERS.levels,
@@ -425,7 +421,7 @@ def new_search(
 
 
 @kernel
-def proven_duals(search: MeanSearch, rounding: float) -> NDArray[np.float64]:
+def proven_duals(search: MeanSearch, rounding: float) -> Floats:
     """Return (t,) feasible duals, whatever halves of boxes are still open."""
     proven, spare, begin = search.duals.copy(), len(search.side), search.begin[search.state[OPEN]]
     types, terms, k = search.types, search.terms, len(search.least)
@@ -465,7 +461,7 @@ class MeanDuals:
         Work so far.
     """
 
-    def __init__(self, problem: Problem, terms: NDArray[np.float64], budget: Budget) -> None:
+    def __init__(self, problem: Problem, terms: Floats, budget: Budget) -> None:
         objective = problem.objective
         assert isinstance(objective, SSE)
         self._types = row_types(problem)
@@ -509,7 +505,7 @@ class MeanDuals:
             duals = self._improved(program, duals, search.lowered[: search.state[LOWERED]])
         return True
 
-    def terms(self) -> NDArray[np.float64]:
+    def terms(self) -> Floats:
         """Return (n,) the duals, lowered by what rounding may have added to them.
 
         With coordinates that are off by e the root of a set's squared errors is off by the root of
@@ -532,7 +528,7 @@ class MeanDuals:
             self.proven = found
         return self._budget.stop_reason() is None
 
-    def _aims(self, most: list[float]) -> tuple[SetProgram, NDArray[np.float64]] | None:
+    def _aims(self, most: list[float]) -> tuple[SetProgram, Floats] | None:
         """Return a program of sets and the best duals by it; None where they would take too long.
 
         The sets around each row type are taken in as long as that takes a share of the work.
@@ -560,12 +556,7 @@ class MeanDuals:
                 break
         return program, duals
 
-    def _improved(
-        self,
-        program: SetProgram,
-        duals: NDArray[np.float64],
-        sets: NDArray[np.int32] | None = None,
-    ) -> NDArray[np.float64]:
+    def _improved(self, program: SetProgram, duals: Floats, sets: Codes | None = None) -> Floats:
         """Return better duals by the program, to which further sets may come."""
         if sets is not None and len(sets):
             held = self._points[sets]

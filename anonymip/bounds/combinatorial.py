@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from anonymip.bounds.class_means import MeanDuals
@@ -25,6 +24,7 @@ from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import KConcealment, KOne, OneK, PatternGuided
 from anonymip.recodings.registry import published_form
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.kernels import Stopwatch
@@ -95,7 +95,7 @@ def bound_in_time(
         return None
 
 
-def record_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64] | None:
+def record_terms(problem: Problem, budget: Budget | None = None) -> Floats | None:
     """Return (n,) what each record adds at least to the loss of its class; None if unknown.
 
     With the aggregate ``"max"`` it is what the record itself loses at least.
@@ -184,7 +184,7 @@ def raised_squared_error_bound(
     return Bound(fsum(terms), method + remark, "argument", watch.seconds)
 
 
-def squared_error_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64]:
+def squared_error_terms(problem: Problem, budget: Budget | None = None) -> Floats:
     """Return (n,) what each record adds at least to the squared errors of its class.
 
     Raises
@@ -205,7 +205,7 @@ def _is_squared_error(problem: Problem) -> bool:
     return type(problem.objective) is SSE and published_form(problem.recoding) == "classes"
 
 
-def _squared_error_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:
+def _squared_error_terms(problem: Problem, budget: Budget) -> tuple[Floats, bool]:
     """Return (n,) terms, lowered by their rounding errors, and whether all were computed."""
     n, k = problem.n, problem.k
     assert isinstance(problem.objective, SSE)

@@ -28,7 +28,6 @@ from math import fsum
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from anonymip.effort import check_effort
@@ -36,6 +35,7 @@ from anonymip.enumeration.boxes import box_rows, new_box_search, price_boxes
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings.registry import published_form
+from anonymip.runtime.arrays import Flags, Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.stepping import run_in_steps
@@ -183,9 +183,7 @@ class _BoxProgram:
                     break
         return False
 
-    def _price(
-        self, prices: NDArray[np.float64], targets: NDArray[np.float64], slack: float
-    ) -> bool:
+    def _price(self, prices: Floats, targets: Floats, slack: float) -> bool:
         """Look for cheaper boxes and bound the loss; return whether time did not end."""
         t = len(prices)
         lowest, found = np.zeros(t), np.zeros((t, t), np.bool_)
@@ -218,12 +216,12 @@ class _BoxProgram:
                 self._losses = np.concatenate([self._losses, self._losses_of(box[None])])
         return True
 
-    def _targets(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _targets(self, prices: Floats) -> Floats:
         """Return (t,) what the best known box around each type costs less prices."""
         reduced = self._losses - self._boxes @ prices
         return np.where(self._boxes, reduced[:, None], np.inf).min(axis=0) - self._own
 
-    def _add_cheaper(self, duals: NDArray[np.float64], chosen: NDArray[np.float64]) -> int:
+    def _add_cheaper(self, duals: Floats, chosen: Floats) -> int:
         """Add columns of known boxes whose reduced costs are negative; return how many."""
         reduced = (self._losses - self._boxes @ duals)[:, None] - chosen
         reduced[~self._boxes] = np.inf
@@ -248,7 +246,7 @@ class _BoxProgram:
             self._program.add_columns(self._losses[chosen], csc_array(covered))
         return len(new)
 
-    def _losses_of(self, boxes: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _losses_of(self, boxes: Flags) -> Floats:
         """Return the losses of (b, t) boxes by the objective's own function."""
         problem = self._problem
         sets = [self._first[box][None] for box in boxes]

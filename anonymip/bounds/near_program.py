@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from anonymip.bounds.near_search import NearSearch, gather_near, sort_by_loss
@@ -16,6 +15,7 @@ from anonymip.enumeration.rooted_state import RootedRules, Roots
 from anonymip.instances.microdata import RowTypes
 from anonymip.problem import Problem, is_plain
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -69,7 +69,7 @@ class SetProgram:
     `shares` (c,) become how much of each set the program takes, roughly.
     """
 
-    def __init__(self, counts: NDArray[np.int64], k: int, unit: float) -> None:
+    def __init__(self, counts: Ints, k: int, unit: float) -> None:
         self._counts = counts.astype(np.float64)
         self._k, self._unit = k, unit
         self._known: set[bytes] = set()
@@ -80,7 +80,7 @@ class SetProgram:
         """Return how many sets are known."""
         return len(self._costs)
 
-    def add(self, members: NDArray[np.int32], costs: NDArray[np.float64]) -> int:
+    def add(self, members: Codes, costs: Floats) -> int:
         """Add the new ones of (c, k) sets, types ascending in each, with their costs (c,).
 
         Returns how many are new.
@@ -96,11 +96,11 @@ class SetProgram:
         return int(new.sum())
 
     @property
-    def members(self) -> NDArray[np.int32]:
+    def members(self) -> Codes:
         """(c, k) types of the sets that are known, ascending in each."""
         return self._members
 
-    def cover(self, counts: NDArray[np.int64]) -> None:
+    def cover(self, counts: Ints) -> None:
         """Ask for (t,) rows of each type, no more than before; forget sets that hold more."""
         self._counts = counts.astype(np.float64)
         members = self._members
@@ -113,13 +113,8 @@ class SetProgram:
         self.shares = self.shares[fits]
 
     def improved(
-        self,
-        duals: NDArray[np.float64],
-        lowest: NDArray[np.float64],
-        highest: NDArray[np.float64],
-        steps: int,
-        budget: Budget,
-    ) -> NDArray[np.float64]:
+        self, duals: Floats, lowest: Floats, highest: Floats, steps: int, budget: Budget
+    ) -> Floats:
         """Return duals nearer to the best ones: so many steps, each O(c k), from (t,) duals on.
 
         They lie between `lowest` and `highest`; the budget ends the steps.
@@ -164,12 +159,7 @@ class NearPricing:
         self._held = np.zeros(0, np.int64)
 
     def look_near(
-        self,
-        floors: NDArray[np.float64],
-        radii: NDArray[np.float64],
-        aims: NDArray[np.float64],
-        most: int,
-        budget: Budget,
+        self, floors: Floats, radii: Floats, aims: Floats, most: int, budget: Budget
     ) -> None:
         """List the nearest types of each.
 
@@ -209,8 +199,8 @@ class NearPricing:
         run_in_steps(step, t, budget, "neighbours of each record", first=20)
 
     def undercutting(
-        self, duals: NDArray[np.float64], below: float, nodes: int, budget: Budget
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        self, duals: Floats, below: float, nodes: int, budget: Budget
+    ) -> tuple[Codes, Floats]:
         """Return (c, k) sets that cost less than their duals (t,), and (c,) what they cost.
 
         Their costs less their duals are below `below`, at most 0. So many partial sets are looked
@@ -236,7 +226,7 @@ class NearPricing:
                 break
         return np.concatenate(members), np.concatenate(costs)
 
-    def _roots(self, rank: NDArray[np.int64], first: int, last: int, below: float) -> Roots:
+    def _roots(self, rank: Ints, first: int, last: int, below: float) -> Roots:
         """Return some roots with what lies near and comes behind them, the highest duals first."""
         near, types = self._near[first:last], np.arange(first, last)
         listed = np.arange(near.shape[1]) < self._held[first:last, None]
@@ -255,12 +245,12 @@ class NearPricing:
 def _near_step(
     search: NearSearch,
     k: int,
-    floors: NDArray[np.float64],
-    radii: NDArray[np.float64],
-    worth: NDArray[np.float64],
-    near: NDArray[np.int32],
-    held: NDArray[np.int64],
-    cursor: NDArray[np.int64],
+    floors: Floats,
+    radii: Floats,
+    worth: Floats,
+    near: Codes,
+    held: Ints,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """List the nearest types of up to `amount` further ones; return how many are done."""
@@ -332,9 +322,7 @@ class NearProgram:
                 self._stage, self._rounds = self._stage + 1, 0
         return True
 
-    def look_near(
-        self, floors: NDArray[np.float64], nearest: int, pause: Budget | None = None
-    ) -> None:
+    def look_near(self, floors: Floats, nearest: int, pause: Budget | None = None) -> None:
         """List so many types near each.
 
         Parameters

@@ -6,7 +6,6 @@ Beside them lies the workspace of :mod:`anonymip.bounds.box_search`, which picks
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.kernels.box_tree import (
@@ -35,6 +34,7 @@ from anonymip.objectives.kernels.growing_sets import (
 )
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -71,21 +71,21 @@ class NearLists(Packed):
         bound.
     """
 
-    types: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    bounds: NDArray[np.float64]
-    within: NDArray[np.float64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    at: NDArray[np.int64]
-    duals: NDArray[np.float64]
-    chosen: NDArray[np.int64]
+    types: Ints
+    losses: Floats
+    bounds: Floats
+    within: Floats
+    begin: Ints
+    end: Ints
+    at: Ints
+    duals: Floats
+    chosen: Ints
     sets: GrowingSets
-    used: NDArray[np.int64]
-    top: NDArray[np.float64]
-    bin_tops: NDArray[np.float64]
-    bin_filled: NDArray[np.int64]
-    bin_bounds: NDArray[np.float64]
+    used: Ints
+    top: Floats
+    bin_tops: Floats
+    bin_filled: Ints
+    bin_bounds: Floats
 
 
 class Boxes(Packed):
@@ -110,19 +110,19 @@ class Boxes(Packed):
         (1,) the furthest member, and what a record of the set loses.
     """
 
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    bounds: NDArray[np.float64]
-    sides: NDArray[np.int64]
-    cuts: NDArray[np.float64]
+    begin: Ints
+    end: Ints
+    bounds: Floats
+    sides: Ints
+    cuts: Floats
     sets: GrowingSets
-    open: NDArray[np.int64]
-    free: NDArray[np.int64]
-    held: NDArray[np.int64]
-    picked: NDArray[np.int64]
-    picked_duals: NDArray[np.float64]
-    last: NDArray[np.int64]
-    loss: NDArray[np.float64]
+    open: Ints
+    free: Ints
+    held: Ints
+    picked: Ints
+    picked_duals: Floats
+    last: Ints
+    loss: Floats
 
 
 class NearSearch(Packed):
@@ -151,20 +151,20 @@ class NearSearch(Packed):
     tables: LossTables
     rows: KernelRows
     terms: TermRows
-    counts: NDArray[np.int64]
+    counts: Ints
     tree: BoxTree
     state: ClassState
     lists: NearLists
     boxes: Boxes
-    near: NDArray[np.int32]
-    near_losses: NDArray[np.float64]
-    nodes: NDArray[np.int64]
-    node_bounds: NDArray[np.float64]
-    work: NDArray[np.int64]
-    best: NDArray[np.int64]
-    reached: NDArray[np.float64]
-    binding: NDArray[np.int32]
-    open: NDArray[np.bool_]
+    near: Codes
+    near_losses: Floats
+    nodes: Ints
+    node_bounds: Floats
+    work: Ints
+    best: Ints
+    reached: Floats
+    binding: Codes
+    open: Flags
 
 
 def new_near_search(problem: Problem, tables: LossTables) -> tuple[NearSearch, RowTypes, int]:
@@ -256,7 +256,7 @@ def find_nearest(search: NearSearch, k: int, row: int) -> int:
 
 
 @kernel
-def gather_near(search: NearSearch, floors: NDArray[np.float64], own: int, radius: float) -> int:
+def gather_near(search: NearSearch, floors: Floats, own: int, radius: float) -> int:
     """List the types that may lie with the own one in a set that loses less than `radius`.
 
     Their losses are those of the pair, or the type's floor if that is higher. Returns how many they
@@ -298,7 +298,7 @@ def gather_near(search: NearSearch, floors: NDArray[np.float64], own: int, radiu
 
 
 @kernel
-def put_top(top: NDArray[np.float64], filled: int, most: int, dual: float, copies: int) -> int:
+def put_top(top: Floats, filled: int, most: int, dual: float, copies: int) -> int:
     """Insert a dual so many times into the `most` highest, falling; return how many there are."""
     for _ in range(copies):
         if filled == most:
@@ -315,9 +315,7 @@ def put_top(top: NDArray[np.float64], filled: int, most: int, dual: float, copie
 
 
 @kernel
-def sort_by_loss(
-    types: NDArray[np.int64], losses: NDArray[np.float64], begin: int, end: int
-) -> None:
+def sort_by_loss(types: Ints, losses: Floats, begin: int, end: int) -> None:
     """Sort a part of a list by rising losses; which of equal ones comes first, no matter."""
     count = end - begin
     if count > _SHORT:
@@ -340,9 +338,7 @@ def sort_by_loss(
 
 
 @kernel
-def _sift_down(
-    types: NDArray[np.int64], losses: NDArray[np.float64], begin: int, root: int, count: int
-) -> None:
+def _sift_down(types: Ints, losses: Floats, begin: int, root: int, count: int) -> None:
     """Let an element of a heap of `count` sink to its place."""
     row, loss = types[begin + root], losses[begin + root]
     while True:
@@ -360,8 +356,8 @@ def _sift_down(
 
 @kernel
 def filter_roughly(
-    counts: NDArray[np.int64],
-    duals: NDArray[np.float64],
+    counts: Ints,
+    duals: Floats,
     lists: NearLists,
     gathered: int,
     k: int,
@@ -410,8 +406,8 @@ def filter_roughly(
 
 @kernel
 def bound_each(
-    counts: NDArray[np.int64],
-    duals: NDArray[np.float64],
+    counts: Ints,
+    duals: Floats,
     lists: NearLists,
     begin: int,
     end: int,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.bounds.near_search import NearSearch, find_nearest, new_near_search
 from anonymip.certificates import DualProof
@@ -16,6 +15,7 @@ from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
 from anonymip.recodings.registry import COVERING_K, published_form
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -85,11 +85,7 @@ def nearest_neighbour_bound(
 
 
 def bound_of_terms(
-    problem: Problem,
-    terms: NDArray[np.float64],
-    method: str,
-    remarks: Sequence[str],
-    watch: Stopwatch,
+    problem: Problem, terms: Floats, method: str, remarks: Sequence[str], watch: Stopwatch
 ) -> Bound:
     """Return the sum of (n,) terms as a bound, or their maximum if the objective takes that.
 
@@ -105,7 +101,7 @@ def bound_of_terms(
     return Bound(value, named, "argument", watch.seconds, _as_duals(problem, terms))
 
 
-def _as_duals(problem: Problem, terms: NDArray[np.float64]) -> DualProof | None:
+def _as_duals(problem: Problem, terms: Floats) -> DualProof | None:
     """Return the terms as duals for certificates; None where these have no such proof."""
     recoding, k = problem.recoding, problem.k
     classes = isinstance(recoding, EquivalenceClasses) and not recoding.suppression
@@ -119,7 +115,7 @@ def _as_duals(problem: Problem, terms: NDArray[np.float64]) -> DualProof | None:
     return DualProof(terms / k, k, largest, "one", k)
 
 
-def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> NDArray[np.float64]:
+def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> Floats:
     """Return (n,) what each record pays at least, each lowered by its rounding error.
 
     The terms of the members of a class of k or more add up to no more than the class's loss, so
@@ -148,7 +144,7 @@ def nearest_neighbour_terms(problem: Problem, budget: Budget | None = None) -> N
 
 def lowered_terms(
     problem: Problem, budget: Budget, effort: str = "thorough"
-) -> tuple[NDArray[np.float64], bool]:
+) -> tuple[Floats, bool]:
     """Return (n,) terms, lowered by their rounding errors, and whether all were computed."""
     cells = _CELLS[effort]
     own = _own_losses(problem, np.arange(problem.n))
@@ -162,7 +158,7 @@ def lowered_terms(
     return _lowered(problem, terms), complete
 
 
-def _lowered(problem: Problem, terms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _lowered(problem: Problem, terms: Floats) -> Floats:
     """Return (n,) terms, at most what a suppressed record costs, without their rounding errors."""
     own = _own_losses(problem, np.arange(problem.n))
     # Own loss and increase may cancel: their rounding does not.
@@ -170,7 +166,7 @@ def _lowered(problem: Problem, terms: NDArray[np.float64]) -> NDArray[np.float64
     if suppresses(problem):
         terms = np.minimum(terms, problem.compiled.suppression_price)
     # Each term is a short sum of rounded products; their errors must not lift the bound.
-    lowered: NDArray[np.float64] = terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms))
+    lowered: Floats = terms - LOSS_RELATIVE * np.maximum(size, np.abs(terms))
     return lowered
 
 
@@ -179,7 +175,7 @@ def suppresses(problem: Problem) -> bool:
     return bool(getattr(problem.recoding, "suppression", True))
 
 
-def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[NDArray[np.float64], bool]:
+def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[Floats, bool]:
     """Return (n,) terms of an objective with tables, and whether all were computed."""
     k = problem.k
     search, types, columns = new_near_search(problem, problem.compiled.tables)
@@ -199,20 +195,14 @@ def _terms(problem: Problem, budget: Budget, cells: float) -> tuple[NDArray[np.f
     )
 
 
-def _own_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _own_losses(problem: Problem, rows: Ints) -> Floats:
     """Return the losses of publishing the given rows exactly, by the objective's own function."""
     return problem.compiled.record_losses(cells_of_sets(problem.microdata, rows[:, None]))
 
 
 @kernel
 def _bound_step(
-    search: NearSearch,
-    k: int,
-    terms: NDArray[np.float64],
-    own: NDArray[np.float64],
-    cursor: NDArray[np.int64],
-    amount: int,
-    most: float,
+    search: NearSearch, k: int, terms: Floats, own: Floats, cursor: Ints, amount: int, most: float
 ) -> int:
     """Compute the terms of up to `amount` further types, until as much as `most` is looked at."""
     for row in range(cursor[0], min(cursor[0] + amount, len(terms))):
@@ -224,7 +214,7 @@ def _bound_step(
     return cursor[0]
 
 
-def pairwise_terms(problem: Problem, budget: Budget) -> tuple[NDArray[np.float64], bool]:
+def pairwise_terms(problem: Problem, budget: Budget) -> tuple[Floats, bool]:
     """Return (n,) least losses of a record beside its (k-1)-th neighbour, and whether all are.
 
     For losses without tables. When the budget ends, records not looked at count with the loss of
@@ -267,7 +257,7 @@ def k_set_bound(
     return raised if raised.value > found.value else found
 
 
-def k_set_terms(problem: Problem, budget: Budget, most: float) -> NDArray[np.float64]:
+def k_set_terms(problem: Problem, budget: Budget, most: float) -> Floats:
     """Return (n,) least losses of k records published together of which one is the record.
 
     `most`: sets looked at, shared among the distinct rows. Where they or the budget do not reach,
@@ -291,9 +281,7 @@ def k_set_terms(problem: Problem, budget: Budget, most: float) -> NDArray[np.flo
     return terms[types.inverse]
 
 
-def _least_around(
-    problem: Problem, rows: NDArray[np.int64], counts: NDArray[np.int64], at: int, most: int
-) -> float:
+def _least_around(problem: Problem, rows: Ints, counts: Ints, at: int, most: int) -> float:
     """Return the least loss of sets with k records around a row, or less if `most` end it."""
     k, t = problem.k, len(rows)
     beside = _record_losses(problem, np.stack(np.broadcast_arrays(rows[at], rows), axis=1))
@@ -331,19 +319,17 @@ def _least_around(
     return least
 
 
-def _record_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _record_losses(problem: Problem, sets: Ints) -> Floats:
     return problem.compiled.record_losses(cells_of_sets(problem.microdata, sets))
 
 
-def _kth_least(
-    losses: NDArray[np.float64], counts: NDArray[np.int64], k: int
-) -> NDArray[np.float64]:
+def _kth_least(losses: Floats, counts: Ints, k: int) -> Floats:
     """Return the k-th least loss of each line, counting types as often as they have rows.
 
     The record itself is the first: its line holds its own loss, which no other is below.
     """
     if (counts == 1).all():
-        least: NDArray[np.float64] = np.partition(losses, k - 1, axis=1)[:, k - 1]
+        least: Floats = np.partition(losses, k - 1, axis=1)[:, k - 1]
         return least
     order = np.argsort(losses, axis=1)
     enough = np.cumsum(counts[order], axis=1) >= k

@@ -34,7 +34,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.bounds.box_search import least_slack_by_boxes
 from anonymip.bounds.near_search import NearSearch, find_nearest, gather_near, new_near_search
@@ -48,6 +47,7 @@ from anonymip.objectives.kernels.growing_sets import (
     losses_with,
 )
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -72,7 +72,7 @@ class _Sweep:
     """A sweep over rows: what does a step of it, how far it is, and what ended it."""
 
     step: Callable[[int], int]
-    cursor: NDArray[np.int64]
+    cursor: Ints
     total: int
     phase: str
     way: int
@@ -108,9 +108,7 @@ class RecordDuals:
         Ends the work; another may take its place.
     """
 
-    def __init__(
-        self, problem: Problem, terms: NDArray[np.float64], most: float, budget: Budget
-    ) -> None:
+    def __init__(self, problem: Problem, terms: Floats, most: float, budget: Budget) -> None:
         full = problem.compiled.tables
         # What all sets lose alike would only take digits away.
         tables = full._replace(constant=0.0)
@@ -167,7 +165,7 @@ class RecordDuals:
         caps, order = self.highest(factor), np.argsort(self.floors, kind="stable")
         return self._ascend(caps, order, shares, _BY_SETS, each, share)
 
-    def ascend_to(self, aims: NDArray[np.float64], each: int) -> bool:
+    def ascend_to(self, aims: Floats, each: int) -> bool:
         """Raise the duals from the k-set terms on, those with low aims first, to their (t,) aims.
 
         Who is to stand below its k-set term is lowered to there; the search for one row may compute
@@ -176,15 +174,15 @@ class RecordDuals:
         self.search.binding[:, 0] = -1  # where nothing keeps a dual from its aim
         return self._ascend(aims, np.argsort(aims, kind="stable"), (1.0,), _BY_BOXES, each, 1.0)
 
-    def binding_sets(self) -> NDArray[np.int32]:
+    def binding_sets(self) -> Codes:
         """Return (c, k) types of sets that kept duals from their aims, ascending in each set."""
         members = self.search.binding[self.search.binding[:, 0] >= 0]
         return np.sort(members, axis=1)
 
     def _ascend(
         self,
-        caps: NDArray[np.float64],
-        order: NDArray[np.int64],
+        caps: Floats,
+        order: Ints,
         shares: tuple[float, ...],
         way: int,
         each: int,
@@ -199,7 +197,7 @@ class RecordDuals:
         phase = "bound by dual ascent"
         return self._sweep(phase, order, self.floors, caps, steps, way, each, share)
 
-    def highest(self, factor: float) -> NDArray[np.float64]:
+    def highest(self, factor: float) -> Floats:
         """Return (t,) so many times the k-set terms, or what a record may be left out for."""
         caps = self.floors + (factor - 1.0) * np.abs(self.floors)
         if suppresses(self.problem):
@@ -207,7 +205,7 @@ class RecordDuals:
         # Who fills a set by itself can charge for no more than that.
         return np.where(self.counts < self.k, caps, np.fmin(self.floors, caps))
 
-    def costs(self, members: NDArray[np.int32]) -> NDArray[np.float64]:
+    def costs(self, members: Codes) -> Floats:
         """Return (c,) the costs of (c, k) sets of types, without what all sets lose alike."""
         freed = self.problem.replace(diversity=None, limits=())
         sizes = np.full(len(members), self.k)
@@ -217,10 +215,10 @@ class RecordDuals:
     def _sweep(
         self,
         phase: str,
-        order: NDArray[np.int64],
-        spare: NDArray[np.float64],
-        caps: NDArray[np.float64],
-        shares: NDArray[np.float64],
+        order: Ints,
+        spare: Floats,
+        caps: Floats,
+        shares: Floats,
         way: int,
         each: int,
         share: float,
@@ -267,7 +265,7 @@ class RecordDuals:
         """Whether the budget ended the last sweep, which may go on."""
         return self._sweeping is not None and self._sweeping.stopped is not None
 
-    def terms(self) -> NDArray[np.float64]:
+    def terms(self) -> Floats:
         """Return (n,) the duals of the records, lowered by what rounding may have added."""
         problem, duals = self.problem, self.duals
         if suppresses(problem):
@@ -287,13 +285,13 @@ _LENIENCE = 3.0
 def raise_step(
     search: NearSearch,
     k: int,
-    duals: NDArray[np.float64],
-    spare: NDArray[np.float64],
-    order: NDArray[np.int64],
-    cursor: NDArray[np.int64],
+    duals: Floats,
+    spare: Floats,
+    order: Ints,
+    cursor: Ints,
     amount: int,
-    caps: NDArray[np.float64],
-    shares: NDArray[np.float64],
+    caps: Floats,
+    shares: Floats,
     way: int,
     most_each: int,
     most: float,
@@ -331,12 +329,7 @@ def raise_step(
 
 @kernel
 def _raise_to_k_set(
-    search: NearSearch,
-    k: int,
-    duals: NDArray[np.float64],
-    zeros: NDArray[np.float64],
-    row: int,
-    most_each: int,
+    search: NearSearch, k: int, duals: Floats, zeros: Floats, row: int, most_each: int
 ) -> None:
     """Raise a dual to what a record loses at least in a set of k."""
     known = _nearest_set_loss(search, k, row)
@@ -378,11 +371,11 @@ def _nearest_set_loss(search: NearSearch, k: int, row: int) -> float:
 def _raise_by_slack(
     search: NearSearch,
     k: int,
-    duals: NDArray[np.float64],
-    floors: NDArray[np.float64],
+    duals: Floats,
+    floors: Floats,
     row: int,
     cap: float,
-    shares: NDArray[np.float64],
+    shares: Floats,
     by_boxes: bool,
     most_each: int,
 ) -> None:

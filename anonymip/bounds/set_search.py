@@ -9,7 +9,6 @@ f costs at least k c(P + f) - d(P + f) less the highest duals of as many of thes
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.bounds.near_search import (
     NearLists,
@@ -20,14 +19,15 @@ from anonymip.bounds.near_search import (
     sort_by_loss,
 )
 from anonymip.objectives.kernels.growing_sets import add_row, empty_set, losses_with
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 
 
 @kernel
 def least_slack(
     search: NearSearch,
-    duals: NDArray[np.float64],
-    floors: NDArray[np.float64],
+    duals: Floats,
+    floors: Floats,
     gathered: int,
     k: int,
     own: int,
@@ -136,13 +136,7 @@ def _keep_set(search: NearSearch, own: int, copies: int, k: int, last: int) -> N
 
 @kernel
 def _keep_promising(
-    counts: NDArray[np.int64],
-    duals: NDArray[np.float64],
-    lists: NearLists,
-    size: int,
-    k: int,
-    end: int,
-    limit: float,
+    counts: Ints, duals: Floats, lists: NearLists, size: int, k: int, end: int, limit: float
 ) -> int:
     """Keep of a new list what may be in a set within the limit; return where the list ends."""
     types, losses = lists.types, lists.losses
@@ -162,7 +156,7 @@ def _keep_promising(
 
 
 @kernel
-def _greedy_slack(search: NearSearch, duals: NDArray[np.float64], k: int, copies: int) -> float:
+def _greedy_slack(search: NearSearch, duals: Floats, k: int, copies: int) -> float:
     """Return what the set leaves that grows by whoever leaves most; infinity if it cannot grow."""
     tables, terms, counts, lists = search.tables, search.terms, search.counts, search.lists
     types, losses, used = lists.types, lists.losses, lists.used

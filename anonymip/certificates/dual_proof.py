@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from anonymip.runtime.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class CutDual:
         At least 0.
     """
 
-    records: NDArray[np.int64]
+    records: Ints
     divisor: int
     dual: float
 
@@ -50,8 +49,8 @@ class ColumnPool:
     """
 
     target: float
-    offsets: NDArray[np.int64]
-    records: NDArray[np.int64]
+    offsets: Ints
+    records: Ints
 
     def __len__(self) -> int:
         """Return the number of sets."""
@@ -87,7 +86,7 @@ class DualProof:
         integer program was solved. Otherwise None.
     """
 
-    duals: NDArray[np.float64]
+    duals: Floats
     smallest: int
     largest: int
     weight: Literal["size", "one"]

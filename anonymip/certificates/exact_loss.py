@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.certificates.check import Rejected, Table
 from anonymip.errors import InputError, UnsupportedObjective
@@ -20,6 +19,7 @@ from anonymip.objectives.language.tables import LossTables, losses_of_pairs, squ
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
+from anonymip.runtime.arrays import Floats
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: Distinct records at most: the checker looks at all pairs of them, some minutes for so many.
@@ -228,7 +228,7 @@ def _problem_part(problem: Problem, meant: Callable[[float, float], Fraction]) -
     }
 
 
-def _by_rank(tables: LossTables, p: int) -> tuple[str, list[NDArray[np.float64]]]:
+def _by_rank(tables: LossTables, p: int) -> tuple[str, list[Floats]]:
     """Return the kind of a term by lowest and highest rank, and its losses.
 
     Of a tree those of values and of neighbouring ones; else those of each rank and all from there

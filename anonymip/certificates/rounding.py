@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from anonymip.certificates.check import Duals, Table
+from anonymip.runtime.arrays import Floats
 
 #: Small fractions of the unit are whole numbers of the scale: so duals at vertices are exact.
 _PARTS = 2520
@@ -30,7 +28,7 @@ def finer_scale(unit: int, size: float, records: int) -> int:
 
 def whole_duals(
     table: Table,
-    duals: Sequence[float] | NDArray[np.float64],
+    duals: Sequence[float] | Floats,
     count: float = 0.0,
     cuts: Sequence[tuple[Sequence[int], int, float]] = (),
     splits: Sequence[float] = (),

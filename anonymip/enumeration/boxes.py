@@ -17,11 +17,11 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import ends_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -50,13 +50,13 @@ class BoxRows(Packed):
         The loss.
     """
 
-    codes: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    kinds: NDArray[np.int64]
-    terms: NDArray[np.int64]
-    above: NDArray[np.float64]
-    below: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    codes: Ints
+    offset: Ints
+    kinds: Ints
+    terms: Ints
+    above: Floats
+    below: Floats
+    counts: Ints
     tables: LossTables
 
 
@@ -69,8 +69,8 @@ def box_rows(problem: Problem) -> BoxRows:
     microdata, tables = problem.microdata, problem.compiled.tables
     types = microdata.row_types()
     codes, kinds, terms = [], [], []
-    above: list[NDArray[np.float64]] = []
-    below: list[NDArray[np.float64]] = []
+    above: list[Floats] = []
+    below: list[Floats] = []
     for r, column in enumerate(tables.range_columns):
         values, code = np.unique(microdata.values[types.first, column], return_inverse=True)
         steps = np.diff(values)
@@ -105,7 +105,7 @@ def box_rows(problem: Problem) -> BoxRows:
     )
 
 
-def _line_below(losses: NDArray[np.float64]) -> tuple[float, float]:
+def _line_below(losses: Floats) -> tuple[float, float]:
     """Return step and slope of a line not above the losses of 1, 2, ... values, 0 for one."""
     rise = losses - losses[:1]
     if len(rise) < 2:
@@ -147,26 +147,26 @@ class BoxSearch(Packed):
         (1,) types and levels looked at.
     """
 
-    cost: NDArray[np.float64]
-    nearer: NDArray[np.int64]
-    opened: NDArray[np.bool_]
-    ruled_out: NDArray[np.bool_]
-    candidates: NDArray[np.int64]
-    held: NDArray[np.int64]
-    place: NDArray[np.int64]
-    room: NDArray[np.float64]
-    flow: NDArray[np.float64]
-    left: NDArray[np.float64]
-    active: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    level_from: NDArray[np.int64]
-    type_from: NDArray[np.int64]
-    level_seen: NDArray[np.int64]
-    type_seen: NDArray[np.int64]
-    distance: NDArray[np.float64]
-    order: NDArray[np.int64]
-    box: NDArray[np.bool_]
-    work: NDArray[np.float64]
+    cost: Floats
+    nearer: Ints
+    opened: Flags
+    ruled_out: Flags
+    candidates: Ints
+    held: Ints
+    place: Ints
+    room: Floats
+    flow: Floats
+    left: Floats
+    active: Ints
+    queue: Ints
+    level_from: Ints
+    type_from: Ints
+    level_seen: Ints
+    type_seen: Ints
+    distance: Floats
+    order: Ints
+    box: Flags
+    work: Floats
 
 
 def new_box_search(rows: BoxRows, least: int) -> BoxSearch:
@@ -237,12 +237,7 @@ def _open_levels(rows: BoxRows, search: BoxSearch, own: int) -> None:
 
 @kernel
 def _far(
-    rows: BoxRows,
-    search: BoxSearch,
-    opened: NDArray[np.bool_],
-    own: int,
-    kind: int,
-    amounts: NDArray[np.float64],
+    rows: BoxRows, search: BoxSearch, opened: Flags, own: int, kind: int, amounts: Floats
 ) -> float:
     """Return the sum of (levels,) amounts over the levels that a type needs and are not open."""
     total = 0.0
@@ -257,7 +252,7 @@ def _far(
 
 
 @kernel
-def _needs(rows: BoxRows, opened: NDArray[np.bool_], own: int, kind: int) -> bool:
+def _needs(rows: BoxRows, opened: Flags, own: int, kind: int) -> bool:
     """Return whether a type needs a level that is not open."""
     for a in range(len(rows.kinds)):
         code = rows.codes[kind, a]
@@ -343,7 +338,7 @@ def _send(search: BoxSearch, source: int, target: int) -> float:
 
 
 @kernel
-def _mark(seen: NDArray[np.int64], mark: int) -> None:
+def _mark(seen: Ints, mark: int) -> None:
     """Turn what the present search saw into a mark."""
     for at in range(len(seen)):
         if seen[at] == 2:
@@ -352,12 +347,7 @@ def _mark(seen: NDArray[np.int64], mark: int) -> None:
 
 @kernel
 def _bound_box(
-    rows: BoxRows,
-    search: BoxSearch,
-    prices: NDArray[np.float64],
-    depth: int,
-    own: int,
-    limit: float,
+    rows: BoxRows, search: BoxSearch, prices: Floats, depth: int, own: int, limit: float
 ) -> float:
     """Return what boxes around the open levels cost less prices at least, or `limit` if no less.
 
@@ -443,14 +433,14 @@ def _take_in(rows: BoxRows, search: BoxSearch, depth: int, own: int, kind: int) 
 def price_boxes(
     rows: BoxRows,
     search: BoxSearch,
-    prices: NDArray[np.float64],
+    prices: Floats,
     least: int,
-    targets: NDArray[np.float64],
+    targets: Floats,
     slack: float,
     nodes: int,
-    lowest: NDArray[np.float64],
-    found: NDArray[np.bool_],
-    cursor: NDArray[np.int64],
+    lowest: Floats,
+    found: Flags,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Find boxes around up to `amount` further types; return how many types are done.

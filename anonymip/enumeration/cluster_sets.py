@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from anonymip.enumeration.merging import MergedRows
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 
 #: Sets whose losses are computed at a time.
 _BATCH = 100_000
@@ -45,11 +45,11 @@ class ClusterSets:
     """
 
     rows: MergedRows
-    offsets: NDArray[np.int64]
-    types: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    losses: NDArray[np.float64]
-    reduced_costs: NDArray[np.float64]
+    offsets: Ints
+    types: Codes
+    counts: Codes
+    losses: Floats
+    reduced_costs: Floats
     complete: bool
     reason: str | None
     nodes: int
@@ -59,7 +59,7 @@ class ClusterSets:
         return len(self.losses)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(c,) int64, records of each set."""
         total = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
         return total[self.offsets[1:]] - total[self.offsets[:-1]]
@@ -71,11 +71,11 @@ class ClusterSets:
         return csc_array((self.counts.astype(np.float64), self.types, self.offsets), shape)
 
     @cached_property
-    def records(self) -> NDArray[np.int64]:
+    def records(self) -> Ints:
         """Records that represent the sets, set by set; of a type the first ones are named."""
         return representatives(self.rows, np.repeat(self.types, self.counts), self.sizes)
 
-    def only(self, kept: NDArray[np.bool_]) -> ClusterSets:
+    def only(self, kept: Flags) -> ClusterSets:
         """Return some of the sets.
 
         Parameters
@@ -99,9 +99,7 @@ class ClusterSets:
         return f"<ClusterSets: {len(self)} sets of {self.rows.types} row types, {state}>"
 
 
-def representatives(
-    rows: MergedRows, members: NDArray[np.int32], sizes: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def representatives(rows: MergedRows, members: Codes, sizes: Ints) -> Ints:
     """Return a record for each member, different ones within a set.
 
     `members` are types, set by set, ascending within a set; `sizes` (c,) how many each set has.
@@ -112,9 +110,7 @@ def representatives(
     return rows.records[rows.starts[members] + copies]
 
 
-def lexicographic_order(
-    members: NDArray[np.int32], sizes: NDArray[np.int64], types: int
-) -> NDArray[np.int64]:
+def lexicographic_order(members: Codes, sizes: Ints, types: int) -> Ints:
     """Return (c,) the sets in lexicographic order, a set before those that begin with it.
 
     Members and sizes as for :func:`representatives`.
@@ -138,7 +134,7 @@ def lexicographic_order(
     return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
 
 
-def _new_runs(members: NDArray[np.int32], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _new_runs(members: Codes, sizes: Ints) -> Flags:
     """Return for each member whether it is the first of its type in its set."""
     new = np.ones(len(members), np.bool_)
     new[1:] = members[1:] != members[:-1]
@@ -155,9 +151,9 @@ class Found:
     looked at.
     """
 
-    members: NDArray[np.int32]
-    sizes: NDArray[np.int64]
-    losses: NDArray[np.float64]
+    members: Codes
+    sizes: Ints
+    losses: Floats
     reason: str | None
     nodes: int
 
@@ -196,9 +192,7 @@ def gather_sets(
     )
 
 
-def exact_losses(
-    problem: Problem, records: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def exact_losses(problem: Problem, records: Ints, sizes: Ints) -> Floats:
     """Return (c,) losses of sets as classes, by the objective's own function.
 
     `records` are the members of all sets, set by set, `sizes` (c,) how many each has.

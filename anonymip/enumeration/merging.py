@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.enumeration.rooted_state import SearchRows
 from anonymip.instances.microdata import RowTypes
@@ -17,6 +16,7 @@ from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity_counts import diversity_rule
 from anonymip.recodings.rules.limits import Cap, conflicts
+from anonymip.runtime.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class MergedRows:
         (t,) float64, dual value of one row of each type, falling.
     """
 
-    records: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    duals: NDArray[np.float64]
+    records: Ints
+    starts: Ints
+    duals: Floats
 
     @property
     def types(self) -> int:
@@ -43,17 +43,17 @@ class MergedRows:
         return len(self.duals)
 
     @cached_property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """(t,) int64, rows of each type."""
         return np.diff(self.starts)
 
     @property
-    def first(self) -> NDArray[np.int64]:
+    def first(self) -> Ints:
         """(t,) int64, the first record of each type."""
         return self.records[self.starts[:-1]]
 
     @cached_property
-    def type_of(self) -> NDArray[np.int64]:
+    def type_of(self) -> Ints:
         """(n,) int64, the type of every original record."""
         types = np.empty(len(self.records), np.int64)
         types[self.records] = np.repeat(np.arange(self.types), self.counts)
@@ -85,7 +85,7 @@ def _looks_at_more(problem: Problem) -> bool:
     return problem.compiled.tier == "members" and type(problem.objective) is not SSE
 
 
-def merge_rows(problem: Problem, duals: NDArray[np.float64], *, merge: bool) -> MergedRows:
+def merge_rows(problem: Problem, duals: Floats, *, merge: bool) -> MergedRows:
     """Merge records that have one dual value, of (n,), and are alike to loss, limits and diversity.
 
     Nothing is merged under a loss that may look at more than the attributes.
@@ -172,11 +172,7 @@ def type_rows(problem: Problem, types: RowTypes, tables: LossTables) -> SearchRo
 
 
 def _rows(
-    problem: Problem,
-    first: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    duals: NDArray[np.float64],
-    tables: LossTables,
+    problem: Problem, first: Ints, counts: Ints, duals: Floats, tables: LossTables
 ) -> SearchRows:
     diversity = diversity_rule(problem.diversity, problem.microdata).of_rows(first)
     conflicting = np.zeros((0, 0), np.bool_)

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from anonymip.enumeration.cluster_sets import exact_losses
@@ -41,6 +41,7 @@ from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
 
@@ -170,11 +171,11 @@ class PricedColumns:
         Partial sets that were looked at.
     """
 
-    starts: NDArray[np.int64]
-    types: NDArray[np.int32]
-    costs: NDArray[np.float64]
-    reduced: NDArray[np.float64]
-    least: NDArray[np.float64]
+    starts: Ints
+    types: Codes
+    costs: Floats
+    reduced: Floats
+    least: Floats
     complete: bool
     nodes: int
 
@@ -183,26 +184,24 @@ class PricedColumns:
         return len(self.costs)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(c,) int64, members of each column."""
         return np.diff(self.starts)
 
 
-def dual_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+def dual_sums(values: Floats, starts: Ints) -> Floats:
     """Return (c,) sums of parts, none of which is empty."""
     return np.add.reduceat(values, starts[:-1]) if len(starts) > 1 else np.empty(0)
 
 
-def members_of(
-    starts: NDArray[np.int64], sizes: NDArray[np.int64], columns: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def members_of(starts: Ints, sizes: Ints, columns: Ints) -> Ints:
     """Return the places of the members of some columns, one column behind the other.
 
     `starts` and `sizes` say where the members of each column begin, and how many they are.
     """
     lengths = sizes[columns]
     ends = np.cumsum(lengths)
-    places: NDArray[np.int64] = np.repeat(starts[columns] - ends + lengths, lengths)
+    places: Ints = np.repeat(starts[columns] - ends + lengths, lengths)
     return places + np.arange(len(places))
 
 
@@ -223,10 +222,10 @@ class CutDuals:
         (cuts,) at least 0.
     """
 
-    starts: NDArray[np.int64]
-    types: NDArray[np.int64]
-    divisors: NDArray[np.int64]
-    duals: NDArray[np.float64]
+    starts: Ints
+    types: Ints
+    divisors: Ints
+    duals: Floats
 
 
 def cuts_of_rows(types: int, cuts: CutDuals | None) -> CutsOfRows:
@@ -259,9 +258,7 @@ def _membership(cuts: CutDuals, types: int) -> csr_array:
     return csr_array((np.ones(len(listed), np.int64), listed, np.asarray(cuts.starts)), shape)
 
 
-def cuts_paid(
-    cuts: CutDuals, members: NDArray[np.int32], starts: NDArray[np.int64], types: int
-) -> NDArray[np.float64]:
+def cuts_paid(cuts: CutDuals, members: Codes, starts: Ints, types: int) -> Floats:
     """Return (c,) what columns pay of the duals of cuts."""
     columns = csr_array(
         (np.ones(len(members), np.int64), members, starts), (len(starts) - 1, types)
@@ -381,7 +378,7 @@ class Pricing:
             budget=budget,
         )
 
-    def _ranked(self, duals: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _ranked(self, duals: ArrayLike) -> tuple[Floats, Ints]:
         """Return the duals and the types by falling duals."""
         given = np.array(duals, np.float64)
         t = len(self.types.first)
@@ -391,13 +388,13 @@ class Pricing:
             )
         return given, np.argsort(-given, kind="stable")
 
-    def _known(self, types: ArrayLike) -> NDArray[np.int64]:
+    def _known(self, types: ArrayLike) -> Ints:
         given, t = np.asarray(types, np.int64).ravel(), len(self.types.first)
         if len(given) and not 0 <= given.min() <= given.max() < t:
             raise InputError("a row type is out of range", remedy=f"Give numbers from 0 to {t - 1}")
         return given
 
-    def _rounding(self, duals: NDArray[np.float64], cuts: CutDuals | None) -> float:
+    def _rounding(self, duals: Floats, cuts: CutDuals | None) -> float:
         """Return how far the reduced costs of the kernel may be off."""
         highest = float(np.abs(duals).max())
         if cuts is not None:
@@ -406,7 +403,7 @@ class Pricing:
 
     def _search(
         self,
-        duals: NDArray[np.float64],
+        duals: Floats,
         cuts: CutDuals | None,
         roots: Roots,
         threshold: float,
@@ -471,12 +468,7 @@ class Pricing:
         )
 
 
-def _roots(
-    types: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    order: NDArray[np.int64],
-    below: float,
-) -> Roots:
+def _roots(types: Ints, begin: Ints, order: Ints, below: float) -> Roots:
     """Return where to search: roots, joined by all types from some place of an order on."""
     if math.isnan(below):
         raise InputError("below is NaN", remedy="Give a number")

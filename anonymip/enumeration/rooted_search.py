@@ -16,7 +16,6 @@ A call can be gone on from, so that the caller may make room or give up.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.enumeration.rooted_state import (
     DEPTH,
@@ -39,6 +38,7 @@ from anonymip.recodings.rules.diversity_counts import (
     start_counts,
     take_back,
 )
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 
 #: What a call ends with: all roots were searched; there may be no room for the columns found next,
@@ -63,7 +63,7 @@ def highest_loss(rules: RootedRules, path: RootedPath, size: int, dual: float) -
 
 @kernel
 def list_top(
-    rows: SearchRows, path: RootedPath, types: NDArray[np.int64], begin: int, end: int, most: int
+    rows: SearchRows, path: RootedPath, types: Ints, begin: int, end: int, most: int
 ) -> int:
     """List the `most` highest duals of rows that may join, falling; return how many rows may.
 
@@ -86,7 +86,7 @@ def list_top(
 
 
 @kernel
-def _insert(top: NDArray[np.float64], most: int, dual: float) -> None:
+def _insert(top: Floats, most: int, dual: float) -> None:
     """Insert a dual that is above the last of the highest ones."""
     place = most - 1
     while place > 0 and top[place - 1] < dual:

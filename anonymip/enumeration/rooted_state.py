@@ -6,11 +6,11 @@ All are plain arrays, so that they are kept from call to call and a kernel alloc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.growing_sets import GrowingSets, TermRows, new_growing_sets
 from anonymip.objectives.language.tables import LossTables
 from anonymip.recodings.rules.diversity_counts import DiversityRule, ValueCounts, new_counts
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.packed import Packed
 
 #: Places of `RootedPath.place`: rows of the partial set, number of the root, size looked for, where
@@ -33,11 +33,11 @@ class SearchRows(Packed):
         (t, t) types that never share a set; (0, 0) if all may.
     """
 
-    duals: NDArray[np.float64]
-    copies: NDArray[np.int64]
+    duals: Floats
+    copies: Ints
     terms: TermRows
     diversity: DiversityRule
-    conflicts: NDArray[np.bool_]
+    conflicts: Flags
 
 
 class RootedRules(Packed):
@@ -87,12 +87,12 @@ class Roots(Packed):
         (roots,) becomes a lower bound on the reduced costs of all columns of the root.
     """
 
-    types: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    near: NDArray[np.int64]
-    below: NDArray[np.float64]
-    least: NDArray[np.float64]
+    types: Ints
+    begin: Ints
+    end: Ints
+    near: Ints
+    below: Floats
+    least: Floats
 
 
 class CutsOfRows(Packed):
@@ -108,11 +108,11 @@ class CutsOfRows(Packed):
         (cuts,) workspace: members of the partial set in each cut.
     """
 
-    starts: NDArray[np.int64]
-    cuts: NDArray[np.int64]
-    divisors: NDArray[np.int64]
-    duals: NDArray[np.float64]
-    held: NDArray[np.int64]
+    starts: Ints
+    cuts: Ints
+    divisors: Ints
+    duals: Floats
+    held: Ints
 
 
 class RootedPath(Packed):
@@ -145,19 +145,19 @@ class RootedPath(Packed):
         Of the sensitive values.
     """
 
-    place: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    cutoff: NDArray[np.float64]
-    members: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    duals: NDArray[np.float64]
-    penalties: NDArray[np.float64]
-    lowest: NDArray[np.float64]
+    place: Ints
+    nodes: Ints
+    cutoff: Floats
+    members: Ints
+    losses: Floats
+    duals: Floats
+    penalties: Floats
+    lowest: Floats
     sets: GrowingSets
-    used: NDArray[np.int64]
-    end: NDArray[np.int64]
-    at: NDArray[np.int64]
-    top: NDArray[np.float64]
+    used: Ints
+    end: Ints
+    at: Ints
+    top: Floats
     counts: ValueCounts
 
 
@@ -169,10 +169,10 @@ class RootedFollowers(Packed):
     that join the partial set.
     """
 
-    rows: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    penalties: NDArray[np.float64]
-    bounds: NDArray[np.float64]
+    rows: Ints
+    losses: Floats
+    penalties: Floats
+    bounds: Floats
 
 
 class ColumnsFound(Packed):
@@ -183,10 +183,10 @@ class ColumnsFound(Packed):
     column, ascending.
     """
 
-    held: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    reduced: NDArray[np.float64]
-    members: NDArray[np.int32]
+    held: Ints
+    sizes: Ints
+    reduced: Floats
+    members: Codes
 
 
 class RootedSearch(Packed):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anonymip.enumeration.cluster_sets import (
     ClusterSets,
@@ -28,6 +28,7 @@ from anonymip.errors import InputError
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import met_by_sets
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -89,10 +90,10 @@ class _Search:
         self.cumulated = np.concatenate([[0.0], np.cumsum(self.duals)])
         self.reason: str | None = None
         self.nodes = self.count = 0
-        self._members: list[NDArray[np.int64]] = []
-        self._losses: list[NDArray[np.float64]] = []
+        self._members: list[Ints] = []
+        self._losses: list[Floats] = []
 
-    def grow(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
+    def grow(self, sets: Ints) -> Ints:
         """Return the sets with one row more that may grow on; keep those that are wanted."""
         grown = self._followers(sets)
         left = self.request.max_nodes - self.nodes
@@ -119,7 +120,7 @@ class _Search:
             grown = grown[self._promising(grown, losses)]
         return grown
 
-    def _followers(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _followers(self, sets: Ints) -> Ints:
         places = np.arange(self.problem.n)
         last = sets[:, -1:] if sets.shape[1] else np.full((len(sets), 1), -1)
         allowed = (places > last) & (self.first_of_type | (places - 1 == last))
@@ -129,9 +130,7 @@ class _Search:
         which, place = np.nonzero(allowed)
         return np.concatenate([sets[which], place[:, None]], axis=1)
 
-    def _keep(
-        self, sets: NDArray[np.int64], records: NDArray[np.int64], losses: NDArray[np.float64]
-    ) -> None:
+    def _keep(self, sets: Ints, records: Ints, losses: Floats) -> None:
         wanted = losses - self.duals[sets].sum(axis=1) < self.request.cutoff
         diversity = self.problem.diversity
         if diversity is not None:
@@ -144,7 +143,7 @@ class _Search:
         self._losses.append(losses[chosen])
         self.count += len(chosen)
 
-    def _promising(self, sets: NDArray[np.int64], losses: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _promising(self, sets: Ints, losses: Floats) -> Flags:
         """Return whether sets may still become wanted ones; monotone losses only."""
         size, n = sets.shape[1], self.problem.n
         summed = self.problem.compiled.aggregate == "sum"
@@ -252,7 +251,7 @@ def enumerate_sets(
     return gather_sets(problem, rows, found, threshold=threshold, exact=exact)
 
 
-def _checked_duals(problem: Problem, duals: ArrayLike | None) -> NDArray[np.float64]:
+def _checked_duals(problem: Problem, duals: ArrayLike | None) -> Floats:
     if duals is None:
         return np.zeros(problem.n)
     given = np.asarray(duals, np.float64)
@@ -279,7 +278,7 @@ def _largest(problem: Problem, max_size: int | None) -> int:
     return min(int(max_size), problem.n)
 
 
-def _slack(problem: Problem, duals: NDArray[np.float64], threshold: float, largest: int) -> float:
+def _slack(problem: Problem, duals: Floats, threshold: float, largest: int) -> float:
     """Return how far the search's own sums may be off."""
     scale = float(np.abs(duals).max()) + (abs(threshold) if math.isfinite(threshold) else 0.0)
     if problem.compiled.has_tables:

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from anonymip.enumeration.cluster_sets import exact_losses
@@ -45,6 +45,7 @@ from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem, has_rules
 from anonymip.recodings.registry import published_form
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, LOSS_RELATIVE, SEARCH_ROUNDING
 
@@ -89,13 +90,13 @@ def are_priced(problem: Problem) -> bool:
 class _Call:
     """What one call is given, and the columns and the nodes that it comes to."""
 
-    duals: NDArray[np.float64]
-    order: NDArray[np.int64]
-    rank: NDArray[np.int64]
+    duals: Floats
+    order: Ints
+    rank: Ints
     cuts: CutsOfRows
     budget: Budget
-    members: list[NDArray[np.int64]] = field(default_factory=list)
-    sizes: list[NDArray[np.int64]] = field(default_factory=list)
+    members: list[Ints] = field(default_factory=list)
+    sizes: list[Ints] = field(default_factory=list)
     found: int = 0
     nodes: int = 0
 
@@ -296,7 +297,7 @@ class SquaredErrorPricing:
             self._paths[size] = known
         return known
 
-    def _rounding(self, duals: NDArray[np.float64], cuts: CutDuals | None, below: float) -> float:
+    def _rounding(self, duals: Floats, cuts: CutDuals | None, below: float) -> float:
         """Return how far the reduced costs of the kernel may be off."""
         highest = float(np.abs(duals).max())
         if cuts is not None:
@@ -310,7 +311,7 @@ class SquaredErrorPricing:
         call: _Call,
         cuts: CutDuals | None,
         threshold: float,
-        least: NDArray[np.float64],
+        least: Floats,
         complete: bool,
         max_columns: int = UNLIMITED,
     ) -> PricedColumns:
@@ -336,7 +337,7 @@ class SquaredErrorPricing:
         )
 
 
-def _near_sums(problem: Problem, first: NDArray[np.int64], largest: int) -> NDArray[np.float64]:
+def _near_sums(problem: Problem, first: Ints, largest: int) -> Floats:
     """Return (t, largest) sums of the least squared distances to other records, rounded down."""
     assert isinstance(problem.objective, SSE)
     points = problem.objective.points(problem.microdata)
@@ -345,5 +346,5 @@ def _near_sums(problem: Problem, first: NDArray[np.int64], largest: int) -> NDAr
     distances, _ = cKDTree(points).query(points[first], k=largest)
     lowered = np.maximum(0.0, distances * (1 - LOSS_RELATIVE) - error) ** 2
     lowered[:, 0] = 0.0
-    sums: NDArray[np.float64] = np.cumsum(lowered, axis=1)
+    sums: Floats = np.cumsum(lowered, axis=1)
     return sums

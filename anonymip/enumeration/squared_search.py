@@ -21,9 +21,9 @@ branches that it did not take bounds the reduced costs of the root as well.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.enumeration.rooted_state import CutsOfRows
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -47,10 +47,10 @@ class SquaredRows(Packed):
         (t, largest) sums of the 0, 1, 2, ... least squared distances to other records.
     """
 
-    values: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    copies: NDArray[np.int64]
-    near: NDArray[np.float64]
+    values: Floats
+    scale: Floats
+    copies: Ints
+    near: Floats
 
 
 class SquaredPath(Packed):
@@ -81,26 +81,26 @@ class SquaredPath(Packed):
         (5,) counters.
     """
 
-    types: NDArray[np.int64]
-    own: NDArray[np.float64]
-    between: NDArray[np.float64]
-    close: NDArray[np.float64]
-    lists: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    needs: NDArray[np.float64]
-    ends: NDArray[np.int64]
-    at: NDArray[np.int64]
-    pairs: NDArray[np.float64]
-    duals: NDArray[np.float64]
-    paid: NDArray[np.float64]
-    live: NDArray[np.bool_]
-    members: NDArray[np.int64]
-    terms: NDArray[np.float64]
-    lowest: NDArray[np.float64]
-    columns: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    reduced: NDArray[np.float64]
-    state: NDArray[np.int64]
+    types: Ints
+    own: Floats
+    between: Floats
+    close: Floats
+    lists: Ints
+    sums: Floats
+    needs: Floats
+    ends: Ints
+    at: Ints
+    pairs: Floats
+    duals: Floats
+    paid: Floats
+    live: Flags
+    members: Ints
+    terms: Floats
+    lowest: Floats
+    columns: Ints
+    sizes: Ints
+    reduced: Floats
+    state: Ints
 
 
 def new_squared_path(room: int, largest: int, columns: int) -> SquaredPath:
@@ -131,7 +131,7 @@ def new_squared_path(room: int, largest: int, columns: int) -> SquaredPath:
 
 
 @kernel
-def least_terms(terms: NDArray[np.float64], count: int, q: int, low: NDArray[np.float64]) -> float:
+def least_terms(terms: Floats, count: int, q: int, low: Floats) -> float:
     """Write the q least of some terms, ascending; return their sum, infinite if there are fewer."""
     held = 0
     for a in range(count):
@@ -155,14 +155,14 @@ def least_terms(terms: NDArray[np.float64], count: int, q: int, low: NDArray[np.
 @kernel
 def root_terms(
     rows: SquaredRows,
-    duals: NDArray[np.float64],
-    rank: NDArray[np.int64],
+    duals: Floats,
+    rank: Ints,
     root: int,
     smallest: int,
     limit: float,
-    bounds: NDArray[np.float64],
-    work: NDArray[np.float64],
-    low: NDArray[np.float64],
+    bounds: Floats,
+    work: Floats,
+    low: Floats,
 ) -> None:
     """Write for each type the least bound of a column of the root that it joins; infinite if none.
 
@@ -197,13 +197,7 @@ def root_terms(
 
 
 @kernel
-def least_terms_of_copies(
-    terms: NDArray[np.float64],
-    copies: NDArray[np.int64],
-    root: int,
-    q: int,
-    low: NDArray[np.float64],
-) -> float:
+def least_terms_of_copies(terms: Floats, copies: Ints, root: int, q: int, low: Floats) -> float:
     """Write the q least of terms, each as often as there are copies; return their sum."""
     held = 0
     for a in range(len(terms)):
@@ -229,12 +223,7 @@ def least_terms_of_copies(
 
 @kernel
 def list_followers(
-    rows: SquaredRows,
-    duals: NDArray[np.float64],
-    path: SquaredPath,
-    root: int,
-    chosen: NDArray[np.int64],
-    smallest: int,
+    rows: SquaredRows, duals: Floats, path: SquaredPath, root: int, chosen: Ints, smallest: int
 ) -> None:
     """Take up a root and the types that may join it, a place for each copy."""
     largest, m, c = rows.near.shape[1], rows.values.shape[1], 0

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, hstack, identity
 
 from anonymip.bounds.combinatorial import record_terms
@@ -15,6 +14,7 @@ from anonymip.exact.trust import under_assumptions
 from anonymip.models.parts.set_columns import edge
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound
@@ -42,7 +42,7 @@ class PricedSets:
     sets: ClusterSets
     bound: Bound | None
     found: int
-    duals: NDArray[np.float64] | None = None
+    duals: Floats | None = None
 
 
 def priced_sets(
@@ -114,7 +114,7 @@ def priced_sets(
     return PricedSets(kept, bound, len(sets), duals)
 
 
-def _slack(problem: Problem, upper_bound: float, terms: NDArray[np.float64]) -> float:
+def _slack(problem: Problem, upper_bound: float, terms: Floats) -> float:
     """Return a tolerance that keeps sets on the edge: rounding must not lose an optimum."""
     return LOSS_RELATIVE * (abs(upper_bound) + float(np.abs(terms).sum())) + edge(problem)
 
@@ -127,7 +127,7 @@ def _not_worse(problem: Problem, sets: ClusterSets, upper_bound: float | None) -
     return sets.only(sets.losses <= most)
 
 
-def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray[np.float64] | None:
+def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> Floats | None:
     """Return (t,) duals of the row types that no set undercuts; None if there is no time."""
     recoding = problem.recoding
     suppression = isinstance(recoding, EquivalenceClasses) and recoding.suppression
@@ -144,5 +144,5 @@ def _duals(problem: Problem, sets: ClusterSets, budget: Budget) -> NDArray[np.fl
     if suppression:
         duals = np.minimum(duals, price)
     undercut = (sets.losses - sets.incidence.T @ duals) / sets.sizes
-    lowered: NDArray[np.float64] = duals - max(0.0, -float(undercut.min()))
+    lowered: Floats = duals - max(0.0, -float(undercut.min()))
     return lowered

@@ -7,7 +7,6 @@ from math import ceil
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Classes
 from anonymip.errors import NoSolution, SolverError
@@ -16,6 +15,7 @@ from anonymip.objectives.language.tables import effects_of_cells, least_step, si
 from anonymip.optimality import changeable
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import grid_of
+from anonymip.runtime.arrays import Floats
 from anonymip.solution import Solution
 from anonymip.solvers import SolverResult
 from anonymip.status import Stopped
@@ -319,17 +319,17 @@ class TrustOfPatterns:
         return trusted, [] if trusted is not None else [TOO_HIGH]
 
     @property
-    def _losses(self) -> NDArray[np.float64]:
+    def _losses(self) -> Floats:
         """The losses that a record can have."""
         return self.columns.program.losses
 
 
-def slack_of(losses: NDArray[np.float64], records: int) -> float:
+def slack_of(losses: Floats, records: int) -> float:
     """Return what tolerances may lift a bound by, of records that have one of some losses each."""
     return records * _resolution_of(losses)
 
 
-def trusted_bound(losses: NDArray[np.float64], claimed: float, objective: float) -> float | None:
+def trusted_bound(losses: Floats, claimed: float, objective: float) -> float | None:
     """Return what of a solver's bound on releases by patterns can be relied on; None if nothing.
 
     A loss much below that of the costliest pattern, or one that much cheaper patterns add to,
@@ -361,5 +361,5 @@ def trusted_bound(losses: NDArray[np.float64], claimed: float, objective: float)
     return min(value, objective)
 
 
-def _resolution_of(losses: NDArray[np.float64]) -> float:
+def _resolution_of(losses: Floats) -> float:
     return SOLVER_RESOLUTION * float(np.abs(losses).max(initial=0.0))

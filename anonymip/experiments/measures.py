@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Cover
 from anonymip.errors import InputError
 from anonymip.objectives import GCP, cells_of
 from anonymip.objectives.language.record import Record
+from anonymip.runtime.arrays import Ints
 from anonymip.solution import Solution
 
 
@@ -134,7 +134,7 @@ def classification_metric(solution: Solution, column: str | None = None) -> floa
     return 1 - int(commonest.sum()) / len(labels)
 
 
-def _labels(solution: Solution, what: str) -> NDArray[np.int64]:
+def _labels(solution: Solution, what: str) -> Ints:
     if solution.published_classes is None:
         raise InputError(
             f"{what} is of classes, and the sets of a cover overlap",

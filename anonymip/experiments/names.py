@@ -16,10 +16,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import ScaledTranslation, Transform
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from anonymip.experiments.style import INK, QUIET, drawing
+from anonymip.runtime.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,7 @@ def _spread(
             axes.add_artist(Line2D([1.0], [height], **looks))
 
 
-def heights(
-    wanted: NDArray[np.float64], sizes: NDArray[np.float64], room: float
-) -> NDArray[np.float64]:
+def heights(wanted: Floats, sizes: Floats, room: float) -> Floats:
     """Return (p,) the centres of intervals that do not overlap, nearest to where they should be.
 
     `wanted, sizes`: (p,) centres and lengths. `room`: they lie between 0 and this, if their lengths
@@ -153,7 +151,7 @@ def heights(
     below = np.cumsum(lengths) - lengths / 2
     # Without their lengths the intervals are points that keep their order.
     free = isotonic_regression(wanted[order] - below).x
-    found: NDArray[np.float64] = np.empty(len(order))
+    found: Floats = np.empty(len(order))
     found[order] = np.clip(free, 0, max(0.0, room - lengths.sum())) + below
     return found
 
@@ -212,12 +210,12 @@ def _point(renderer: RendererBase) -> float:
     return float(np.asarray(renderer.points_to_pixels(1.0)))
 
 
-def _dots(axes: Axes, places: NDArray[np.float64]) -> NDArray[np.float64]:
+def _dots(axes: Axes, places: Floats) -> Floats:
     """Return (p, 2) where places of a plot are in its picture."""
     return np.asarray(axes.transData.transform(places), np.float64)
 
 
-def _drawn_in(axes: Axes) -> NDArray[np.float64]:
+def _drawn_in(axes: Axes) -> Floats:
     """Return (p, 2) places on the lines and edges of boxes in a plot, a few dots apart."""
     paths = [
         np.asarray(line.get_xydata(), np.float64)
@@ -234,12 +232,7 @@ def _drawn_in(axes: Axes) -> NDArray[np.float64]:
     return np.concatenate(places)
 
 
-def beside(
-    anchors: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    lines: NDArray[np.float64],
-    window: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def beside(anchors: Floats, sizes: Floats, lines: Floats, window: Floats) -> Floats:
     """Return (p, 2) where the centres of boxes stand from their points.
 
     Each box takes the cheapest of 40 places about its point, those of the most crowded points
@@ -252,7 +245,7 @@ def beside(
     ways = np.tile(_WAYS, (len(_STEPS), 1))
     steps = np.repeat(_STEPS, len(_WAYS))
     stride = ways * (steps / np.hypot(*ways.T))[:, None]
-    moves: NDArray[np.float64] = ways * sizes[:, None] / 2 + stride
+    moves: Floats = ways * sizes[:, None] / 2 + stride
     centres = anchors[:, None] + moves
     cost = np.empty(centres.shape[:2])
     for own, centre, size in zip(cost, centres, sizes, strict=True):
@@ -283,13 +276,11 @@ def beside(
             chosen[box] = np.argmin(total)
         if (chosen == before).all():
             break
-    found: NDArray[np.float64] = moves[np.arange(len(anchors)), chosen]
+    found: Floats = moves[np.arange(len(anchors)), chosen]
     return found
 
 
-def _inside(
-    points: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _inside(points: Floats, low: Floats, high: Floats) -> Ints:
     """Return (b,) how many points lie in each box."""
     within = (low[:, None] < points) & (points < high[:, None])
     return np.asarray(np.count_nonzero(within.all(axis=2), axis=1), np.int64)

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
-from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.errors import InputError
@@ -33,6 +32,7 @@ from anonymip.experiments.style import (
 from anonymip.experiments.summaries import drawn_front
 from anonymip.graphs import degree_of, random_matchings
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Progress
 from anonymip.solution import Solution, bound_text
 from anonymip.solving import solve
@@ -103,7 +103,7 @@ def boxes(solution: Solution, x: str, y: str) -> Picture:
     return picture
 
 
-def _numbers(points: NDArray[np.float64], span: NDArray[np.float64]) -> list[Named]:
+def _numbers(points: Floats, span: Floats) -> list[Named]:
     """Return the numbers of the records at their points, those that lie on each other together."""
     _, first, inverse = np.unique(
         np.round(points / (_NEAR * span)), axis=0, return_index=True, return_inverse=True
@@ -169,7 +169,7 @@ def cover_graph(cover: Cover, names: Sequence[str] | None = None, *, seed: int =
     return picture
 
 
-def _colours(cover: Cover, seed: int) -> NDArray[np.int64]:
+def _colours(cover: Cover, seed: int) -> Ints:
     """Return (edges,) the assignment that each edge belongs to; 0 if the cover is not regular."""
     found = np.zeros(len(cover.members), np.int64)
     degree = degree_of(cover)
@@ -184,7 +184,7 @@ def _paint(number: int) -> str:
     return _COLOURS[number % len(_COLOURS)]
 
 
-def _draw_unified(axes: Axes, cover: Cover, names: list[str], colours: NDArray[np.int64]) -> None:
+def _draw_unified(axes: Axes, cover: Cover, names: list[str], colours: Ints) -> None:
     angles = np.pi / 2 - 2 * np.pi * np.arange(cover.n) / cover.n
     places = np.column_stack([np.cos(angles), np.sin(angles)])
     for row, record, colour in zip(cover.owners, cover.members, colours, strict=True):
@@ -200,7 +200,7 @@ def _draw_unified(axes: Axes, cover: Cover, names: list[str], colours: NDArray[n
     axes.set_title("an arrow from each row to the records of its set", loc="center")
 
 
-def _draw_bipartite(axes: Axes, cover: Cover, names: list[str], colours: NDArray[np.int64]) -> None:
+def _draw_bipartite(axes: Axes, cover: Cover, names: list[str], colours: Ints) -> None:
     heights = -np.arange(cover.n, dtype=np.float64)
     for row, record, colour in zip(cover.owners, cover.members, colours, strict=True):
         axes.plot([0, 1], [heights[row], heights[record]], color=_paint(colour), lw=1.5)
@@ -214,9 +214,7 @@ def _draw_bipartite(axes: Axes, cover: Cover, names: list[str], colours: NDArray
     axes.set_title("rows and records apart", loc="center")
 
 
-def _draw_arrow(
-    axes: Axes, start: NDArray[np.float64], end: NDArray[np.float64], colour: str
-) -> None:
+def _draw_arrow(axes: Axes, start: Floats, end: Floats, colour: str) -> None:
     # Bent, so that two rows that cover each other's records have two arrows.
     arrow = FancyArrowPatch(
         (start[0], start[1]),
@@ -232,7 +230,7 @@ def _draw_arrow(
     axes.add_patch(arrow)
 
 
-def _draw_nodes(axes: Axes, places: NDArray[np.float64], names: list[str]) -> None:
+def _draw_nodes(axes: Axes, places: Floats, names: list[str]) -> None:
     axes.plot(places[:, 0], places[:, 1], "o", ms=18, mfc="white", mec=INK, zorder=3, ls="")
     for place, name in zip(places, names, strict=True):
         axes.text(place[0], place[1], name, ha="center", va="center", fontsize=9, zorder=4)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from anonymip.errors import InputError
+from anonymip.runtime.arrays import Floats
 from anonymip.status import Stopped
 
 #: What tells one table from another, and samples of one table.
@@ -73,9 +73,7 @@ def means(
     return pd.DataFrame(rows, columns=[*by, "count", "mean", "low", "high"])
 
 
-def _interval(
-    values: NDArray[np.float64], confidence: float, method: str, seed: int
-) -> tuple[float, float]:
+def _interval(values: Floats, confidence: float, method: str, seed: int) -> tuple[float, float]:
     if len(values) < 2:
         return np.nan, np.nan
     mean = float(values.mean())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonymip.assignments import Cover
+from anonymip.runtime.arrays import Codes, Flags, Ints
 
 
-def effective_matches(cover: Cover) -> NDArray[np.bool_]:
+def effective_matches(cover: Cover) -> Flags:
     """Return (edges,) whether each entry of `cover.members` can be true.
 
     A match is *effective* if some assignment, one original for each published record, contains it
@@ -33,11 +33,11 @@ def effective_matches(cover: Cover) -> NDArray[np.bool_]:
        Preserving Data Publishing, SIGMOD 2010, Section 4.1.
     """
     component = components(cover)
-    inside: NDArray[np.bool_] = component[cover.owners] == component[cover.members]
+    inside: Flags = component[cover.owners] == component[cover.members]
     return inside
 
 
-def components(cover: Cover) -> NDArray[np.int32]:
+def components(cover: Cover) -> Codes:
     """Return (n,) numbers of the strongly connected components of a generalization graph.
 
     No assignment leads from one component into another (Wong et al., Theorem 2).
@@ -48,11 +48,11 @@ def components(cover: Cover) -> NDArray[np.int32]:
     """
     n = cover.n
     graph = csr_array((np.ones(len(cover.members), np.int8), cover.members, cover.start), (n, n))
-    labels: NDArray[np.int32] = connected_components(graph, directed=True, connection="strong")[1]
+    labels: Codes = connected_components(graph, directed=True, connection="strong")[1]
     return labels
 
 
-def effective_sizes(cover: Cover) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def effective_sizes(cover: Cover) -> tuple[Ints, Ints]:
     """Return (n,) effective matches of each published record, and of each original record."""
     effective = effective_matches(cover)
     published = np.bincount(cover.owners[effective], minlength=cover.n)
@@ -64,7 +64,7 @@ def effective_sizes(cover: Cover) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 _BATCH = 4_000_000
 
 
-def ring_successors(cover: Cover) -> NDArray[np.int64] | None:
+def ring_successors(cover: Cover) -> Ints | None:
     """Return (n,) the next record on the ring of each record; None if the cover is no rings.
 
     The set of a record must be the record and its next ones on a closed order, all sets of one
@@ -99,18 +99,16 @@ def ring_successors(cover: Cover) -> NDArray[np.int64] | None:
     return following if _is_ring(sets, following) else None
 
 
-def _lack_only(
-    sets: NDArray[np.int32], records: NDArray[np.int64], others: NDArray[np.int32]
-) -> NDArray[np.bool_]:
+def _lack_only(sets: Codes, records: Ints, others: Codes) -> Flags:
     """Return (B,) whether the record is the only one of its set that the other's set lacks."""
     mine, theirs = sets[records], sets[others]
     missing = ~(mine[:, :, None] == theirs[:, None, :]).any(axis=2)
     own = mine == records[:, None]
-    alone: NDArray[np.bool_] = (missing == own).all(axis=1)
+    alone: Flags = (missing == own).all(axis=1)
     return alone
 
 
-def _close_classes(sets: NDArray[np.int32], following: NDArray[np.int64]) -> None:
+def _close_classes(sets: Codes, following: Ints) -> None:
     """Let the members of sets that all records in them share follow each other, ascending."""
     open_ends = np.flatnonzero(following < 0)
     own = sets[open_ends]
@@ -120,7 +118,7 @@ def _close_classes(sets: NDArray[np.int32], following: NDArray[np.int64]) -> Non
     following[open_ends] = own[np.arange(len(own)), (place + 1) % sets.shape[1]]
 
 
-def _is_ring(sets: NDArray[np.int32], following: NDArray[np.int64]) -> bool:
+def _is_ring(sets: Codes, following: Ints) -> bool:
     """Return whether every set is the record and the next ones."""
     n, degree = sets.shape
     if (following < 0).any() or (np.bincount(following, minlength=n) != 1).any():

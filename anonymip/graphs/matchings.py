@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from anonymip.assignments import Cover
 from anonymip.errors import InputError, InvalidAssignment, unknown_name
 from anonymip.graphs.effective import components, effective_matches
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -21,12 +22,12 @@ class OpenEdges(Packed):
     both are (n,).
     """
 
-    start: NDArray[np.int64]
-    left: NDArray[np.int64]
-    members: NDArray[np.int32]
+    start: Ints
+    left: Ints
+    members: Codes
 
 
-def open_edges(cover: Cover, kept: NDArray[np.bool_] | None = None) -> OpenEdges:
+def open_edges(cover: Cover, kept: Flags | None = None) -> OpenEdges:
     """Return the edges of a cover, all or only some of them, in arrays of their own."""
     if kept is None:
         return OpenEdges(cover.start[:-1].copy(), cover.sizes.copy(), cover.members.copy())
@@ -35,7 +36,7 @@ def open_edges(cover: Cover, kept: NDArray[np.bool_] | None = None) -> OpenEdges
 
 
 @kernel
-def close_edges(edges: OpenEdges, matching: NDArray[np.int32]) -> None:
+def close_edges(edges: OpenEdges, matching: Codes) -> None:
     """Take the edges of a matching out of those that are open."""
     for record in range(len(edges.start)):
         first = edges.start[record]
@@ -53,7 +54,7 @@ WAYS = ("random walks", "cycle walks")
 
 
 @kernel
-def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> NDArray[np.int32]:
+def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> Codes:
     """Return (n,) the original of each published record in a random perfect matching.
 
     Published records are served in random order. Each walks along random edges, and from an
@@ -106,9 +107,7 @@ def walk_matching(edges: OpenEdges, rng: np.random.Generator) -> NDArray[np.int3
 
 
 @kernel
-def cycle_matching(
-    edges: OpenEdges, permutation: NDArray[np.int32], rng: np.random.Generator
-) -> NDArray[np.int32]:
+def cycle_matching(edges: OpenEdges, permutation: Codes, rng: np.random.Generator) -> Codes:
     """Return (n,) the original of each published record in a random perfect matching.
 
     Start from a permutation, whose pairs need not be edges. While a record has no valid match,
@@ -212,7 +211,7 @@ def degree_of(cover: Cover) -> int | None:
 
 def random_matchings(
     cover: Cover, count: int, rng: np.random.Generator, *, way: str = "random walks"
-) -> NDArray[np.int32]:
+) -> Codes:
     """Draw disjoint perfect matchings of a regular cover, one after the other.
 
     With as many of them as the degree the cover is used up: it falls into these matchings
@@ -273,9 +272,7 @@ def random_matchings(
     return matchings
 
 
-def draw_matching(
-    cover: Cover, rng: np.random.Generator, *, way: str = "random walks"
-) -> NDArray[np.int32]:
+def draw_matching(cover: Cover, rng: np.random.Generator, *, way: str = "random walks") -> Codes:
     """Draw the assignment along which a cover is published.
 
     A regular cover of degree d is cut into d disjoint matchings, and one of them is taken, each
@@ -326,7 +323,7 @@ def draw_matching(
     degree = degree_of(cover)
     if degree:
         published = int(rng.integers(degree))
-        drawn: NDArray[np.int32] = random_matchings(cover, published + 1, rng, way=way)[published]
+        drawn: Codes = random_matchings(cover, published + 1, rng, way=way)[published]
         return drawn
     edges = open_edges(cover, effective_matches(cover))
     return _cycles(edges, components(cover), rng)
@@ -337,20 +334,18 @@ def _refuse_unknown(way: str) -> None:
         raise unknown_name("way to draw", way, WAYS)
 
 
-def _cycles(
-    edges: OpenEdges, component: NDArray[np.integer], rng: np.random.Generator
-) -> NDArray[np.int32]:
+def _cycles(edges: OpenEdges, component: NDArray[np.integer], rng: np.random.Generator) -> Codes:
     """Draw a matching by cycle walks from a random permutation within components."""
     start = np.lexsort((rng.random(len(component)), component))
     permutation = np.empty(len(component), np.int32)
     permutation[np.argsort(component, kind="stable")] = start
-    matching: NDArray[np.int32] = cycle_matching(edges, permutation, rng)
+    matching: Codes = cycle_matching(edges, permutation, rng)
     if len(matching) < len(component):
         raise InvalidAssignment(None, "has no perfect matching")
     return matching
 
 
-def perfect_matching(graph: Cover) -> NDArray[np.int32] | None:
+def perfect_matching(graph: Cover) -> Codes | None:
     """Return (n,) an original for each published record, each original once; None if impossible.
 
     Parameters
@@ -373,7 +368,7 @@ def perfect_matching(graph: Cover) -> NDArray[np.int32] | None:
 MOST_RECORDS = 20
 
 
-def assignment_counts(graph: Cover) -> NDArray[np.int64]:
+def assignment_counts(graph: Cover) -> Ints:
     """Return (edges,) in how many assignments each entry of ``graph.members`` lies.
 
     The counts of one published record add up to the number of all assignments, the permanent of
@@ -405,7 +400,7 @@ def assignment_counts(graph: Cover) -> NDArray[np.int64]:
 
 
 @kernel
-def _assignment_counts(start: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.int64]:
+def _assignment_counts(start: Ints, members: Codes) -> Ints:
     n = len(start) - 1
     full = (1 << n) - 1
     # A set of originals is given to as many first published records.
@@ -436,7 +431,7 @@ def _assignment_counts(start: NDArray[np.int64], members: NDArray[np.int32]) -> 
 
 def sampled_shares(
     cover: Cover, draws: int, rng: np.random.Generator, *, way: str = "random walks"
-) -> NDArray[np.float64]:
+) -> Floats:
     """Estimate how likely the publication of a cover makes each match true.
 
     Parameters

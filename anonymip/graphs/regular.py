@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from anonymip.assignments import Cover
 from anonymip.errors import InputError
+from anonymip.runtime.arrays import Flags, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +31,8 @@ class Deficiency:
         Edges that the published records need, and how many they can have at most: fewer.
     """
 
-    published: NDArray[np.int64]
-    originals: NDArray[np.int64]
+    published: Ints
+    originals: Ints
     needed: int
     available: int
 
@@ -40,7 +41,7 @@ def regular_subgraph(
     graph: Cover,
     degrees: int | NDArray[np.integer],
     original_degrees: int | NDArray[np.integer] | None = None,
-) -> NDArray[np.bool_] | Deficiency:
+) -> Flags | Deficiency:
     """Choose edges so that every record on both sides has its degree.
 
     A generalization graph keeps k-anonymity if it contains a k-regular graph, which falls into k
@@ -96,12 +97,12 @@ def regular_subgraph(
         # The flow has an entry, maybe 0, for every edge, and one back to the source.
         flow = csr_array(found.flow[:n])
         flow.sort_indices()
-        chosen: NDArray[np.bool_] = flow.data[flow.indices < 2 * n] > 0
+        chosen: Flags = flow.data[flow.indices < 2 * n] > 0
         return chosen
     return _deficiency(graph, wanted, given, csr_array(network - found.flow), source)
 
 
-def _degrees(degrees: int | NDArray[np.integer], n: int) -> NDArray[np.int64]:
+def _degrees(degrees: int | NDArray[np.integer], n: int) -> Ints:
     wanted = np.broadcast_to(np.asarray(degrees, np.int64), n)
     if (wanted < 0).any():
         raise InputError("a wanted degree is negative", remedy="Give degrees of at least 0")
@@ -109,11 +110,7 @@ def _degrees(degrees: int | NDArray[np.integer], n: int) -> NDArray[np.int64]:
 
 
 def _deficiency(
-    graph: Cover,
-    wanted: NDArray[np.int64],
-    given: NDArray[np.int64],
-    residual: csr_array,
-    source: int,
+    graph: Cover, wanted: Ints, given: Ints, residual: csr_array, source: int
 ) -> Deficiency:
     """Return the side of the source in a minimum cut."""
     residual.eliminate_zeros()
@@ -129,9 +126,7 @@ def _deficiency(
     )
 
 
-def circulation(
-    n: int, tails: NDArray[np.integer], heads: NDArray[np.integer], most: int
-) -> NDArray[np.int64]:
+def circulation(n: int, tails: NDArray[np.integer], heads: NDArray[np.integer], most: int) -> Ints:
     """Return a whole flow of 1 to `most` on each edge, with as much into a node as out of it.
 
     The (m,) edges have no loops, and none is there twice.

@@ -52,9 +52,7 @@ class Formulation:
 
 
 def _of_pairs(
-    name: str,
-    module: str = "pairs",
-    set_start: str = "equivalence:set_start_equivalence",
+    name: str, module: str = "pairs", set_start: str = "equivalence:set_start_equivalence"
 ) -> Formulation:
     """Return a formulation by pairs of records."""
     here = "anonymip.models.classes."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Description
 from anonymip.errors import UnsupportedObjective
@@ -18,6 +17,7 @@ from anonymip.objectives.language.record import Record, cells_of
 from anonymip.objectives.language.tables import effects_of_cells, size_of_exact
 from anonymip.objectives.language.tracing import sampled_cells
 from anonymip.objectives.losses.squared_error import SSE
+from anonymip.runtime.arrays import Floats
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
 #: Roundings of an end of a domain that a traced loss may suffer.
@@ -25,10 +25,7 @@ _ROUNDINGS = 64
 
 
 def refuse_changing_loss(
-    compiled: CompiledObjective,
-    description: Description,
-    assignment: Assignment,
-    losses: NDArray[np.float64],
+    compiled: CompiledObjective, description: Description, assignment: Assignment, losses: Floats
 ) -> None:
     """Refuse an objective that answers otherwise the second time, or than what was traced of it.
 
@@ -61,7 +58,7 @@ def refuse_changing_loss(
         )
 
 
-def _tolerance(compiled: CompiledObjective, losses: NDArray[np.float64]) -> float:
+def _tolerance(compiled: CompiledObjective, losses: Floats) -> float:
     """Return how far rounding may put traced losses off."""
     if not compiled.has_tables:
         return 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * float(np.abs(losses).max(initial=0.0)))

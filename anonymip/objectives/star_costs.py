@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.microdata import Microdata
@@ -14,6 +13,7 @@ from anonymip.objectives.language.compiled import CompiledObjective
 from anonymip.objectives.language.protocol import declares
 from anonymip.objectives.language.record import CellBatch
 from anonymip.objectives.language.tables import LossTables, exact_losses, losses_of_pairs
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.tolerances import same_loss
 
 #: Record losses that are computed to see whether records of one pattern cost the same.
@@ -21,7 +21,7 @@ _MOST = 5_000_000
 _BATCH = 100_000
 
 
-def pattern_costs(compiled: CompiledObjective, stars: NDArray[np.bool_]) -> NDArray[np.float64]:
+def pattern_costs(compiled: CompiledObjective, stars: Flags) -> Floats:
     """Return (p,) the loss of a record published through each pattern, whatever its values.
 
     Parameters
@@ -85,7 +85,7 @@ def _differing(name: str) -> UnsupportedObjective:
     )
 
 
-def _cells(microdata: Microdata, rows: NDArray[np.int64], stars: NDArray[np.bool_]) -> CellBatch:
+def _cells(microdata: Microdata, rows: Ints, stars: Flags) -> CellBatch:
     """Return the cells of exactly published records with stars."""
     lower = np.full(stars.shape, np.nan)
     nodes = np.full(stars.shape, -1, np.int32)
@@ -123,9 +123,7 @@ def is_additive(compiled: CompiledObjective) -> bool:
     return hierarchies or declares(compiled.objective, "additive")
 
 
-def level_costs(
-    compiled: CompiledObjective, cells: Sequence[NDArray[np.int32]]
-) -> list[NDArray[np.float64]]:
+def level_costs(compiled: CompiledObjective, cells: Sequence[Codes]) -> list[Floats]:
     """Return for each attribute (levels,) what a record pays for it on each level.
 
     `compiled`: the objective on the table. `cells`: for each attribute (levels, L) the cell of each
@@ -160,7 +158,7 @@ def level_costs(
     return costs
 
 
-def _batch(compiled: CompiledObjective, a: int, own: NDArray[np.int32]) -> CellBatch:
+def _batch(compiled: CompiledObjective, a: int, own: Codes) -> CellBatch:
     """Return the first record with attribute `a` as each of its cells, all others exact."""
     microdata = compiled.microdata
     shape = (own.size, microdata.m)

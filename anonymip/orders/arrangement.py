@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.problem import Problem, is_plain
+from anonymip.runtime.arrays import Ints
 from anonymip.solution import Solution
 
 #: Of the draw that follows the sorted records. Of eight, the first with which no instance of the
@@ -38,7 +38,7 @@ class OrderedByValues:
 
     given: Problem
     problem: Problem
-    records: NDArray[np.int64]
+    records: Ints
 
     @classmethod
     def of(cls, problem: Problem) -> OrderedByValues:
@@ -84,7 +84,7 @@ def _column_key(microdata: Microdata, attribute: int) -> tuple[int, str, str]:
     return len(levels), content.hexdigest(), microdata.names[attribute]
 
 
-def _ranks(microdata: Microdata, name: str) -> NDArray[np.int64]:
+def _ranks(microdata: Microdata, name: str) -> Ints:
     """Return (n,) ranks of the texts of a sensitive column."""
     texts = microdata.frame[name].astype(object).map(str)
     return np.unique(texts.to_numpy(dtype=str), return_inverse=True)[1].ravel()
@@ -99,15 +99,15 @@ class Arrangement:
     """
 
     rows: KernelRows
-    counts: NDArray[np.int64]
-    records: NDArray[np.int64]
+    counts: Ints
+    records: Ints
 
     @property
     def types(self) -> int:
         """Number of row types."""
         return len(self.counts)
 
-    def labels(self, picked: NDArray[np.int64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def labels(self, picked: Ints, classes: Ints) -> Ints:
         """Return (n,) labels of the original records.
 
         Parameters
@@ -121,7 +121,7 @@ class Arrangement:
         return labels
 
 
-def arrange(problem: Problem, order: NDArray[np.int64]) -> Arrangement:
+def arrange(problem: Problem, order: Ints) -> Arrangement:
     """Merge rows that are the same to the loss, and put the types in an (n,) order of records."""
     tables = problem.compiled.tables
     types = _types_in_order(problem, order, _columns_read(problem))
@@ -133,9 +133,7 @@ def arrange(problem: Problem, order: NDArray[np.int64]) -> Arrangement:
     )
 
 
-def in_type_order(
-    problem: Problem, order: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def in_type_order(problem: Problem, order: Ints) -> tuple[Ints, Ints]:
     """Return (n,) records, type by type in the order of their first rows, and their (n,) types.
 
     Types ascend from 0. Records of one type are the same to loss and rules; to a loss of members
@@ -163,9 +161,7 @@ def _columns_read(problem: Problem) -> list[int]:
     return sorted(int(a) for a in read)
 
 
-def _types_in_order(
-    problem: Problem, order: NDArray[np.int64], columns: list[int]
-) -> NDArray[np.int64]:
+def _types_in_order(problem: Problem, order: Ints, columns: list[int]) -> Ints:
     """Return (n,) the type of each place in the order, numbered by first occurrence."""
     inverse = problem.microdata.row_types(columns).inverse[order]
     _, first, inverse = np.unique(inverse, return_index=True, return_inverse=True)

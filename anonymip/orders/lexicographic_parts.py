@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.orders.orders import cardinality_order, cardinality_ranks
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -15,16 +15,16 @@ from anonymip.runtime.packed import Packed
 class Parts(Packed):
     """Parts that follow each other in an order: its (n,) records, and where each part begins."""
 
-    order: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    order: Ints
+    starts: Ints
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of records of each part."""
         return np.diff(np.append(self.starts, len(self.order)))
 
     @property
-    def labels(self) -> NDArray[np.int64]:
+    def labels(self) -> Ints:
         """(n,) part of each record."""
         labels = np.empty(len(self.order), np.int64)
         labels[self.order] = np.repeat(np.arange(len(self.starts)), self.sizes)
@@ -65,7 +65,7 @@ def lexicographic_parts(problem: Problem, k: int) -> Parts:
 
 
 @kernel
-def _part(codes: NDArray[np.int32], k: int, starts: NDArray[np.int64]) -> int:
+def _part(codes: Codes, k: int, starts: Ints) -> int:
     """Write the starts of all parts and return how many there are."""
     m, n = codes.shape
     starts[0] = 0
@@ -97,14 +97,7 @@ def _part(codes: NDArray[np.int32], k: int, starts: NDArray[np.int64]) -> int:
 
 
 @kernel
-def _part_by_runs(
-    codes: NDArray[np.int32],
-    begin: int,
-    end: int,
-    k: int,
-    starts: NDArray[np.int64],
-    made: int,
-) -> int:
+def _part_by_runs(codes: Codes, begin: int, end: int, k: int, starts: Ints, made: int) -> int:
     """Append the starts of the parts of one part; return how many starts there are then."""
     base, at = made, begin
     while at < end:
@@ -130,7 +123,7 @@ def _part_by_runs(
 
 
 @kernel
-def _run_end(codes: NDArray[np.int32], at: int, end: int) -> int:
+def _run_end(codes: Codes, at: int, end: int) -> int:
     """Return where the run of equal codes that begins at a place ends."""
     stop = at + 1
     while stop < end and codes[stop] == codes[at]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import unknown_name
 from anonymip.objectives import GCP
@@ -29,6 +28,7 @@ from anonymip.objectives.kernels.class_loss import (
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import arrange
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -36,7 +36,7 @@ from anonymip.tolerances import LOSS_RELATIVE
 
 
 @kernel
-def stable_order(keys: NDArray[np.float64]) -> NDArray[np.int64]:
+def stable_order(keys: Floats) -> Ints:
     """Return the places of the keys by rising keys; equal ones keep their order.
 
     Notes
@@ -86,7 +86,7 @@ _TWO_OPT_WINDOW = 50
 _TWO_OPT_PASSES = 10
 
 
-def variance_ranks(problem: Problem) -> NDArray[np.int64]:
+def variance_ranks(problem: Problem) -> Ints:
     """Return the attributes by ascending raw variance over the squared weight [1]_.
 
     Raw means not normalised by the domain: normalising makes the order many times worse. A
@@ -103,27 +103,27 @@ def variance_ranks(problem: Problem) -> NDArray[np.int64]:
     return np.argsort(scaled, kind="stable")
 
 
-def cardinality_ranks(problem: Problem) -> NDArray[np.int64]:
+def cardinality_ranks(problem: Problem) -> Ints:
     """Return the attributes by ascending number of observed values (Doka et al. 2015)."""
     return np.argsort([len(level) for level in problem.microdata.levels], kind="stable")
 
 
-def _lexicographic(problem: Problem, attributes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _lexicographic(problem: Problem, attributes: Ints) -> Ints:
     codes = problem.microdata.codes[:, attributes]
     return np.lexsort(codes.T[::-1])
 
 
-def variance_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
+def variance_order(problem: Problem, budget: Budget) -> Ints:
     """Return the records sorted by the attributes in ascending variance."""
     return _lexicographic(problem, variance_ranks(problem))
 
 
-def cardinality_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
+def cardinality_order(problem: Problem, budget: Budget) -> Ints:
     """Return the records sorted by the attributes in ascending cardinality."""
     return _lexicographic(problem, cardinality_ranks(problem))
 
 
-def snake_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
+def snake_order(problem: Problem, budget: Budget) -> Ints:
     """Return the order of ascending variance with alternating directions.
 
     Each attribute runs upwards and downwards in turn, so that it does not jump back where the
@@ -140,7 +140,7 @@ def snake_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
     return np.argsort(prefix, kind="stable")
 
 
-def hilbert_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
+def hilbert_order(problem: Problem, budget: Budget) -> Ints:
     """Return the records along a Hilbert curve through the normalised attribute space."""
     microdata, domains = problem.microdata, problem.compiled.domains
     unit = np.zeros((microdata.n, microdata.m))
@@ -157,7 +157,7 @@ def hilbert_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
     return np.lexsort(keys.T[::-1])
 
 
-def neighbour_order(problem: Problem, budget: Budget) -> NDArray[np.int64]:
+def neighbour_order(problem: Problem, budget: Budget) -> Ints:
     """Return a chain: from each record to the cheapest neighbour not yet visited.
 
     It starts at the first record of the variance order. If the budget ends, the records left keep
@@ -208,13 +208,13 @@ def _chain_step(
     tree: BoxTree,
     use_tree: bool,
     state: ClassState,
-    alive: NDArray[np.int64],
-    candidates: NDArray[np.int64],
-    chain: NDArray[np.int64],
-    cursor: NDArray[np.int64],
+    alive: Ints,
+    candidates: Ints,
+    chain: Ints,
+    cursor: Ints,
     amount: int,
-    stack: NDArray[np.int64],
-    stack_bounds: NDArray[np.float64],
+    stack: Ints,
+    stack_bounds: Floats,
 ) -> int:
     """Visit up to `amount` further types; cursor holds visited, size of the tree when built."""
     total = len(alive)
@@ -246,7 +246,7 @@ def _chain_step(
     return cursor[0]
 
 
-def two_opt(problem: Problem, order: NDArray[np.int64], budget: Budget) -> NDArray[np.int64]:
+def two_opt(problem: Problem, order: Ints, budget: Budget) -> Ints:
     """Return a shorter path: reverse segments while that lowers the losses between neighbours.
 
     Segments of up to 50 records are tried, in up to 10 passes. For an objective without tables
@@ -269,8 +269,8 @@ def two_opt(problem: Problem, order: NDArray[np.int64], budget: Budget) -> NDArr
 def _two_opt_step(
     tables: LossTables,
     rows: KernelRows,
-    path: NDArray[np.int64],
-    cursor: NDArray[np.int64],
+    path: Ints,
+    cursor: Ints,
     amount: int,
     window: int,
     total: int,
@@ -309,7 +309,7 @@ def _two_opt_step(
 
 
 #: All orders by name.
-ORDERS: MappingProxyType[str, Callable[[Problem, Budget], NDArray[np.int64]]] = MappingProxyType(
+ORDERS: MappingProxyType[str, Callable[[Problem, Budget], Ints]] = MappingProxyType(
     {
         "variance": variance_order,
         "cardinality": cardinality_order,
@@ -320,7 +320,7 @@ ORDERS: MappingProxyType[str, Callable[[Problem, Budget], NDArray[np.int64]]] = 
 )
 
 
-def find_order(problem: Problem, name: str, budget: Budget) -> NDArray[np.int64]:
+def find_order(problem: Problem, name: str, budget: Budget) -> Ints:
     """Return the (n,) records in the order of a name; ``+2opt`` behind it improves the path.
 
     Raises
@@ -335,7 +335,7 @@ def find_order(problem: Problem, name: str, budget: Budget) -> NDArray[np.int64]
     return two_opt(problem, order, budget) if plus else order
 
 
-def hilbert_keys(points: NDArray[np.float64]) -> NDArray[np.int64]:
+def hilbert_keys(points: Floats) -> Ints:
     """Return keys whose lexicographic order is the order along the curve.
 
     Parameters
@@ -368,7 +368,7 @@ def hilbert_keys(points: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 @kernel
-def _to_transpose(grid: NDArray[np.int64], bits: int) -> None:
+def _to_transpose(grid: Ints, bits: int) -> None:
     """Replace the coordinates of each point by the bits of its position, in place."""
     n, m = grid.shape
     for i in range(n):

@@ -23,7 +23,6 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Cover, Description
 from anonymip.errors import InputError, InvalidAssignment
@@ -31,6 +30,7 @@ from anonymip.graphs import effective_sizes
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import describe_sets
 from anonymip.recodings.rules.limits import check_limits
+from anonymip.runtime.arrays import Ints
 
 
 def checked_cover(problem: ProblemView, assignment: Assignment) -> Cover:
@@ -161,7 +161,7 @@ class Freeform:
                 remedy="Give k as the least of them",
             )
 
-    def sizes(self, problem: ProblemView) -> NDArray[np.int64]:
+    def sizes(self, problem: ProblemView) -> Ints:
         """Return (n,) how many originals each published record needs to cover."""
         if self.degrees is None:
             return np.full(problem.microdata.n, problem.k, np.int64)
@@ -250,7 +250,7 @@ class _Weaker:
     #: Name in results and on the command line.
     name: ClassVar[str]
 
-    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
         """Return (n,) counts that have to be k, with what each counts."""
         raise NotImplementedError
 
@@ -285,7 +285,7 @@ class OneK(_Weaker):
 
     name: ClassVar[str] = "one-k"
 
-    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
         return ((cover.degrees, "lies in {} sets"),)
 
 
@@ -295,7 +295,7 @@ class KOne(_Weaker):
 
     name: ClassVar[str] = "k-one"
 
-    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
         return ((cover.sizes, "covers {} original records"),)
 
     def max_size(self, problem: ProblemView) -> SizeLimit:
@@ -311,7 +311,7 @@ class KK(_Weaker):
 
     name: ClassVar[str] = "k-k"
 
-    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
         return ((cover.sizes, "covers {} original records"), (cover.degrees, "lies in {} sets"))
 
 
@@ -324,5 +324,5 @@ class KConcealment(_Weaker):
 
     name: ClassVar[str] = "k-concealment"
 
-    def _owed(self, cover: Cover) -> tuple[tuple[NDArray[np.int64], str], ...]:
+    def _owed(self, cover: Cover) -> tuple[tuple[Ints, str], ...]:
         return ((effective_sizes(cover)[1], "has {} effective matches"),)

@@ -16,6 +16,7 @@ from anonymip.errors import InputError, InvalidAssignment, UnsupportedObjective,
 from anonymip.instances.microdata import Microdata
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import STAR, describe_levels, equal_rows, level_maps
+from anonymip.runtime.arrays import Codes, Flags
 
 
 @dataclass(frozen=True)
@@ -203,13 +204,13 @@ class FullDomain:
         return SizeLimit(None, "all records that look alike are one class")
 
 
-def cells_by_value(microdata: Microdata, given: Levels) -> list[NDArray[np.int32]]:
+def cells_by_value(microdata: Microdata, given: Levels) -> list[Codes]:
     """Return for each attribute (L,) the cell of each observed value at the given level."""
     maps = level_maps(microdata)
     return [given_map.cells[level] for given_map, level in zip(maps, given.levels, strict=True)]
 
 
-def published_cells(microdata: Microdata, given: Levels) -> NDArray[np.int32]:
+def published_cells(microdata: Microdata, given: Levels) -> Codes:
     """Return (n, m) the cells of all records at the given levels, nobody suppressed.
 
     A cell is a node of the hierarchy; without one the code of the value, or -1 for a star.
@@ -219,7 +220,7 @@ def published_cells(microdata: Microdata, given: Levels) -> NDArray[np.int32]:
     return np.stack(columns, axis=1)
 
 
-def outliers(problem: ProblemView, labels: NDArray[np.integer]) -> NDArray[np.bool_]:
+def outliers(problem: ProblemView, labels: NDArray[np.integer]) -> Flags:
     """Return (n,) the records of classes that break a rule.
 
     Parameters
@@ -237,11 +238,11 @@ def outliers(problem: ProblemView, labels: NDArray[np.integer]) -> NDArray[np.bo
         kept[kept] = problem.diversity.kept_by(
             problem.microdata, large, number[labels[large]], int(kept.sum())
         )
-    broken: NDArray[np.bool_] = ~kept[labels]
+    broken: Flags = ~kept[labels]
     return broken
 
 
-def _outliers(problem: ProblemView, cells: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _outliers(problem: ProblemView, cells: Codes) -> Flags:
     """Return (n,) the records whose class breaks a rule."""
     everybody = np.zeros(len(cells), np.bool_)
     return outliers(problem, equal_rows(cells, everybody).labels)

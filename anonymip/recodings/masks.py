@@ -8,10 +8,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances.columns import unknown_column
+from anonymip.runtime.arrays import Flags
 
 #: Patterns that a mask may have: more cannot be looked at one by one.
 MAX_PATTERNS = 1_000_000
@@ -126,7 +126,7 @@ class Mask:
                 given[rule] = [list(group) for group in getattr(self, rule)]
         return given
 
-    def stars(self, names: Sequence[str]) -> NDArray[np.bool_]:
+    def stars(self, names: Sequence[str]) -> Flags:
         """Return the (p, m) patterns over the given columns, true for stars.
 
         Patterns with fewer stars come first; among equals the ones whose first stars stand left.
@@ -163,7 +163,7 @@ class Mask:
         stars.setflags(write=False)
         return stars
 
-    def _grown(self, place: Mapping[str, int], m: int) -> NDArray[np.bool_]:
+    def _grown(self, place: Mapping[str, int], m: int) -> Flags:
         """Return the patterns that keep the rules, grown by one group of columns after another."""
         most = m if self.suppress_at_most is None else min(int(self.suppress_at_most), m)
         singles = np.zeros((len(self.at_most_one), m), np.int64)

@@ -13,6 +13,7 @@ from anonymip.instances.microdata import RowTypes
 from anonymip.objectives.star_costs import pattern_costs
 from anonymip.recodings.patterns import PatternGuided
 from anonymip.recodings.recoding import ProblemView, Recoding
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 
 #: Row types times patterns that are held at once.
@@ -53,11 +54,11 @@ class OutputRows:
     """
 
     types: RowTypes
-    stars: NDArray[np.bool_]
-    costs: NDArray[np.float64]
-    row_of: NDArray[np.int32]
-    pattern_of: NDArray[np.int32]
-    sizes: NDArray[np.int64]
+    stars: Flags
+    costs: Floats
+    row_of: Codes
+    pattern_of: Codes
+    sizes: Ints
     price: float
 
     @property
@@ -89,8 +90,8 @@ class PricedPatterns(NamedTuple):
     `costs` (p,) under each; `price` suppressed as a whole, infinite where that is not allowed.
     """
 
-    stars: NDArray[np.bool_]
-    costs: NDArray[np.float64]
+    stars: Flags
+    costs: Floats
     price: float
 
 
@@ -102,7 +103,7 @@ def priced_patterns(problem: AskedProblem) -> PricedPatterns:
     return PricedPatterns(stars, pattern_costs(compiled, stars), price)
 
 
-def grid_of(losses: NDArray[np.float64]) -> int:
+def grid_of(losses: Floats) -> int:
     """Return the number d such that all losses are multiples of 1 / d; 0 if there is none small."""
     for decimals in range(_DECIMALS + 1):
         if np.array_equal(np.round(losses, decimals), losses):
@@ -155,8 +156,8 @@ def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRow
         )
     codes = np.ascontiguousarray(microdata.codes[types.first])
     row_of = np.empty((t, p), np.int32)
-    pattern_of: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
-    sizes: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    pattern_of: list[Codes] = [np.empty(0, np.int32)]
+    sizes: list[Ints] = [np.empty(0, np.int64)]
     found, least = 0, problem.k if least is None else least
     for j in range(p):
         labels, count = rows_alike(codes, stars[j])
@@ -179,7 +180,7 @@ def output_rows(problem: AskedProblem, *, least: int | None = None) -> OutputRow
     )
 
 
-def representatives(row_of: NDArray[np.int32], costs: NDArray[np.float64]) -> NDArray[np.int32]:
+def representatives(row_of: Codes, costs: Floats) -> Codes:
     """Return the output row that stands for each: the cheapest that the same row types share.
 
     Parameters
@@ -234,7 +235,7 @@ def representatives(row_of: NDArray[np.int32], costs: NDArray[np.float64]) -> ND
     return stands_for
 
 
-def rows_alike(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
+def rows_alike(codes: Codes, stars: Flags) -> tuple[Ints, int]:
     """Return which rows look alike through a pattern.
 
     Parameters
@@ -259,12 +260,7 @@ def rows_alike(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> tuple[NDAr
 
 
 @kernel
-def _label(
-    codes: NDArray[np.int32],
-    visible: NDArray[np.int64],
-    table: NDArray[np.int64],
-    labels: NDArray[np.int64],
-) -> int:
+def _label(codes: Codes, visible: Ints, table: Ints, labels: Ints) -> int:
     """Write numbers of the rows by what they show; the table holds the first row of each label."""
     mask = np.uint64(len(table) - 1)
     count = 0

@@ -7,7 +7,6 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment, Classes, Description
 from anonymip.errors import InputError, InvalidAssignment
@@ -17,6 +16,7 @@ from anonymip.recodings.equivalence import EquivalenceClasses
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import LevelMap, describe_levels, level_maps
+from anonymip.runtime.arrays import Codes, Flags, Ints
 
 #: Patterns of levels that can be listed one by one.
 MAX_LEVEL_PATTERNS = 20_000
@@ -77,7 +77,7 @@ class PatternLevels:
             )
         self.stars(microdata)
 
-    def stars(self, microdata: Microdata) -> NDArray[np.bool_]:
+    def stars(self, microdata: Microdata) -> Flags:
         """Return the (p, m) sets of attributes that may be on their highest levels together.
 
         A row of stars only would count as suppressed. Where some attribute has a hierarchy its root
@@ -88,7 +88,7 @@ class PatternLevels:
             return stars
         return stars[~stars.all(axis=1)]
 
-    def patterns(self, problem: ProblemView) -> NDArray[np.int64]:
+    def patterns(self, problem: ProblemView) -> Ints:
         """Return the (p, m) allowed patterns: a level for each attribute.
 
         Raises
@@ -135,7 +135,7 @@ class PatternLevels:
         """Return no limit: records of one pattern that look alike are one class."""
         return SizeLimit(None, "all records of a pattern that look alike are one class")
 
-    def _levels(self, problem: ProblemView, classes: Classes) -> NDArray[np.int64]:
+    def _levels(self, problem: ProblemView, classes: Classes) -> Ints:
         """Return (classes, m) the cheapest allowed levels on which the records look alike."""
         microdata, maps = problem.microdata, level_maps(problem.microdata)
         lowest = np.stack(
@@ -160,9 +160,7 @@ class PatternLevels:
         return chosen
 
 
-def _common_level(
-    levels: LevelMap, codes: NDArray[np.int32], classes: Classes
-) -> NDArray[np.int64]:
+def _common_level(levels: LevelMap, codes: Codes, classes: Classes) -> Ints:
     """Return (classes,) the lowest level on which the records of each class have one cell."""
     first = np.zeros(classes.count, np.int64)
     first[classes.labels[::-1]] = np.arange(len(codes))[::-1]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, CellSets, Classes, Description, Patterns
 from anonymip.errors import InputError, InvalidAssignment
@@ -20,6 +19,7 @@ from anonymip.recodings.equivalence import check_classes
 from anonymip.recodings.masks import Mask
 from anonymip.recodings.recoding import ProblemView, SizeLimit
 from anonymip.recodings.rows import equal_rows
+from anonymip.runtime.arrays import Codes, Flags
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class PatternGuided:
         """Name in results and on the command line."""
         return "pattern"
 
-    def stars(self, problem: ProblemView) -> NDArray[np.bool_]:
+    def stars(self, problem: ProblemView) -> Flags:
         """Return the (p, m) patterns, true for stars."""
         return self.mask.stars(problem.microdata.names)
 
@@ -123,7 +123,7 @@ class PatternGuided:
         n, m = microdata.codes.shape
         lower = np.full((n, m), np.nan)
         nodes = np.full((n, m), -1, np.int32)
-        codes: list[NDArray[np.int32]] = []
+        codes: list[Codes] = []
         start = np.zeros((n, m), np.int64)
         for a, attribute in enumerate(microdata.attributes):
             column = microdata.codes[:, a]
@@ -149,7 +149,7 @@ class PatternGuided:
         """Return no limit: rows that look alike anyway are one class."""
         return SizeLimit(None, "all records that look alike are one class")
 
-    def _hidden(self, problem: ProblemView, assignment: Assignment) -> NDArray[np.bool_]:
+    def _hidden(self, problem: ProblemView, assignment: Assignment) -> Flags:
         """Return (n, m) the cells that are stars."""
         if not isinstance(assignment, Patterns):
             raise InvalidAssignment(None, f"gives no patterns but {type(assignment).__name__}")

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from anonymip.assignments import SUPPRESSED, CellSets, Classes, Description
 from anonymip.instances.attribute import Attribute
 from anonymip.instances.microdata import Microdata
+from anonymip.runtime.arrays import Codes, Flags, Ints
 
 #: Most sizes of sets that are sorted one size at a time.
 _SIZES = 64
 
 
-def describe_sets(
-    microdata: Microdata, start: NDArray[np.int64], members: NDArray[np.integer]
-) -> Description:
+def describe_sets(microdata: Microdata, start: Ints, members: NDArray[np.integer]) -> Description:
     """Return what is published for each of the given sets of records.
 
     Parameters
@@ -45,7 +44,7 @@ def describe_sets(
     lower, upper = np.full((count, m), np.nan), np.full((count, m), np.nan)
     begin, end = np.zeros((count, m), np.int64), np.zeros((count, m), np.int64)
     nodes = np.full((count, m), -1, np.int32)
-    flat: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+    flat: list[Codes] = [np.empty(0, np.int32)]
     offset = 0
     firsts = start[:-1]
     for a, attribute in enumerate(microdata.attributes if count else ()):
@@ -74,7 +73,7 @@ def describe_sets(
     )
 
 
-def _sorted_within(codes: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int32]:
+def _sorted_within(codes: Codes, start: Ints) -> Codes:
     """Return the codes, ascending within each set."""
     sizes = np.diff(start)
     distinct = np.unique(sizes)
@@ -89,7 +88,7 @@ def _sorted_within(codes: NDArray[np.int32], start: NDArray[np.int64]) -> NDArra
     return values
 
 
-def equal_rows(cells: NDArray[np.integer], left_out: NDArray[np.bool_]) -> Classes:
+def equal_rows(cells: NDArray[np.integer], left_out: Flags) -> Classes:
     """Return the classes of records whose published cells are equal.
 
     Parameters
@@ -115,7 +114,7 @@ def equal_rows(cells: NDArray[np.integer], left_out: NDArray[np.bool_]) -> Class
 
 def published_numbers(
     attributes: Sequence[Attribute], cells: Description, records: NDArray[np.integer]
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return (records, m) numbers of published cells: equal exactly where cells of a column are.
 
     A range is told by its ends, a node by itself, a set by its values. Complexity: O(m n log n),
@@ -154,7 +153,7 @@ class LevelMap:
         equal length whose groups each keep to one level are nested; padding may break it.
     """
 
-    cells: NDArray[np.int32]
+    cells: Codes
     nested: bool
 
     @classmethod
@@ -201,10 +200,7 @@ def level_maps(microdata: Microdata) -> tuple[LevelMap, ...]:
 
 
 def describe_levels(
-    microdata: Microdata,
-    cells: Sequence[NDArray[np.int32]],
-    levels: NDArray[np.integer],
-    hidden: NDArray[np.bool_],
+    microdata: Microdata, cells: Sequence[Codes], levels: NDArray[np.integer], hidden: Flags
 ) -> Description:
     """Return what is published on (n, m) levels, with (n, m) stars where cells are hidden.
 
@@ -215,7 +211,7 @@ def describe_levels(
     lower = np.full((n, m), np.nan)
     nodes = np.full((n, m), -1, np.int32)
     start, stop = np.zeros((n, m), np.int64), np.zeros((n, m), np.int64)
-    codes: list[NDArray[np.int32]] = []
+    codes: list[Codes] = []
     offset = 0
     for a, attribute in enumerate(microdata.attributes):
         column = microdata.codes[:, a]
@@ -238,7 +234,7 @@ def describe_levels(
     return Description(lower, lower.copy(), members, nodes, hidden)
 
 
-def _refines(fine: NDArray[np.int32], coarse: NDArray[np.int32]) -> bool:
+def _refines(fine: Codes, coarse: Codes) -> bool:
     """Return whether equal cells of the one are equal in the other."""
     distinct = len(np.unique(fine))
     return len(np.unique(np.stack([fine, coarse]), axis=1).T) == distinct

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from anonymip.errors import InputError, argument
+from anonymip.runtime.arrays import Floats
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
@@ -162,7 +160,7 @@ class SolverResult:
     """
 
     stopped: Stopped
-    values: NDArray[np.float64] | None
+    values: Floats | None
     objective: float | None
     bound: float | None
     seconds: float
@@ -234,11 +232,7 @@ class Solver(Protocol):
         ...
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Floats | None, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Solve a compiled model; what is returned is not yet checked.
 

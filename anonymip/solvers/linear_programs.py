@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, vstack
 
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 
 #: A time limit of less than this is none to HiGHS, in seconds.
@@ -36,18 +36,18 @@ class LinearAnswer:
     """
 
     value: float
-    point: NDArray[np.float64]
-    duals: NDArray[np.float64]
+    point: Floats
+    duals: Floats
 
 
 def solve_linear_program(
-    cost: NDArray[np.float64],
+    cost: Floats,
     matrix: Any,
-    row_lower: NDArray[np.float64],
-    row_upper: NDArray[np.float64],
+    row_lower: Floats,
+    row_upper: Floats,
     *,
-    lower: NDArray[np.float64] | None = None,
-    upper: NDArray[np.float64] | None = None,
+    lower: Floats | None = None,
+    upper: Floats | None = None,
     presolve: bool = True,
     budget: Budget | None = None,
 ) -> LinearAnswer | None:
@@ -102,8 +102,8 @@ class Basis:
     Of rows those whose slack is basic.
     """
 
-    columns: NDArray[np.bool_]
-    rows: NDArray[np.bool_]
+    columns: Flags
+    rows: Flags
 
 
 class GrowingProgram:
@@ -113,7 +113,7 @@ class GrowingProgram:
     none.
     """
 
-    def __init__(self, row_lower: NDArray[np.float64], row_upper: NDArray[np.float64]) -> None:
+    def __init__(self, row_lower: Floats, row_upper: Floats) -> None:
         import highspy
 
         self._model: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -126,7 +126,7 @@ class GrowingProgram:
         self._is_feasible = False
         self.add_rows(csr_array((len(row_lower), 0)), row_lower, row_upper)
 
-    def add_columns(self, cost: NDArray[np.float64], matrix: csc_array) -> None:
+    def add_columns(self, cost: Floats, matrix: csc_array) -> None:
         """Add columns of at least 0 with their costs and their (rows, columns) coefficients."""
         count = len(cost)
         self._model.addCols(
@@ -140,9 +140,7 @@ class GrowingProgram:
             matrix.data.astype(np.float64),
         )
 
-    def add_rows(
-        self, matrix: csr_array, lower: NDArray[np.float64], upper: NDArray[np.float64]
-    ) -> None:
+    def add_rows(self, matrix: csr_array, lower: Floats, upper: Floats) -> None:
         """Add rows with their sides and their (rows, columns) coefficients."""
         self._is_feasible = False
         self._model.addRows(
@@ -155,7 +153,7 @@ class GrowingProgram:
             matrix.data.astype(np.float64),
         )
 
-    def limit_columns(self, columns: NDArray[np.int64], upper: NDArray[np.float64]) -> None:
+    def limit_columns(self, columns: Ints, upper: Floats) -> None:
         """Let columns, by number, be at most `upper`, which may be infinite."""
         if len(columns):
             self._is_feasible = False
@@ -166,7 +164,7 @@ class GrowingProgram:
             np.minimum(upper, self._infinity),
         )
 
-    def require_columns(self, columns: NDArray[np.int64], lower: NDArray[np.float64]) -> None:
+    def require_columns(self, columns: Ints, lower: Floats) -> None:
         """Let columns, by number, be at least `lower` and without an upper bound."""
         self._is_feasible = False
         upper = np.full(len(columns), self._infinity)

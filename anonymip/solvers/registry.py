@@ -23,6 +23,7 @@ from anonymip.errors import (
 )
 from anonymip.extensions import Extensions
 from anonymip.files import start_growing
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, prepare, run_isolated
 from anonymip.solvers.interface import Availability, Solver, SolverOptions, SolverResult
@@ -37,7 +38,6 @@ from anonymip.solvers.modelling.standard_form_compiler import compile_standard_f
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyomo.environ import ConcreteModel
 
 #: Name on the command line -> "module:class".
@@ -315,7 +315,7 @@ class _Solve:
 
     adapter: Solver
     form: StandardForm
-    start: NDArray[np.float64] | None
+    start: Floats | None
     options: SolverOptions
 
     def __call__(self, budget: Budget) -> SolverResult:
@@ -379,7 +379,7 @@ def _shorter(limit: float | None, remaining: float | None) -> float | None:
     return remaining if limit is None else min(limit, remaining)
 
 
-def _start_values(form: StandardForm) -> NDArray[np.float64]:
+def _start_values(form: StandardForm) -> Floats:
     values = form.start_values()
     if values is None:
         missing = next(

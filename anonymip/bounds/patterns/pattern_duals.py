@@ -10,7 +10,6 @@ from functools import cached_property
 from math import floor, fsum, log2
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.problem import Problem
@@ -22,6 +21,7 @@ from anonymip.recodings.output_rows import (
     representatives,
     rows_alike,
 )
+from anonymip.runtime.arrays import Codes, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +38,11 @@ class PatternProgram:
     """
 
     k: int
-    counts: NDArray[np.int64]
-    type_of: NDArray[np.int64]
-    patterns: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    row_of: NDArray[np.int32]
+    counts: Ints
+    type_of: Ints
+    patterns: Ints
+    costs: Floats
+    row_of: Codes
     rows: int
     price: float
     relaxed_pattern: int
@@ -69,19 +69,19 @@ class PatternProgram:
         return grid_of(self.losses)
 
     @property
-    def losses(self) -> NDArray[np.float64]:
+    def losses(self) -> Floats:
         """The losses that a record can have."""
         return self.costs if np.isinf(self.price) else np.append(self.costs, self.price)
 
     @cached_property
-    def cheapest(self) -> NDArray[np.float64]:
+    def cheapest(self) -> Floats:
         """(t,) least cost of publishing a record of each row type; infinite without a way."""
         best = np.full(self.type_count, self.price)
         for cost, rows in zip(self.costs, self.row_of, strict=True):
             best = np.where((rows >= 0) & (cost < best), cost, best)
         return best
 
-    def restricted_to(self, types: NDArray[np.int64]) -> PatternProgram:
+    def restricted_to(self, types: Ints) -> PatternProgram:
         """Return the program of some row types alone, all of whose rows belong to them."""
         row_of = np.ascontiguousarray(self.row_of[:, types])
         used = np.flatnonzero((row_of >= 0).any(axis=1))
@@ -188,12 +188,12 @@ class PatternDuals:
 
     program: PatternProgram
     unit: int
-    multipliers: NDArray[np.int64]
-    row_losses: NDArray[np.int64]
-    pair_rows: NDArray[np.int64]
-    pair_types: NDArray[np.int64]
-    pair_patterns: NDArray[np.int64]
-    reduced_costs: NDArray[np.int64]
+    multipliers: Ints
+    row_losses: Ints
+    pair_rows: Ints
+    pair_types: Ints
+    pair_patterns: Ints
+    reduced_costs: Ints
 
     @property
     def value(self) -> int:
@@ -201,7 +201,7 @@ class PatternDuals:
         records = int((self.program.counts * self.multipliers).sum())
         return records + int(np.minimum(self.row_losses, 0).sum())
 
-    def values(self, labels: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
+    def values(self, labels: Ints, parts: int) -> Ints:
         """Return (parts,) the bound of each part, given the part of each row type."""
         total = np.zeros(parts, np.int64)
         np.add.at(total, labels, self.program.counts * self.multipliers)
@@ -224,7 +224,7 @@ class PatternDuals:
         return self.lifted(self.value)
 
 
-def pattern_duals(program: PatternProgram, multipliers: NDArray[np.float64]) -> PatternDuals:
+def pattern_duals(program: PatternProgram, multipliers: Floats) -> PatternDuals:
     """Return what given dual values of records prove: (t,), in units of the loss.
 
     Let every record pay its dual, whoever publishes it. An output row that is used takes k records
@@ -244,7 +244,7 @@ def pattern_duals(program: PatternProgram, multipliers: NDArray[np.float64]) -> 
     if np.isfinite(program.price):
         duals = np.minimum(duals, floor(program.price * unit))
     row_losses = np.zeros(program.rows, np.int64)
-    found: list[tuple[NDArray[np.int64], ...]] = []
+    found: list[tuple[Ints, ...]] = []
     for pattern, (cost, row_of) in enumerate(zip(scaled, program.row_of, strict=True)):
         types = np.flatnonzero(row_of >= 0)
         types = types[np.lexsort((-duals[types], row_of[types]))]
@@ -261,7 +261,7 @@ def pattern_duals(program: PatternProgram, multipliers: NDArray[np.float64]) -> 
     return PatternDuals(program, unit, duals, row_losses, rows, types, patterns, reduced)
 
 
-def loss_of(duals: PatternDuals, amounts: NDArray[np.int64]) -> float:
+def loss_of(duals: PatternDuals, amounts: Ints) -> float:
     """Return the loss of a release: of its pairs, and of the records that are in none."""
     program = duals.program
     others = program.records - int(amounts.sum())
@@ -279,13 +279,7 @@ def _unit(program: PatternProgram) -> tuple[int, float]:
     return 1 << max(0, min(_FINEST, floor(_BITS - bits))), largest
 
 
-def _reduced_costs(
-    k: int,
-    net: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    row_losses: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def _reduced_costs(k: int, net: Ints, counts: Ints, rows: Ints, row_losses: Ints) -> Ints:
     """Write the losses of one pattern's rows; return the reduced cost of each pair.
 
     Pairs are sorted by row, and within a row by `net`, the cost of a record less its dual.

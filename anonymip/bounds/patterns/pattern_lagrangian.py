@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.bounds.patterns.pattern_duals import (
     PatternDuals,
@@ -25,6 +24,7 @@ from anonymip.recodings.output_rows import (
     refuse_unshared,
     rows_alike,
 )
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -63,7 +63,7 @@ def pattern_row_bound(problem: Problem) -> Bound:
     return Bound(value, "pattern rows", "argument", watch.seconds)
 
 
-def pattern_row_terms(problem: Problem) -> NDArray[np.float64]:
+def pattern_row_terms(problem: Problem) -> Floats:
     """Return (n,) what each record pays at least; NoSolution if one shares no output row."""
     microdata, (stars, costs, price) = problem.microdata, priced_patterns(problem)
     types = microdata.row_types()
@@ -229,7 +229,7 @@ class _Climb:
 
         run_in_steps(step, iterations, budget, "Lagrangian bound")
 
-    def _evaluate(self, duals: NDArray[np.float64]) -> float:
+    def _evaluate(self, duals: Floats) -> float:
         program = self.program
         order = np.argsort(-duals, kind="stable")
         return float(
@@ -252,16 +252,16 @@ class _Climb:
 @kernel
 def _lagrangian(
     k: int,
-    counts: NDArray[np.int64],
-    costs: NDArray[np.float64],
-    row_of: NDArray[np.int32],
-    duals: NDArray[np.float64],
-    order: NDArray[np.int64],
-    held: NDArray[np.int64],
-    losses: NDArray[np.float64],
-    touched: NDArray[np.int64],
-    added: NDArray[np.int64],
-    uncovered: NDArray[np.int64],
+    counts: Ints,
+    costs: Floats,
+    row_of: Codes,
+    duals: Floats,
+    order: Ints,
+    held: Ints,
+    losses: Floats,
+    touched: Ints,
+    added: Ints,
+    uncovered: Ints,
 ) -> float:
     """Return the value at some duals; write how many records of each row type no output row takes.
 

@@ -508,12 +508,7 @@ def _aim(table: Table, known: Bound, loss: Fraction | None) -> Fraction:
 
 
 def _deepen(
-    table: Table,
-    root: dict[str, Any],
-    bound: Fraction,
-    aim: Fraction,
-    pools: Pools,
-    budget: Budget,
+    table: Table, root: dict[str, Any], bound: Fraction, aim: Fraction, pools: Pools, budget: Budget
 ) -> Fraction:
     """Add pool and tree to the root for the highest target with a small pool; return the bound."""
     value, step = Duals(table, root).value, table.scale // table.unit

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
 from anonymip.certificates.check import Duals, Table
 from anonymip.certificates.rounding import lowered, whole_duals
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients, right_sides
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import GrowingProgram
 
@@ -51,7 +51,7 @@ class Sets:
         members = sorted(costs)
         return cls(table, members, [costs[m] for m in members])
 
-    def only(self, kept: NDArray[np.bool_]) -> Sets:
+    def only(self, kept: Flags) -> Sets:
         """Return some of the sets."""
         at = np.flatnonzero(kept).tolist()
         return Sets(self.table, [self.members[a] for a in at], [self.costs[a] for a in at])
@@ -67,7 +67,7 @@ class Sets:
         return held
 
     @cached_property
-    def losses(self) -> NDArray[np.float64]:
+    def losses(self) -> Floats:
         """(sets,) the costs in units of the loss."""
         return np.array([cost / self.table.scale for cost in self.costs])
 
@@ -76,7 +76,7 @@ class Sets:
         """The largest cost, by which a program is scaled."""
         return float(np.abs(self.losses).max(initial=0.0)) or 1.0
 
-    def holding(self, subset: Any) -> NDArray[np.float64]:
+    def holding(self, subset: Any) -> Floats:
         """Return (sets,) 1 for those that hold the rows of a subset."""
         holds = np.ones(len(self.members), np.bool_)
         for row, times in subset.items():
@@ -101,8 +101,8 @@ class Vertex:
     """
 
     value: float
-    shares: NDArray[np.float64]
-    duals: NDArray[np.float64]
+    shares: Floats
+    duals: Floats
     matrix: csc_array
 
 
@@ -127,7 +127,7 @@ class Relaxed:
     node: dict[str, Any]
     value: int
     left: Sets
-    shares: NDArray[np.float64]
+    shares: Floats
     cuts: list[RankOneCut]
 
 
@@ -177,11 +177,7 @@ def solve_over(
 
 
 def proven_by(
-    sets: Sets,
-    splits: Sequence[Split],
-    cuts: Sequence[RankOneCut],
-    vertex: Vertex,
-    goal: int,
+    sets: Sets, splits: Sequence[Split], cuts: Sequence[RankOneCut], vertex: Vertex, goal: int
 ) -> Relaxed:
     """Return what the duals of a vertex prove in whole numbers."""
     table, duals = sets.table, vertex.duals
@@ -249,6 +245,6 @@ def refined(relaxed: Relaxed, splits: Sequence[Split], goal: int, budget: Budget
     return Relaxed(better, duals.value, sets.only(held), relaxed.shares[held], relaxed.cuts)
 
 
-def covered(table: Table) -> NDArray[np.int64]:
+def covered(table: Table) -> Ints:
     """Return (rows,) how often each distinct record is covered in all."""
     return np.array([table.coverage * table.counts[t] for t in range(len(table.rows))], np.int64)

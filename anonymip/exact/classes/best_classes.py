@@ -17,7 +17,6 @@ what the worst set asks for.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.exact.classes.exact_cover import cheapest_cover, sort_found
 from anonymip.exact.classes.set_search import (
@@ -48,6 +47,7 @@ from anonymip.recodings.rules.diversity_counts import (
     may_be_diverse,
     start_counts,
 )
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.tolerances import DUAL_ROUNDING, VISIBLE_SLACK
 
@@ -93,7 +93,7 @@ def solve_rows(
     rows: KernelRows,
     rules: SmallRules,
     work: SmallWork,
-    chosen: NDArray[np.int64],
+    chosen: Ints,
     size: int,
     max_nodes: int,
 ) -> int:
@@ -142,7 +142,7 @@ def _search(
     rows: KernelRows,
     rules: SmallRules,
     work: SmallWork,
-    chosen: NDArray[np.int64],
+    chosen: Ints,
     size: int,
     count: int,
     dual_bound: float,
@@ -221,7 +221,7 @@ def labelled_loss(
     rows: KernelRows,
     rules: SmallRules,
     work: SmallWork,
-    chosen: NDArray[np.int64],
+    chosen: Ints,
     size: int,
 ) -> float:
     """Return the loss of the labelled classes."""
@@ -269,7 +269,7 @@ def compare_rows(rows: KernelRows, rules: SmallRules, one: int, other: int) -> i
 
 @kernel
 def merge_types(
-    rows: KernelRows, rules: SmallRules, work: SmallWork, chosen: NDArray[np.int64], size: int
+    rows: KernelRows, rules: SmallRules, work: SmallWork, chosen: Ints, size: int
 ) -> int:
     """Sort the rows, write the types and return how many there are."""
     order = work.order
@@ -292,12 +292,7 @@ def merge_types(
 
 @kernel
 def is_diverse(
-    rules: SmallRules,
-    work: SmallWork,
-    chosen: NDArray[np.int64],
-    places: NDArray[np.int64],
-    begin: int,
-    end: int,
+    rules: SmallRules, work: SmallWork, chosen: Ints, places: Ints, begin: int, end: int
 ) -> bool:
     """Return whether the rows at a segment of `places` are diverse."""
     rule, counts = rules.diversity, work.first.counts
@@ -329,7 +324,7 @@ def cut_sorted_rows(
     rows: KernelRows,
     rules: SmallRules,
     work: SmallWork,
-    chosen: NDArray[np.int64],
+    chosen: Ints,
     size: int,
 ) -> bool:
     """Label the classes of the best cut of the sorted rows; false if no classes are allowed."""
@@ -380,7 +375,7 @@ def nearest_duals(
     rows: KernelRows,
     rules: SmallRules,
     work: SmallWork,
-    chosen: NDArray[np.int64],
+    chosen: Ints,
     types: int,
 ) -> float:
     """Write what a record of each type loses at least; return the bound that this gives.
@@ -466,11 +461,7 @@ def list_row_sets(tables: LossTables, rules: SmallRules, work: SmallWork, count:
 
 @kernel
 def solve_relaxation(
-    tables: LossTables,
-    rules: SmallRules,
-    work: SmallWork,
-    count: int,
-    most: float,
+    tables: LossTables, rules: SmallRules, work: SmallWork, count: int, most: float
 ) -> float:
     """Write the best duals of the types to `duals`; return their sum over all rows but rounding.
 
@@ -520,7 +511,7 @@ def solve_relaxation(
 
 
 @kernel
-def _begin_basis(simplex: Simplex, counts: NDArray[np.int64], sets: RowSets, count: int) -> None:
+def _begin_basis(simplex: Simplex, counts: Ints, sets: RowSets, count: int) -> None:
     """Begin with a column of its own for each type, costlier than any set."""
     costliest = 0.0
     for at in range(sets.begin[sets.held[0]]):
@@ -534,7 +525,7 @@ def _begin_basis(simplex: Simplex, counts: NDArray[np.int64], sets: RowSets, cou
 
 
 @kernel
-def _cheapest_set(sets: RowSets, duals: NDArray[np.float64], k: int) -> tuple[int, int, float]:
+def _cheapest_set(sets: RowSets, duals: Floats, k: int) -> tuple[int, int, float]:
     """Return the set of least reduced cost: what it shares, its place, and the cost."""
     best, best_prefix, best_at = np.inf, 0, 0
     for prefix in range(sets.held[0]):

@@ -7,8 +7,8 @@ hold the first type left; two partial covers that leave the same rows differ onl
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -34,11 +34,11 @@ class Packing(Packed):
         (1,) the highest bit of every count.
     """
 
-    counts: NDArray[np.int64]
-    shift: NDArray[np.int64]
-    ones: NDArray[np.int64]
-    fields: NDArray[np.int64]
-    tops: NDArray[np.int64]
+    counts: Ints
+    shift: Ints
+    ones: Ints
+    fields: Ints
+    tops: Ints
 
 
 class FoundSets(Packed):
@@ -56,10 +56,10 @@ class FoundSets(Packed):
         (1,) how many there are.
     """
 
-    packed: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    begin: NDArray[np.int64]
-    held: NDArray[np.int64]
+    packed: Ints
+    costs: Floats
+    begin: Ints
+    held: Ints
 
 
 class CoverSearch(Packed):
@@ -81,16 +81,16 @@ class CoverSearch(Packed):
         (1,) number of the call.
     """
 
-    left: NDArray[np.int64]
-    cost: NDArray[np.float64]
-    first: NDArray[np.int64]
-    at: NDArray[np.int64]
-    sets: NDArray[np.int64]
-    best: NDArray[np.int64]
-    known: NDArray[np.int64]
-    known_cost: NDArray[np.float64]
-    known_stamp: NDArray[np.int64]
-    stamp: NDArray[np.int64]
+    left: Ints
+    cost: Floats
+    first: Ints
+    at: Ints
+    sets: Ints
+    best: Ints
+    known: Ints
+    known_cost: Floats
+    known_stamp: Ints
+    stamp: Ints
 
 
 def new_packing(most: int) -> Packing:
@@ -178,7 +178,7 @@ def cheapest_cover(
     count: int,
     gap: float,
     slack: float,
-    nodes: NDArray[np.int64],
+    nodes: Ints,
     max_nodes: int,
 ) -> tuple[int, bool]:
     """Find the cheapest cover below `gap`.

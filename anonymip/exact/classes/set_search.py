@@ -13,7 +13,6 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.exact.classes.exact_cover import (
     CoverSearch,
@@ -34,6 +33,7 @@ from anonymip.recodings.rules.diversity_counts import (
     new_counts,
     take_back,
 )
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -85,12 +85,12 @@ class TypeRows(Packed):
         What a class must hold of the sensitive columns; of the types.
     """
 
-    rank: NDArray[np.int64]
-    duals: NDArray[np.float64]
-    values: NDArray[np.float64]
-    set_bits: NDArray[np.int64]
-    pair_codes: NDArray[np.int64]
-    used: NDArray[np.int64]
+    rank: Ints
+    duals: Floats
+    values: Floats
+    set_bits: Ints
+    pair_codes: Ints
+    used: Ints
     diversity: DiversityRule
 
 
@@ -118,20 +118,20 @@ class SetSearch(Packed):
         Of the sensitive values, a level for each number of rows.
     """
 
-    members: NDArray[np.int64]
-    dual_sum: NDArray[np.float64]
-    packed: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    pair_low: NDArray[np.int64]
-    pair_high: NDArray[np.int64]
-    held: NDArray[np.int64]
-    set_counts: NDArray[np.int64]
-    followers: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    end: NDArray[np.int64]
-    at: NDArray[np.int64]
-    top: NDArray[np.float64]
+    members: Ints
+    dual_sum: Floats
+    packed: Ints
+    low: Floats
+    high: Floats
+    pair_low: Ints
+    pair_high: Ints
+    held: Ints
+    set_counts: Ints
+    followers: Ints
+    losses: Floats
+    end: Ints
+    at: Ints
+    top: Floats
     counts: ValueCounts
 
 
@@ -150,11 +150,11 @@ class RowSets(Packed):
         (1,) how many are shared.
     """
 
-    shared: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    last: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    held: NDArray[np.int64]
+    shared: Ints
+    begin: Ints
+    last: Ints
+    costs: Floats
+    held: Ints
 
 
 class Simplex(Packed):
@@ -172,10 +172,10 @@ class Simplex(Packed):
         (most,) the entering column in terms of the basis.
     """
 
-    inverse: NDArray[np.float64]
-    amounts: NDArray[np.float64]
-    duals: NDArray[np.float64]
-    column: NDArray[np.float64]
+    inverse: Floats
+    amounts: Floats
+    duals: Floats
+    column: Floats
 
 
 class FirstRelease(Packed):
@@ -191,9 +191,9 @@ class FirstRelease(Packed):
         Of the sensitive values of a class; a class.
     """
 
-    loss: NDArray[np.float64]
-    begin: NDArray[np.int64]
-    nearest: NDArray[np.float64]
+    loss: Floats
+    begin: Ints
+    nearest: Floats
     counts: ValueCounts
     state: ClassState
 
@@ -226,13 +226,13 @@ class SmallWork(Packed):
         Of the linear relaxation.
     """
 
-    labels: NDArray[np.int64]
-    result: NDArray[np.float64]
-    nodes: NDArray[np.int64]
-    order: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    duals: NDArray[np.float64]
-    scratch: NDArray[np.int64]
+    labels: Ints
+    result: Floats
+    nodes: Ints
+    order: Ints
+    begin: Ints
+    duals: Floats
+    scratch: Ints
     first: FirstRelease
     packing: Packing
     types: TypeRows
@@ -311,7 +311,7 @@ def _new_row_sets(most: int, k: int) -> RowSets:
 
 @kernel
 def rank_types(
-    rows: KernelRows, rules: SmallRules, work: SmallWork, chosen: NDArray[np.int64], count: int
+    rows: KernelRows, rules: SmallRules, work: SmallWork, chosen: Ints, count: int
 ) -> bool:
     """Gather the types, highest duals first; false if their counts do not fit in one word."""
     types, rank = work.types, work.types.rank
@@ -340,7 +340,7 @@ def rank_types(
 
 @kernel
 def _number_value(
-    rows: KernelRows, work: SmallWork, chosen: NDArray[np.int64], t: int, row: int, s: int
+    rows: KernelRows, work: SmallWork, chosen: Ints, t: int, row: int, s: int
 ) -> None:
     """Give the value of a type the bit that an earlier type has for it, or the next one."""
     types, distinct = work.types, 0
@@ -449,7 +449,7 @@ def enter_row(types: TypeRows, packing: Packing, search: SetSearch, depth: int, 
 @kernel
 def _promising(
     rules: SmallRules,
-    counts: NDArray[np.int64],
+    counts: Ints,
     types: TypeRows,
     search: SetSearch,
     depth: int,
@@ -533,12 +533,7 @@ def _list_followers(
 
 @kernel
 def _sum_top_duals(
-    counts: NDArray[np.int64],
-    types: TypeRows,
-    search: SetSearch,
-    size: int,
-    first: int,
-    largest: int,
+    counts: Ints, types: TypeRows, search: SetSearch, size: int, first: int, largest: int
 ) -> None:
     """Set `top[q]` to the sum of the q highest duals of the rows that may follow.
 
@@ -564,8 +559,8 @@ def losses_with_followers(
     search: SetSearch,
     size: int,
     count: int,
-    followers: NDArray[np.int64],
-    losses: NDArray[np.float64],
+    followers: Ints,
+    losses: Floats,
 ) -> None:
     """Write the record losses of the partial set with each of the followers, term by term.
 

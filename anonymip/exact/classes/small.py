@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.enumeration import ClusterSets
@@ -35,6 +34,7 @@ from anonymip.models.parts.set_columns import MAX_COLUMNS
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Codes, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solution import Bound, Solution
 from anonymip.status import Stopped
@@ -73,7 +73,7 @@ class SmallResult:
         ``"rounding"``, or the value of :class:`~anonymip.status.Stopped`; None if it is proven.
     """
 
-    labels: NDArray[np.int32]
+    labels: Codes
     objective: float
     bound: float | None
     proven: bool
@@ -82,11 +82,7 @@ class SmallResult:
 
 
 def solve_small(
-    problem: Problem,
-    *,
-    budget: Budget | None = None,
-    max_nodes: int = MAX_NODES,
-    seed: int = 0,
+    problem: Problem, *, budget: Budget | None = None, max_nodes: int = MAX_NODES, seed: int = 0
 ) -> SmallResult:
     """Return the best classes of a small problem, or the best found and a lower bound.
 
@@ -210,7 +206,7 @@ class _PackedSets:
         Whether the counts fit in one word.
     """
 
-    rank: NDArray[np.int64]
+    rank: Ints
     packing: Packing
     found: FoundSets
     dual_sum: float
@@ -325,9 +321,7 @@ def _packed(problem: Problem, columns: PricedSets) -> _PackedSets:
     return _PackedSets(rank, packing, found, dual_sum, dual_size, fits)
 
 
-def _labelled(
-    problem: Problem, sets: ClusterSets, packed: _PackedSets, words: NDArray[np.int64]
-) -> Solution:
+def _labelled(problem: Problem, sets: ClusterSets, packed: _PackedSets, words: Ints) -> Solution:
     """Return the release of a cover; sets of one row are suppressed records."""
     rows = sets.rows
     following = rows.starts[:-1].copy()

@@ -26,7 +26,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover
 from anonymip.enumeration.merging import MergedRows, merge_rows
@@ -35,6 +34,7 @@ from anonymip.exact.set_partitioning.restricted_master import Columns, Covering
 from anonymip.graphs import perfect_matching
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses, Freeform
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
 _REMEDY = "Use another method of the recoding, such as its MIP"
@@ -194,14 +194,14 @@ def subadditive_pair(problem: Problem) -> str:
     return ""
 
 
-def _worst(losses: NDArray[np.float64], most: NDArray[np.float64]) -> int | None:
+def _worst(losses: Floats, most: Floats) -> int | None:
     """Return where losses exceed most by the most; None if by no more than rounding does."""
     worst = int(np.argmax(np.nan_to_num(losses - most, nan=-np.inf)))
     slack = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * abs(losses[worst]))
     return worst if losses[worst] - most[worst] > slack else None
 
 
-def _class_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _class_losses(problem: Problem, sets: Ints) -> Floats:
     try:
         return problem.compiled.class_losses(sets)
     except UnsupportedObjective:
@@ -209,11 +209,11 @@ def _class_losses(problem: Problem, sets: NDArray[np.int64]) -> NDArray[np.float
         return np.full(len(sets), np.nan)
 
 
-def _named(records: NDArray[np.int64]) -> str:
+def _named(records: Ints) -> str:
     return "{" + ", ".join(str(record + 1) for record in sorted(records.tolist())) + "}"
 
 
-def _chains(n: int) -> NDArray[np.int64]:
+def _chains(n: int) -> Ints:
     """Return (chains, length) distinct records each, in random order."""
     rng = np.random.default_rng(0)
     length = min(n, _LONGEST)
@@ -222,7 +222,7 @@ def _chains(n: int) -> NDArray[np.int64]:
 
 def columns_of(rules: ColumnRules, assignment: Assignment) -> Columns:
     """Return the classes or sets of a release as columns, with the loss of each."""
-    sets: list[NDArray[np.int64]] = []
+    sets: list[Ints] = []
     if isinstance(assignment, Classes):
         sets = assignment.groups()
     elif isinstance(assignment, Cover):
@@ -230,7 +230,7 @@ def columns_of(rules: ColumnRules, assignment: Assignment) -> Columns:
     return sets_as_columns(rules, sets)
 
 
-def sets_as_columns(rules: ColumnRules, sets: list[NDArray[np.int64]]) -> Columns:
+def sets_as_columns(rules: ColumnRules, sets: list[Ints]) -> Columns:
     """Return sets of records as columns, with the loss of each.
 
     Sets of other sizes than columns have are left out.
@@ -251,7 +251,7 @@ def sets_as_columns(rules: ColumnRules, sets: list[NDArray[np.int64]]) -> Column
     )
 
 
-def release_of(rules: ColumnRules, columns: Columns, times: NDArray[np.int64]) -> Assignment | None:
+def release_of(rules: ColumnRules, columns: Columns, times: Ints) -> Assignment | None:
     """Return the release that uses columns (c,) times; None if its sets cannot be handed out.
 
     The rows of a type take turns. As no column has more rows of a type than there are, it gets
@@ -260,7 +260,7 @@ def release_of(rules: ColumnRules, columns: Columns, times: NDArray[np.int64]) -
     """
     rows = rules.rows
     following = np.zeros(rows.types, np.int64)
-    sets: list[NDArray[np.int64]] = []
+    sets: list[Ints] = []
     for column in np.repeat(np.arange(len(columns)), times).tolist():
         types, counts = np.unique(columns.of(column), return_counts=True)
         own = np.repeat(types, counts)

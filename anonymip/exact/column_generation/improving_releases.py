@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes
@@ -43,6 +42,7 @@ from anonymip.heuristics.growing.batch_growth import place_leftovers
 from anonymip.heuristics.local_search.local_search import improve
 from anonymip.heuristics.local_search.rounds import iterate_classes
 from anonymip.problem import is_plain
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 
 _IMPROVING, _NEAR, _PRICING = NUMBERS.improving, NUMBERS.neighbourhoods, NUMBERS.pricing
@@ -131,7 +131,7 @@ class _Neighbourhoods:
         reduced = np.maximum(pool.reduced_costs(centre.multipliers.duals), 0.0)
         self._weights = np.exp(-reduced / unit)
 
-    def around(self, seed: int, release: dict[int, NDArray[np.int64]]) -> list[int]:
+    def around(self, seed: int, release: dict[int, Ints]) -> list[int]:
         """Return a set of a release and those near it."""
         touching = np.unique(self._by_type[:, np.unique(release[seed])].indices)
         shared = self._incidence[touching].T @ self._weights[touching]
@@ -150,7 +150,7 @@ class _Neighbourhoods:
         )
         return [seed, *(places[at] for at in order[:most].tolist() if scores[at] > 0)]
 
-    def best(self, sets: list[NDArray[np.int64]], below: float, budget: Budget) -> list[int] | None:
+    def best(self, sets: list[Ints], below: float, budget: Budget) -> list[int] | None:
         """Return cheaper columns that cover what some sets do; None if there are none."""
         covered = np.zeros(self._types, np.int64)
         np.add.at(covered, np.concatenate(sets), 1)
@@ -261,7 +261,7 @@ class Improver:
         Returns classes that were visited, as columns.
         """
         run, problem = self._run, self._run.problem
-        visited: dict[bytes, NDArray[np.int64]] = {}
+        visited: dict[bytes, Ints] = {}
         # Squared errors have a search that perturbs already.
         if run.incumbent is None or not self._moves() or are_priced(problem):
             return sets_as_columns(run.rules, [])
@@ -440,7 +440,7 @@ class _Kept:
         self.master.require(np.zeros_like(self.times))
 
 
-def _completed(rules: ColumnRules, columns: Columns, times: NDArray[np.int64]) -> Assignment | None:
+def _completed(rules: ColumnRules, columns: Columns, times: Ints) -> Assignment | None:
     """Return the release of some columns, rows that are left over being put into classes."""
     if rules.freeform:
         held = columns.incidence(rules.types) @ times

@@ -24,7 +24,6 @@ from math import fsum
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.enumeration import enumerate_sets
 from anonymip.enumeration.pricing import CutDuals, PricedColumns, Pricing
@@ -40,6 +39,7 @@ from anonymip.exact.set_partitioning.restricted_master import (
     RestrictedMaster,
 )
 from anonymip.objectives.language.tables import effects_of_cells
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import DUAL_ROUNDING, SEARCH_ROUNDING
 
@@ -64,12 +64,7 @@ class Centre:
     multipliers: Multipliers
 
 
-def repaired(
-    rules: ColumnRules,
-    multipliers: Multipliers,
-    sides: NDArray[np.float64],
-    least: NDArray[np.float64],
-) -> Centre:
+def repaired(rules: ColumnRules, multipliers: Multipliers, sides: Floats, least: Floats) -> Centre:
     """Return the bound of any duals and feasible ones near them.
 
     `sides` (q,) are those of the cuts, `least` (t,) of each root a lower bound on the reduced costs
@@ -83,7 +78,7 @@ def repaired(
     return Centre(bound, min(bound, fsum(terms) - rounding(rules, terms)), feasible)
 
 
-def _worst_sum(undercut: NDArray[np.float64], rules: ColumnRules) -> float:
+def _worst_sum(undercut: Floats, rules: ColumnRules) -> float:
     """Return the least sum of reduced costs of the columns of a release."""
     worst = np.argsort(undercut, kind="stable")
     often = rules.sides[worst]
@@ -91,7 +86,7 @@ def _worst_sum(undercut: NDArray[np.float64], rules: ColumnRules) -> float:
     return fsum(undercut[worst] * np.clip(rules.most - before, 0.0, often))
 
 
-def rounding(rules: ColumnRules, terms: NDArray[np.float64]) -> float:
+def rounding(rules: ColumnRules, terms: Floats) -> float:
     """Return how far rounding may put off a bound that is the sum of terms, and a search for it."""
     problem = rules.problem
     size = abs(problem.unavoidable)
@@ -115,8 +110,8 @@ class Priced:
     """
 
     columns: Columns
-    reduced: NDArray[np.float64]
-    least: NDArray[np.float64] | None
+    reduced: Floats
+    least: Floats | None
     complete: bool
     nodes: int
 
@@ -185,7 +180,7 @@ class ListedColumns:
         complete = int(chosen.sum()) <= max_columns
         return Priced(self.columns.only(chosen), reduced[chosen], None, complete, len(reduced))
 
-    def _reduced(self, multipliers: Multipliers, cuts: list[RankOneCut]) -> NDArray[np.float64]:
+    def _reduced(self, multipliers: Multipliers, cuts: list[RankOneCut]) -> Floats:
         reduced = self.columns.costs - self._incidence.T @ multipliers.duals + multipliers.count
         # Duals that are older than some cuts know nothing of these.
         known = cuts[: len(multipliers.cuts)]
@@ -193,7 +188,7 @@ class ListedColumns:
             reduced = reduced + coefficients(known, self._incidence.T) @ multipliers.cuts
         return np.asarray(reduced, np.float64)
 
-    def _roots(self, duals: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _roots(self, duals: Floats) -> Ints:
         """Return (c,) of each column the member of the largest dual."""
         rank = np.empty(len(duals), np.int64)
         order = np.argsort(-duals, kind="stable")
@@ -283,12 +278,12 @@ class SearchedColumns:
         return _as_priced(found, count, None)
 
 
-def _as_priced(found: PricedColumns, count: float, least: NDArray[np.float64] | None) -> Priced:
+def _as_priced(found: PricedColumns, count: float, least: Floats | None) -> Priced:
     columns = Columns(found.starts, found.types, found.costs)
     return Priced(columns, found.reduced + count, least, found.complete, found.nodes)
 
 
-def _cut_duals(cuts: list[RankOneCut], duals: NDArray[np.float64]) -> CutDuals | None:
+def _cut_duals(cuts: list[RankOneCut], duals: Floats) -> CutDuals | None:
     kept = np.flatnonzero(duals > 0).tolist()
     if not kept:
         return None
@@ -321,11 +316,7 @@ class Relaxed:
 
 
 def solve_relaxation(
-    master: Master,
-    prices: Prices,
-    budget: Budget,
-    *,
-    centre: Centre | None = None,
+    master: Master, prices: Prices, budget: Budget, *, centre: Centre | None = None
 ) -> Relaxed:
     """Price columns in until no column has a negative reduced cost, or time ends.
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Assignment
 from anonymip.certificates import CutDual, DualProof
@@ -22,6 +21,7 @@ from anonymip.exact.trust import (
     under_assumptions,
 )
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, Progress
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -86,7 +86,7 @@ class Run:
         self.incumbent = found
         return True
 
-    def offer_columns(self, columns: Columns, times: NDArray[np.int64]) -> bool:
+    def offer_columns(self, columns: Columns, times: Ints) -> bool:
         """Take what whole numbers of columns make, and return whether it is better."""
         covered = columns.incidence(self.rules.types) @ times
         # What a solver's tolerances leave uncovered is no release, unless rows may be left out.

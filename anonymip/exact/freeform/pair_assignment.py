@@ -18,13 +18,13 @@ from __future__ import annotations
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.errors import NoSolution
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.problem import Problem, losses_within_limits
 from anonymip.recodings import Freeform
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.tolerances import LOSS_RELATIVE
 
@@ -54,7 +54,7 @@ def pair_obstacle(problem: Problem) -> str | None:
     return None
 
 
-def pair_losses_within_limits(problem: Problem, budget: Budget) -> NDArray[np.float64] | None:
+def pair_losses_within_limits(problem: Problem, budget: Budget) -> Floats | None:
     """Return (n, n) losses of a record published with another, infinite where none may be.
 
     None if the budget ended before.
@@ -74,9 +74,7 @@ def pair_losses_within_limits(problem: Problem, budget: Budget) -> NDArray[np.fl
     return costs
 
 
-def best_partners(
-    costs: NDArray[np.float64], budget: Budget
-) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+def best_partners(costs: Floats, budget: Budget) -> tuple[Ints, Floats] | None:
     """Return the partners of an assignment of least cost and the duals of the columns.
 
     Parameters
@@ -114,9 +112,7 @@ def best_partners(
     )
 
 
-def dual_bound(
-    costs: NDArray[np.float64], partners: NDArray[np.int64], duals: NDArray[np.float64]
-) -> float:
+def dual_bound(costs: Floats, partners: Ints, duals: Floats) -> float:
     """Return a lower bound on the cost of every assignment, near the least for optimal duals.
 
     Parameters
@@ -144,6 +140,6 @@ def dual_bound(
     return float(fsum(lowest) + fsum(duals) - rounding)
 
 
-def cover_of_pairs(partners: NDArray[np.int64]) -> Cover:
+def cover_of_pairs(partners: Ints) -> Cover:
     """Return the cover in which every record covers itself and its partner."""
     return Cover.of(np.stack([np.arange(len(partners)), partners], axis=1))

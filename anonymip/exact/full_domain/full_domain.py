@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, NoSolution, argument
 from anonymip.instances.microdata import Microdata
@@ -17,6 +16,7 @@ from anonymip.problem import Problem
 from anonymip.recodings.full_domain import FullDomain, outliers
 from anonymip.recodings.output_rows import rows_alike
 from anonymip.recodings.rows import STAR, level_maps
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -45,8 +45,8 @@ class LevelCells:
     """
 
     microdata: Microdata
-    levels: tuple[NDArray[np.int64], ...]
-    cells: tuple[NDArray[np.int32], ...]
+    levels: tuple[Ints, ...]
+    cells: tuple[Codes, ...]
     nested: tuple[bool, ...]
 
     @classmethod
@@ -65,14 +65,14 @@ class LevelCells:
         """Number of levels of each attribute: the shape of the lattice."""
         return tuple(len(levels) for levels in self.levels)
 
-    def at(self, place: tuple[int, ...], columns: NDArray[np.int32]) -> NDArray[np.int32]:
+    def at(self, place: tuple[int, ...], columns: Codes) -> Codes:
         """Return (B, m) int32 cells of rows, given as (m, B) values, at a place of the lattice."""
         found = np.empty_like(columns)
         for a, level in enumerate(place):
             found[a] = self.cells[a][level][columns[a]]
         return np.ascontiguousarray(found.T)
 
-    def published(self, codes: NDArray[np.int32], places: NDArray[np.int64]) -> CellBatch:
+    def published(self, codes: Codes, places: Ints) -> CellBatch:
         """Return the cells of rows, as an objective sees them.
 
         Parameters
@@ -99,7 +99,7 @@ class LevelCells:
             counts[:, a] = self._members(a)[places[:, a], codes[:, a]]
         return CellBatch(lower, lower.copy(), counts, stars, nodes)
 
-    def _members(self, attribute: int) -> NDArray[np.int64]:
+    def _members(self, attribute: int) -> Ints:
         """Return (levels, L) number of observed values with each value's cell; 0 for a star."""
         members = np.zeros(self.cells[attribute].shape, np.int64)
         for row, cells in zip(members, self.cells[attribute], strict=True):
@@ -107,7 +107,7 @@ class LevelCells:
             row[:] = np.where(cells == STAR, 0, sizes[number.ravel()])
         return members
 
-    def loss_terms(self, compiled: CompiledObjective) -> tuple[float, list[NDArray[np.float64]]]:
+    def loss_terms(self, compiled: CompiledObjective) -> tuple[float, list[Floats]]:
         """Return the loss of a record as a constant and (levels, L) terms of each attribute.
 
         The objective's own function is asked for one attribute at a time, the others exact.
@@ -199,7 +199,7 @@ class LevelLattice:
         # A column of its own is gathered faster than one of a table of rows.
         self._columns = np.ascontiguousarray(self._codes.T)
         self._least = np.full(self.shape, -np.inf)
-        self._terms: list[NDArray[np.float64]] | None = None
+        self._terms: list[Floats] | None = None
         self._constant, self._rises = 0.0, False
         if is_additive(problem.compiled):
             self._add_terms()
@@ -230,7 +230,7 @@ class LevelLattice:
         """The place of all highest levels."""
         return tuple(size - 1 for size in self.shape)
 
-    def levels(self, place: Place) -> NDArray[np.int64]:
+    def levels(self, place: Place) -> Ints:
         """Return (m,) the levels of the attributes at a place."""
         return np.array([self._cells.levels[a][at] for a, at in enumerate(place)])
 
@@ -301,7 +301,7 @@ class LevelLattice:
         loss = self._sums[place] + dearness if allowed else np.inf
         return Judgement(float(loss), surplus if self._rises else 0.0)
 
-    def _dearness(self, place: Place, types: NDArray[np.bool_]) -> float:
+    def _dearness(self, place: Place, types: Flags) -> float:
         """Return what suppressing the given types costs more than publishing them."""
         assert self._terms is not None
         if not types.any():
@@ -312,7 +312,7 @@ class LevelLattice:
             losses += self._terms[a][level][self._columns[a][types]]
         return float(((self._price - losses) * held).sum())
 
-    def _general_loss(self, place: Place, left_out: NDArray[np.bool_]) -> float:
+    def _general_loss(self, place: Place, left_out: Flags) -> float:
         """Return the loss by the objective's own function, record types one by one."""
         compiled, kept = self.problem.compiled, ~left_out
         losses = np.full(len(kept), self._price)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -25,10 +24,11 @@ from anonymip.exact.patterns.neighbourhoods import (
 )
 from anonymip.exact.set_partitioning.restricted_master import Mip
 from anonymip.exact.trust import refuse_refuted, slack_of, trusted_bound
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 
 
-def amounts_by_duals(duals: PatternDuals) -> NDArray[np.int64] | None:
+def amounts_by_duals(duals: PatternDuals) -> Ints | None:
     """Return (pairs,) records of each pair; None if records are left over that need companions.
 
     Rows are taken by ascending reduced cost under good duals. One after the other takes, of the
@@ -61,7 +61,7 @@ def amounts_by_duals(duals: PatternDuals) -> NDArray[np.int64] | None:
     return None if left.any() and np.isinf(program.price) else amounts
 
 
-def _fill(duals: PatternDuals, amounts: NDArray[np.int64], left: NDArray[np.int64]) -> None:
+def _fill(duals: PatternDuals, amounts: Ints, left: Ints) -> None:
     """Put records that are left into the cheapest rows in use, or with enough of them."""
     program = duals.program
     used = np.zeros(program.rows, np.bool_)
@@ -89,9 +89,9 @@ class PatternComponent:
     solver.
     """
 
-    types: NDArray[np.int64]
+    types: Ints
     duals: PatternDuals
-    amounts: NDArray[np.int64] | None
+    amounts: Ints | None
     lower: float
     by_solver: bool = False
     by_triples: bool = False
@@ -200,14 +200,14 @@ class PatternComponent:
             return (round(upper * grid) - 1) * duals.unit // grid
         return int(np.ceil(upper * duals.unit))
 
-    def _may_matter(self) -> NDArray[np.bool_]:
+    def _may_matter(self) -> Flags:
         """Return (pairs,) those that a better release may hold."""
         duals = self.duals
         if np.isinf(self.upper):
             return np.ones(self.pairs, np.bool_)
         return np.asarray(duals.reduced_costs <= self._target() - duals.value)
 
-    def _cheapest(self, kept: NDArray[np.bool_], size: int) -> tuple[NDArray[np.bool_], float]:
+    def _cheapest(self, kept: Flags, size: int) -> tuple[Flags, float]:
         """Return so many pairs of least reduced cost, and a bound on releases with others."""
         reduced = self.duals.reduced_costs
         threshold = np.partition(reduced[kept], size)[size]
@@ -293,9 +293,7 @@ def components_of(duals: PatternDuals) -> list[PatternComponent]:
     return components
 
 
-def _component(
-    duals: PatternDuals, amounts: NDArray[np.int64] | None, types: NDArray[np.int64]
-) -> PatternComponent:
+def _component(duals: PatternDuals, amounts: Ints | None, types: Ints) -> PatternComponent:
     if len(types) == duals.program.type_count:
         return PatternComponent(types, duals, amounts, duals.bound)
     program = duals.program.restricted_to(types)
@@ -304,9 +302,7 @@ def _component(
     return PatternComponent(types, own, chosen, own.bound)
 
 
-def _best_of(
-    duals: PatternDuals, labels: NDArray[np.int64], number: int
-) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
+def _best_of(duals: PatternDuals, labels: Ints, number: int) -> tuple[Ints | None, Floats]:
     """Return the better release of each component by two heuristics, and its losses."""
     amounts = greedy_amounts(duals)
     upper = _losses_by_component(duals, amounts, labels, number)
@@ -324,8 +320,8 @@ def _best_of(
 
 
 def _losses_by_component(
-    duals: PatternDuals, amounts: NDArray[np.int64] | None, labels: NDArray[np.int64], number: int
-) -> NDArray[np.float64]:
+    duals: PatternDuals, amounts: Ints | None, labels: Ints, number: int
+) -> Floats:
     if amounts is None:
         return np.full(number, np.inf)
     program = duals.program
@@ -343,7 +339,7 @@ def _losses_by_component(
     return losses
 
 
-def greedy_amounts(duals: PatternDuals) -> NDArray[np.int64] | None:
+def greedy_amounts(duals: PatternDuals) -> Ints | None:
     """Return (pairs,) the records of each pair if patterns are used by ascending cost.
 
     None if records are left over that need companions.

@@ -25,6 +25,7 @@ from anonymip.exact.set_partitioning.restricted_master import (
     RestrictedMaster,
     solve_whole,
 )
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.solvers import SolverResult
@@ -42,20 +43,20 @@ class RecordGroups:
     and `patterns` (g,) int64 the output row and its pattern; `reduced_costs` (g,) int64.
     """
 
-    members: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    patterns: NDArray[np.int64]
-    reduced_costs: NDArray[np.int64]
+    members: Ints
+    rows: Ints
+    patterns: Ints
+    reduced_costs: Ints
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(g,) number of records."""
         return np.asarray(np.count_nonzero(self.members >= 0, axis=1), np.int64)
 
-    def only(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> RecordGroups:
+    def only(self, kept: Flags | NDArray[np.intp]) -> RecordGroups:
         """Return some of the groups."""
         return RecordGroups(
             self.members[kept], self.rows[kept], self.patterns[kept], self.reduced_costs[kept]
@@ -71,8 +72,8 @@ class GroupPrices:
     """
 
     duals: PatternDuals
-    triples: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 3), np.int64))
-    paid: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    triples: Ints = field(default_factory=lambda: np.empty((0, 3), np.int64))
+    paid: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def value(self) -> int:
@@ -167,17 +168,17 @@ def cheapest_of(groups: RecordGroups) -> RecordGroups:
 @kernel
 def _list_groups(
     k: int,
-    begin: NDArray[np.int64],
-    types: NDArray[np.int64],
-    net: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    ahead: NDArray[np.int64],
-    triple_of: NDArray[np.int64],
-    triple_duals: NDArray[np.int64],
+    begin: Ints,
+    types: Ints,
+    net: Ints,
+    counts: Ints,
+    ahead: Ints,
+    triple_of: Ints,
+    triple_duals: Ints,
     most: int,
     steps: int,
-    members: NDArray[np.int64],
-    places: NDArray[np.int64],
+    members: Ints,
+    places: Ints,
 ) -> int:
     """Write the groups; return their number, or too many if it takes too long."""
     largest, limit = 2 * k - 1, len(places)
@@ -302,7 +303,7 @@ PARTS, GROUPS = PartNumbers(), GroupNumbers()
 
 
 def triple_bound(
-    duals: PatternDuals, amounts: NDArray[np.int64], enough: float, budget: Budget
+    duals: PatternDuals, amounts: Ints, enough: float, budget: Budget
 ) -> GroupPrices | None:
     """Return better duals with those of triples; None if there are too many groups or no time.
 
@@ -389,7 +390,7 @@ def repaired(duals: PatternDuals, cheaper: RecordGroups) -> PatternDuals:
     return replace(duals, multipliers=repaired)
 
 
-def groups_of(duals: PatternDuals, amounts: NDArray[np.int64]) -> RecordGroups:
+def groups_of(duals: PatternDuals, amounts: Ints) -> RecordGroups:
     """Return a release as groups: output rows of 2k and more records are cut."""
     k = duals.program.k
     used = np.flatnonzero(amounts)
@@ -411,9 +412,7 @@ def groups_of(duals: PatternDuals, amounts: NDArray[np.int64]) -> RecordGroups:
     return RecordGroups(members, row[opens], patterns, np.zeros(len(opens), np.int64))
 
 
-def amounts_of(
-    duals: PatternDuals, groups: RecordGroups, times: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def amounts_of(duals: PatternDuals, groups: RecordGroups, times: Ints) -> Ints:
     """Return (pairs,) the release of groups that are taken so many times."""
     t = duals.program.type_count
     keys = duals.pair_rows * t + duals.pair_types
@@ -425,7 +424,7 @@ def amounts_of(
     return amounts
 
 
-def _first(duals: PatternDuals, amounts: NDArray[np.int64], budget: Budget) -> RecordGroups | None:
+def _first(duals: PatternDuals, amounts: Ints, budget: Budget) -> RecordGroups | None:
     """Return the groups of least reduced cost, and those of a release."""
     most = int(duals.program.star_cost * duals.unit * 2**GROUPS.coarsest)
     found, _ = GroupPrices(duals).cheapest(most, GROUPS.first, budget)
@@ -451,19 +450,19 @@ class RestrictedAnswer:
     infinite if there is none.
     """
 
-    amounts: NDArray[np.int64] | None
+    amounts: Ints | None
     bound: float | None
     solver: str
 
 
 def solve_groups(
     duals: PatternDuals,
-    amounts: NDArray[np.int64],
+    amounts: Ints,
     groups: RecordGroups,
-    triples: NDArray[np.int64],
+    triples: Ints,
     mip: Mip,
     *,
-    counts: NDArray[np.int64] | None = None,
+    counts: Ints | None = None,
 ) -> RestrictedAnswer:
     """Return the best release that consists of some groups, or of those of a known one.
 
@@ -498,7 +497,7 @@ def refuse_infeasible(result: SolverResult) -> NoReturn:
     )
 
 
-def covering(program: PatternProgram, counts: NDArray[np.int64]) -> Covering:
+def covering(program: PatternProgram, counts: Ints) -> Covering:
     """Return what sums of groups have to be, given (t,) records of each row type."""
     most = int(counts.sum()) // program.k
     return Covering(sides=counts.astype(np.float64), most=most, counted=False, price=program.price)

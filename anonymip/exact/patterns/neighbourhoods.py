@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, vstack
 
 from anonymip.bounds.patterns.pattern_duals import PatternDuals, loss_of, pattern_duals
@@ -17,6 +16,7 @@ from anonymip.exact.patterns.group_master import (
     solve_groups,
 )
 from anonymip.exact.set_partitioning.restricted_master import Mip, whole_form
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.solvers import StandardForm
 from anonymip.solvers.linear_programs import solve_linear_program
 from anonymip.status import Stopped
@@ -24,10 +24,7 @@ from anonymip.tolerances import INTEGRALITY, same_loss
 
 
 def solve_restricted(
-    duals: PatternDuals,
-    kept: NDArray[np.bool_],
-    amounts: NDArray[np.int64] | None,
-    mip: Mip,
+    duals: PatternDuals, kept: Flags, amounts: Ints | None, mip: Mip
 ) -> RestrictedAnswer:
     """Return the best way to use the pairs that are kept, of a row type i and an output row r.
 
@@ -57,7 +54,7 @@ def solve_restricted(
     return RestrictedAnswer(found, bound, result.solver)
 
 
-def _form(duals: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
+def _form(duals: PatternDuals, pairs: Ints) -> StandardForm:
     program = duals.program
     types = duals.pair_types[pairs]
     rows, row = np.unique(duals.pair_rows[pairs], return_inverse=True)
@@ -98,9 +95,7 @@ def _form(duals: PatternDuals, pairs: NDArray[np.int64]) -> StandardForm:
     )
 
 
-def _whole(
-    form: StandardForm, values: NDArray[np.float64], count: int, solver: str
-) -> NDArray[np.int64]:
+def _whole(form: StandardForm, values: Floats, count: int, solver: str) -> Ints:
     """Return whole amounts for the rows that a point uses, no worse than the point's own."""
     amounts = values[:count]
     if np.abs(amounts - np.rint(amounts)).max(initial=0.0) > INTEGRALITY:
@@ -119,7 +114,7 @@ def _whole(
     return np.rint(amounts).astype(np.int64)
 
 
-def _vertex(form: StandardForm) -> NDArray[np.float64]:
+def _vertex(form: StandardForm) -> Floats:
     """Return an optimal vertex of a linear program that is known to have a point."""
     found = solve_linear_program(
         form.cost,
@@ -163,12 +158,12 @@ BY_GROUPS, _GROUPS = Search((180, 620), patience=12, seconds=3.0, costly=True), 
 
 def improve_nearby(
     duals: PatternDuals,
-    amounts: NDArray[np.int64],
+    amounts: Ints,
     mip: Mip,
     *,
     groups: RecordGroups | None = None,
     enough: float = -np.inf,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return a release that is no worse, better where a few rows at once can be changed for others.
 
     A random record, those that could share a cheap row with it, and so on, and whoever shares a row
@@ -207,12 +202,7 @@ def improve_nearby(
     return amounts
 
 
-def _filled_by_pairs(
-    duals: PatternDuals,
-    given: NDArray[np.int64],
-    freed: NDArray[np.int64],
-    mip: Mip,
-) -> NDArray[np.int64] | None:
+def _filled_by_pairs(duals: PatternDuals, given: Ints, freed: Ints, mip: Mip) -> Ints | None:
     """Return (pairs,) the best way found to publish (t,) records by pairs, given one."""
     types = np.flatnonzero(freed)
     own = replace(duals.program.restricted_to(types), counts=freed[types])
@@ -229,13 +219,8 @@ def _filled_by_pairs(
 
 
 def _filled_by_groups(
-    duals: PatternDuals,
-    given: NDArray[np.int64],
-    freed: NDArray[np.int64],
-    groups: RecordGroups,
-    mip: Mip,
-    records: int,
-) -> NDArray[np.int64] | None:
+    duals: PatternDuals, given: Ints, freed: Ints, groups: RecordGroups, mip: Mip, records: int
+) -> Ints | None:
     """Return (pairs,) the best way found to publish (t,) records by groups, given one."""
     within = np.flatnonzero(np.append(freed > 0, True)[groups.members].all(axis=1))
     cheapest = np.argsort(groups.reduced_costs[within], kind="stable")[: _GROUPS * records]
@@ -244,10 +229,7 @@ def _filled_by_groups(
 
 
 def _first_type(
-    duals: PatternDuals,
-    amounts: NDArray[np.int64],
-    costly: bool,
-    generator: np.random.Generator,
+    duals: PatternDuals, amounts: Ints, costly: bool, generator: np.random.Generator
 ) -> int:
     """Return any row type; or one the likelier, the more the rows of its records cost."""
     program = duals.program
@@ -261,19 +243,14 @@ def _first_type(
     return int(generator.choice(program.type_count, p=weights / weights.sum()))
 
 
-def _cheap(duals: PatternDuals) -> NDArray[np.bool_]:
+def _cheap(duals: PatternDuals) -> Flags:
     """Return (pairs,) those by which row types are near each other."""
     cheap = np.zeros(len(duals.reduced_costs), np.bool_)
     cheap[np.argsort(duals.reduced_costs, kind="stable")[: 4 * duals.program.type_count]] = True
     return cheap
 
 
-def _freed(
-    duals: PatternDuals,
-    amounts: NDArray[np.int64],
-    chosen: NDArray[np.bool_],
-    moved: NDArray[np.bool_],
-) -> NDArray[np.int64]:
+def _freed(duals: PatternDuals, amounts: Ints, chosen: Flags, moved: Flags) -> Ints:
     """Return (t,) records of the pairs that are given up, and those of chosen row types in none."""
     count = duals.program.type_count
     freed, given = np.zeros((2, count), np.int64)
@@ -284,12 +261,12 @@ def _freed(
 
 def _neighbourhood(
     duals: PatternDuals,
-    amounts: NDArray[np.int64],
-    cheap: NDArray[np.bool_],
+    amounts: Ints,
+    cheap: Flags,
     generator: np.random.Generator,
     first: int,
     records: int,
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[Flags, Flags]:
     """Return (t,) row types that are near each other, (pairs,) those in use that they give up."""
     program = duals.program
     chosen = np.zeros(program.type_count, np.bool_)
@@ -310,9 +287,7 @@ def _neighbourhood(
             return chosen, moved
 
 
-def places_of(
-    duals: PatternDuals, types: NDArray[np.int64], part: PatternDuals
-) -> NDArray[np.int64]:
+def places_of(duals: PatternDuals, types: Ints, part: PatternDuals) -> Ints:
     """Return (pairs of the part,) the place of each pair of a part in the whole."""
     wanted = np.zeros(duals.program.type_count, np.bool_)
     wanted[types] = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
 from anonymip.errors import InputError, NoSolution
@@ -11,6 +10,7 @@ from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_col
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows, whole_costs
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import recoding_of
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -159,7 +159,7 @@ class _Guesses:
         available = np.ones(columns.count + 1, np.bool_)
         self._decide(0, available, 0)
 
-    def _decide(self, row: int, available: NDArray[np.bool_], used: int) -> None:
+    def _decide(self, row: int, available: Flags, used: int) -> None:
         """Try all ways to use the rows from one on, given which of those before are used."""
         columns = self._columns
         if self._budget.stop_reason() is not None or not self._may_pay(available):
@@ -176,7 +176,7 @@ class _Guesses:
         self._decide(row + 1, available, used)
         available[row] = True
 
-    def _may_pay(self, available: NDArray[np.bool_]) -> bool:
+    def _may_pay(self, available: Flags) -> bool:
         """Return whether every record fits a row, and the cheapest of each cost less than known."""
         cheapest = self._cost[:, available].min(axis=1)
         if (cheapest == self._never).any():
@@ -184,7 +184,7 @@ class _Guesses:
         total = int((cheapest * self._columns.program.counts).sum())
         return self._best_cost is None or total < self._best_cost
 
-    def _assign(self, used: NDArray[np.bool_]) -> None:
+    def _assign(self, used: Flags) -> None:
         columns = self._columns
         self.assigned += 1
         fits = used & (self._cost < self._never)
@@ -200,9 +200,7 @@ class _Guesses:
         if self._best_cost is None or total < self._best_cost:
             self._best_cost, self.best = total, self._patterns(types, rows, amounts)
 
-    def _patterns(
-        self, types: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.int64]
-    ) -> Patterns:
+    def _patterns(self, types: Ints, rows: Ints, amounts: Ints) -> Patterns:
         patterns = np.append(self._columns.patterns, SUPPRESSED)
         order = np.argsort(self._columns.program.type_of, kind="stable")
         index = np.empty(len(order), np.int32)

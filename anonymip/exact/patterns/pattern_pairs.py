@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array
 
 from anonymip.assignments import SUPPRESSED, Assignment, Patterns
@@ -32,6 +31,7 @@ from anonymip.heuristics.patterns.pattern_search import pattern_search
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import priced_patterns, recoding_of
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.solution import Bound, Solution
@@ -72,14 +72,14 @@ class RecordPairs:
         Sum of the duals of all records: no release costs less.
     """
 
-    counts: NDArray[np.int64]
-    inverse: NDArray[np.int64]
-    differing: NDArray[np.int64]
-    cheapest: NDArray[np.float64]
-    pattern: NDArray[np.int64]
+    counts: Ints
+    inverse: Ints
+    differing: Ints
+    cheapest: Floats
+    pattern: Ints
     common: int
     unpaired: float
-    duals: NDArray[np.float64]
+    duals: Floats
     bound: float
 
 
@@ -154,12 +154,7 @@ def small_groups_within(pairs: RecordPairs, cutoff: float, most: int) -> Columns
     return Columns(np.concatenate([[0], np.cumsum(sizes)]), types.astype(np.int32), costs)
 
 
-def _common(
-    codes: NDArray[np.int32],
-    stars: NDArray[np.bool_],
-    costs: NDArray[np.float64],
-    suppressed: float,
-) -> tuple[int, float]:
+def _common(codes: Codes, stars: Flags, costs: Floats, suppressed: float) -> tuple[int, float]:
     """Return the cheapest pattern that makes all records equal, and its cost; -1 if none pays."""
     varied = (codes != codes[0]).any(axis=0)
     fitting = np.flatnonzero((stars | ~varied).all(axis=1))
@@ -169,9 +164,7 @@ def _common(
     return (-1, suppressed) if suppressed <= costs[best] else (best, float(costs[best]))
 
 
-def _cheapest(
-    stars: NDArray[np.bool_], costs: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _cheapest(stars: Flags, costs: Floats) -> tuple[Floats, Ints]:
     """Return cost and number of the cheapest pattern with stars in each set of columns."""
     m = stars.shape[1]
     sets = stars @ (1 << np.arange(m, dtype=np.int64))
@@ -188,7 +181,7 @@ def _cheapest(
 
 
 @kernel
-def _differences(codes: NDArray[np.int32], differing: NDArray[np.int64]) -> None:
+def _differences(codes: Codes, differing: Ints) -> None:
     for i in range(len(codes)):
         for j in range(i + 1):
             columns = 0
@@ -201,14 +194,14 @@ def _differences(codes: NDArray[np.int32], differing: NDArray[np.int64]) -> None
 
 @kernel
 def _list_groups(
-    counts: NDArray[np.int64],
-    differing: NDArray[np.int64],
-    cheapest: NDArray[np.float64],
-    duals: NDArray[np.float64],
+    counts: Ints,
+    differing: Ints,
+    cheapest: Floats,
+    duals: Floats,
     unpaired: float,
     cutoff: float,
     most: int,
-    members: NDArray[np.int64],
+    members: Ints,
 ) -> int:
     """Count pairs and triples, and write them as far as there is room; end above `most`."""
     t, count = len(counts), 0
@@ -512,7 +505,7 @@ class _Search:
         found = self._patterns(groups, times)
         return Solution.of(self.own.problem, found, method="pattern-pairs"), result
 
-    def _patterns(self, groups: Columns, times: NDArray[np.int64]) -> Patterns:
+    def _patterns(self, groups: Columns, times: Ints) -> Patterns:
         """Return the patterns that groups give their members."""
         pairs = self.pairs
         waiting = [

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Patterns
 from anonymip.bounds.patterns.pattern_duals import (
@@ -27,6 +26,7 @@ from anonymip.exact.trust import RefutedClaim, refuse_refuted, slack_of
 from anonymip.optimality import proves_optimal
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import OutputRows, output_rows
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -125,7 +125,7 @@ class _Found:
         )
 
 
-def _amounts(component: PatternComponent) -> NDArray[np.int64]:
+def _amounts(component: PatternComponent) -> Ints:
     assert component.amounts is not None
     return component.amounts
 

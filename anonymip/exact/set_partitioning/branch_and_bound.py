@@ -32,6 +32,7 @@ from anonymip.exact.set_partitioning.rank_one_cuts import (
     separate,
 )
 from anonymip.exact.set_partitioning.restricted_master import Mip
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.memory import memory_at_hand
 from anonymip.solvers import SolverOptions
@@ -83,13 +84,13 @@ class PoolAnswer:
     may, and went on with less.
     """
 
-    chosen: NDArray[np.int64] | None
+    chosen: Ints | None
     value: float | None
     bound: float
     complete: bool
     by_solver: str | None
     cuts: tuple[RankOneCut, ...]
-    duals: NDArray[np.float64]
+    duals: Floats
     columns_left: int
     nodes: int
     was_full: bool = False
@@ -99,7 +100,7 @@ class PoolAnswer:
 class _Node:
     """Columns that a selection may still hold, rows that it keeps, and what its duals prove."""
 
-    active: NDArray[np.int64]
+    active: Ints
     rows: frozenset[int]
     relaxed: Relaxed
     bound: float
@@ -131,7 +132,7 @@ class _Waiting:
         return cls(np.packbits(held), node.rows, start)
 
     @property
-    def columns(self) -> NDArray[np.int64]:
+    def columns(self) -> Ints:
         """Numbers of the columns that a selection may still hold."""
         return np.flatnonzero(np.unpackbits(self.active))
 
@@ -170,7 +171,7 @@ class PoolSearch:
             limits = {"mip_max_nodes": max_nodes // 2}
             self._options = replace(options, solver_options=limits | dict(options.solver_options))
         self._best = upper_bound
-        self._chosen: NDArray[np.int64] | None = None
+        self._chosen: Ints | None = None
         # What columns of the pool are called outside.
         self._numbers = np.arange(len(pool.costs))
         left = memory_at_hand()
@@ -226,7 +227,7 @@ class PoolSearch:
         """Ask after so many nodes which upper bound is known by then."""
         self._asked = nodes, known
 
-    def run(self, start: NDArray[np.int64] | None) -> PoolAnswer:
+    def run(self, start: Ints | None) -> PoolAnswer:
         """Return the answer."""
         lowest = self._search(start)
         complete = lowest is None and self._undecided == np.inf
@@ -244,7 +245,7 @@ class PoolSearch:
             self.was_full,
         )
 
-    def _search(self, start: NDArray[np.int64] | None) -> float | None:
+    def _search(self, start: Ints | None) -> float | None:
         """Search; return None when through, or the bound of what is open when time ended."""
         if not len(self._pool.costs):
             return None
@@ -318,7 +319,7 @@ class PoolSearch:
         self._cuts += cuts
 
     def _open(
-        self, active: NDArray[np.int64], rows: frozenset[int], relaxed: Relaxed, bound: float
+        self, active: Ints, rows: frozenset[int], relaxed: Relaxed, bound: float
     ) -> _Node | None:
         """Return a node with the columns that may still matter; None if it is closed."""
         bound = max(bound, relaxed.bound)
@@ -333,7 +334,7 @@ class PoolSearch:
         start = self._relaxation.start(active, np.array(sorted(rows), np.int64))
         return _Node(active, rows, relaxed, bound, start)
 
-    def _improve(self, chosen: NDArray[np.int64]) -> None:
+    def _improve(self, chosen: Ints) -> None:
         cost = self._pool.cost(chosen)
         if cost < self._best:
             self._best, self._chosen = cost, self._numbers[chosen]
@@ -466,9 +467,7 @@ class PoolSearch:
             rows = rows | {int(row[0])}
         return self._solved(node.active[side.kept], rows, node.bound)
 
-    def _solved(
-        self, active: NDArray[np.int64], rows: frozenset[int], bound: float
-    ) -> _Node | float | None:
+    def _solved(self, active: Ints, rows: frozenset[int], bound: float) -> _Node | float | None:
         """Return a node after its relaxation; None if it is closed, its bound if time ended."""
         relaxed = self._relaxation.solve(active, self._budget)
         if relaxed is None:
@@ -476,7 +475,7 @@ class PoolSearch:
         return self._open(active, rows, relaxed, bound)
 
 
-def _first_columns(pool: Pool, start: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _first_columns(pool: Pool, start: Ints | None) -> Ints:
     """Return the columns that the relaxation begins with: given ones, and the cheapest of types."""
     share = pool.costs / pool.sizes
     order = np.argsort(share, kind="stable")
@@ -491,13 +490,13 @@ def _first_columns(pool: Pool, start: NDArray[np.int64] | None) -> NDArray[np.in
 
 def solve_pool(
     incidence: csr_array,
-    costs: NDArray[np.float64],
-    coverage: NDArray[np.int64],
+    costs: Floats,
+    coverage: Ints,
     *,
     upper_bound: float,
     count_limit: int | None = None,
     cuts: Sequence[RankOneCut] = (),
-    start: NDArray[np.int64] | None = None,
+    start: Ints | None = None,
     solver: str | None = "highs",
     options: SolverOptions | None = None,
     max_nodes: int | None = None,
@@ -550,7 +549,7 @@ def solve_pool(
     )
 
 
-def _unit(costs: NDArray[np.float64]) -> float:
+def _unit(costs: Floats) -> float:
     """Return the power of two next below the mean cost: solvers' tolerances suit costs of 1."""
     mean = float(costs.mean()) if len(costs) else 0.0
     return 2.0 ** np.floor(np.log2(mean)) if mean > 0 else 1.0

@@ -24,10 +24,10 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, vstack
 
 from anonymip.exact.set_partitioning.restricted_master import Mip, often_at_most, whole_form
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solvers.linear_programs import Basis, GrowingProgram
 from anonymip.status import Stopped
@@ -44,8 +44,8 @@ class Pool:
     """
 
     incidence: csr_array
-    costs: NDArray[np.float64]
-    coverage: NDArray[np.int64]
+    costs: Floats
+    coverage: Ints
     count_limit: int | None
 
     @cached_property
@@ -54,7 +54,7 @@ class Pool:
         return csc_array(self.incidence)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(c,) members of each column."""
         return np.asarray(self.incidence.sum(axis=1), np.int64).ravel()
 
@@ -65,7 +65,7 @@ class Pool:
         return most if self.count_limit is None else min(most, self.count_limit)
 
     @cached_property
-    def limits(self) -> NDArray[np.float64]:
+    def limits(self) -> Floats:
         """(c,) how often a selection can hold each column."""
         return often_at_most(self.incidence, self.coverage)
 
@@ -79,22 +79,20 @@ class Pool:
         """The largest cost of a column, without its sign."""
         return float(np.abs(self.costs).max(initial=0.0))
 
-    def only(self, columns: NDArray[np.int64]) -> Pool:
+    def only(self, columns: Ints) -> Pool:
         """Return the pool of some columns, by number."""
         return replace(
             self, incidence=csr_array(self.incidence[columns]), costs=self.costs[columns]
         )
 
-    def holds(self, type_: int, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def holds(self, type_: int, columns: Ints) -> Flags:
         """Return whether columns, by number, hold a type."""
         start, stop = self.by_type.indptr[type_ : type_ + 2]
         held = np.zeros(len(self.costs), np.bool_)
         held[self.by_type.indices[start:stop]] = True
         return np.asarray(held[columns])
 
-    def selection(
-        self, columns: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> NDArray[np.int64] | None:
+    def selection(self, columns: Ints, weights: Floats) -> Ints | None:
         """Return the columns, repeated, that whole weights take; None if they are no selection."""
         amounts = np.rint(weights).astype(np.int64)
         if np.abs(weights - amounts).max(initial=0.0) > INTEGRALITY:
@@ -102,14 +100,14 @@ class Pool:
         chosen = np.sort(np.repeat(columns, np.maximum(amounts, 0)))
         return chosen if self.keeps(chosen) else None
 
-    def keeps(self, chosen: NDArray[np.int64]) -> bool:
+    def keeps(self, chosen: Ints) -> bool:
         """Return whether columns, repeated, cover every type exactly, and are not too many."""
         if self.count_limit is not None and len(chosen) > self.count_limit:
             return False
         covered = np.asarray(self.incidence[chosen].sum(axis=0)).ravel()
         return bool((covered == self.coverage).all())
 
-    def cost(self, chosen: NDArray[np.int64]) -> float:
+    def cost(self, chosen: Ints) -> float:
         """Return the sum of the costs of columns."""
         return math.fsum(self.costs[chosen].tolist())
 
@@ -132,12 +130,12 @@ class Relaxed:
     """
 
     bound: float
-    reduced: NDArray[np.float64]
-    columns: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    reduced: Floats
+    columns: Ints
+    weights: Floats
     artificial: bool
-    row_duals: NDArray[np.float64]
-    extra_duals: NDArray[np.float64]
+    row_duals: Floats
+    extra_duals: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +145,8 @@ class Start:
     The basis is of the artificial column and these, and of the covering and these rows.
     """
 
-    columns: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    columns: Ints
+    rows: Ints
     basis: Basis
 
 
@@ -188,7 +186,7 @@ class PoolRelaxation:
         self.add_columns(start.columns)
         self._program.start_from(start.basis)
 
-    def start(self, active: NDArray[np.int64], kept: NDArray[np.int64]) -> Start:
+    def start(self, active: Ints, kept: Ints) -> Start:
         """Return the part of the program that a node needs, after a solve.
 
         Columns that are not active and further rows that are not tight are left out, but for
@@ -205,9 +203,7 @@ class PoolRelaxation:
         )
         return Start(self._inside[columns], self.rows[rows], part)
 
-    def add_rows(
-        self, coefficients: csr_array, sides: NDArray[np.float64], *, least: bool
-    ) -> NDArray[np.int64]:
+    def add_rows(self, coefficients: csr_array, sides: Floats, *, least: bool) -> Ints:
         """Add rows that :meth:`hold_rows` may bring into the program, and return their numbers.
 
         `coefficients` (c, r) are of every column of the pool, `sides` (r,) at least 0, lower ones
@@ -219,21 +215,19 @@ class PoolRelaxation:
         self._is_least = np.concatenate([self._is_least, np.full(count, least)])
         return np.arange(first, first + count)
 
-    def hold_rows(self, rows: NDArray[np.int64]) -> None:
+    def hold_rows(self, rows: Ints) -> None:
         """Bring further rows, which are not in the program, into it."""
         inside = csr_array(self.extra[self._inside][:, rows].T)
         matrix = csr_array(hstack([csr_array(self.sides[rows][:, None]), inside]))
         self._program.add_rows(matrix, *self.row_bounds(rows))
         self.rows = np.concatenate([self.rows, rows])
 
-    def row_bounds(
-        self, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_bounds(self, rows: Ints) -> tuple[Floats, Floats]:
         """Return the lower and the upper sides of further rows, infinite where there is none."""
         least, sides = self._is_least[rows], self.sides[rows]
         return np.where(least, sides, -np.inf), np.where(least, np.inf, sides)
 
-    def open_columns(self, active: NDArray[np.int64]) -> None:
+    def open_columns(self, active: Ints) -> None:
         """Let exactly these columns of the pool be used."""
         usable = np.zeros(len(self._pool.costs), np.bool_)
         usable[active] = True
@@ -242,11 +236,11 @@ class PoolRelaxation:
         self._open = wanted
         self._program.limit_columns(1 + changed, np.where(wanted[changed], np.inf, 0.0))
 
-    def inside(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def inside(self, columns: Ints) -> Flags:
         """Return which of some columns of the pool are in the program."""
         return self._place[columns] >= 0
 
-    def add_columns(self, columns: NDArray[np.int64]) -> None:
+    def add_columns(self, columns: Ints) -> None:
         """Bring columns of the pool, which may be used, into the program."""
         columns = columns[self._place[columns] < 0]
         if not len(columns):
@@ -258,7 +252,7 @@ class PoolRelaxation:
         matrix = vstack([pool.incidence[columns].T, self.extra[columns][:, self.rows].T])
         self._program.add_columns(pool.costs[columns], csc_array(matrix))
 
-    def values_soon(self, choices: list[NDArray[np.int64]], iterations: int) -> list[float]:
+    def values_soon(self, choices: list[Ints], iterations: int) -> list[float]:
         """Return about what the optimum is where only some columns may be used, for each choice.
 
         From the last optimum, after so many iterations of the simplex method, with columns in the
@@ -271,7 +265,7 @@ class PoolRelaxation:
             self._program.start_from(basis)
         return values
 
-    def solve(self, active: NDArray[np.int64], budget: Budget) -> Relaxed | None:
+    def solve(self, active: Ints, budget: Budget) -> Relaxed | None:
         """Return the optimum over columns of the pool; None without time."""
         pool = self._pool
         self.open_columns(active)
@@ -309,13 +303,7 @@ class PoolRelaxation:
             extra_duals,
         )
 
-    def _bound(
-        self,
-        active: NDArray[np.int64],
-        duals: NDArray[np.float64],
-        extra_duals: NDArray[np.float64],
-        reduced: NDArray[np.float64],
-    ) -> float:
+    def _bound(self, active: Ints, duals: Floats, extra_duals: Floats, reduced: Floats) -> float:
         """Return what duals prove, whatever the solver's tolerances, less its own rounding."""
         pool = self._pool
         negative = np.minimum(reduced, 0.0)
@@ -343,7 +331,7 @@ class IntegerAnswer:
     reports that nothing cheaper exists.
     """
 
-    chosen: NDArray[np.int64] | None
+    chosen: Ints | None
     bound: float | None
     complete: bool
     solver: str
@@ -351,9 +339,9 @@ class IntegerAnswer:
 
 def solve_integer(
     pool: Pool,
-    columns: NDArray[np.int64],
+    columns: Ints,
     extra: csr_array,
-    row_bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+    row_bounds: tuple[Floats, Floats],
     cutoff: float,
     mip: Mip,
 ) -> IntegerAnswer:
@@ -409,18 +397,14 @@ class Branch:
     The row counts (c,) columns of the pool, and has a lower side or an upper one.
     """
 
-    kept: NDArray[np.bool_]
-    row: NDArray[np.bool_] | None = None
+    kept: Flags
+    row: Flags | None = None
     side: float = 0.0
     least: bool = False
 
 
 def branches(
-    pool: Pool,
-    relaxation: PoolRelaxation,
-    relaxed: Relaxed,
-    active: NDArray[np.int64],
-    cutoff: float,
+    pool: Pool, relaxation: PoolRelaxation, relaxed: Relaxed, active: Ints, cutoff: float
 ) -> tuple[Branch, Branch] | None:
     """Return two branches that no whole solution lies outside of; None if the point is whole.
 
@@ -445,15 +429,13 @@ def branches(
     return _by_row(row, float(relaxed.weights[worst]), len(active))
 
 
-def _by_row(row: NDArray[np.bool_], amount: float, active: int) -> tuple[Branch, Branch]:
+def _by_row(row: Flags, amount: float, active: int) -> tuple[Branch, Branch]:
     kept = np.ones(active, np.bool_)
     below = float(np.floor(amount))
     return Branch(kept, row, below), Branch(kept, row, below + 1.0, least=True)
 
 
-def _fractional_pairs(
-    pool: Pool, relaxed: Relaxed
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _fractional_pairs(pool: Pool, relaxed: Relaxed) -> tuple[Ints, Floats]:
     """Return (p, 2) pairs of types and (p,) their fractional amounts, nearest to a half first."""
     members = csr_array(pool.incidence[relaxed.columns])
     sizes = np.diff(members.indptr)
@@ -476,12 +458,7 @@ def _fractional_pairs(
 
 
 def _together_or_apart(
-    pool: Pool,
-    relaxation: PoolRelaxation,
-    pairs: NDArray[np.int64],
-    active: NDArray[np.int64],
-    cutoff: float,
-    value: float,
+    pool: Pool, relaxation: PoolRelaxation, pairs: Ints, active: Ints, cutoff: float, value: float
 ) -> tuple[Branch, Branch]:
     sides = []
     for i, j in pairs[:_CANDIDATES].tolist():

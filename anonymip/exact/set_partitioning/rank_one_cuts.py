@@ -35,9 +35,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu, vstack
 
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -47,9 +47,7 @@ _COLUMNS_AT_ONCE = 50_000
 _MEETING = 1e-9
 
 
-def violated_triples(
-    held: csr_array, weights: NDArray[np.float64], coverage: NDArray[np.int64]
-) -> tuple[list[NDArray[np.int64]], NDArray[np.float64]]:
+def violated_triples(held: csr_array, weights: Floats, coverage: Ints) -> tuple[list[Ints], Floats]:
     """Return sets of types and how much each breaks its cut, for those that do.
 
     All single types, all pairs and all triples are looked at whose types share columns pairwise,
@@ -79,8 +77,8 @@ def violated_triples(
         odd_in_triples -= 2.0 * _links_of(links, triples[:, a], triples[:, b])
     odd_in_triples += 4.0 * _in_all_three(odd, weights, triples)
     alone = np.arange(held.shape[1])[:, None]
-    sets: list[NDArray[np.int64]] = []
-    excess: list[NDArray[np.float64]] = []
+    sets: list[Ints] = []
+    excess: list[Floats] = []
     for members, parity in (
         (alone, single),
         (pairs, single[pairs].sum(axis=1) - 2.0 * shared),
@@ -93,9 +91,7 @@ def violated_triples(
     return sets, np.concatenate(excess)
 
 
-def _triangles(
-    links: csr_array, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _triangles(links: csr_array, first: Ints, second: Ints) -> Ints:
     """Return (g, 3) ascending types that are linked pairwise."""
     if not len(first):
         return np.empty((0, 3), np.int64)
@@ -106,16 +102,14 @@ def _triangles(
     return np.stack([first[edge], second[edge], common.coords[1].astype(np.int64)], axis=1)
 
 
-def _links_of(links: csr_array, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
+def _links_of(links: csr_array, a: Ints, b: Ints) -> Floats:
     """Return what links pairs of types a < b, all of which are linked."""
     width = links.shape[1]
     first = np.repeat(np.arange(links.shape[0], dtype=np.int64), np.diff(links.indptr))
     return np.asarray(links.data[np.searchsorted(first * width + links.indices, a * width + b)])
 
 
-def _in_all_three(
-    odd: csr_array, weights: NDArray[np.float64], triples: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _in_all_three(odd: csr_array, weights: Floats, triples: Ints) -> Floats:
     """Return (g,) how much of the columns holds all three types of a triple oddly."""
     width = odd.shape[1]
     asked = (triples[:, 0] * width + triples[:, 1]) * width + triples[:, 2]
@@ -169,12 +163,12 @@ class RankOneCut:
     types: tuple[int, ...]
     divisor: int
 
-    def right_side(self, coverage: NDArray[np.int64]) -> int:
+    def right_side(self, coverage: Ints) -> int:
         """Return floor(b(T) / d), given (t,) how often each type is covered."""
         return int(coverage[list(self.types)].sum()) // self.divisor
 
 
-def right_sides(cuts: Sequence[RankOneCut], coverage: NDArray[np.int64]) -> NDArray[np.int64]:
+def right_sides(cuts: Sequence[RankOneCut], coverage: Ints) -> Ints:
     """Return (q,) the right side of every cut."""
     return np.array([cut.right_side(coverage) for cut in cuts], np.int64)
 
@@ -200,7 +194,7 @@ def coefficients(cuts: Sequence[RankOneCut], incidence: csr_array) -> csr_array:
     return parts[0] if len(parts) == 1 else csr_array(vstack(parts))
 
 
-def shapes_of(coverage: NDArray[np.int64], largest: int) -> tuple[tuple[int, int], ...]:
+def shapes_of(coverage: Ints, largest: int) -> tuple[tuple[int, int], ...]:
     """Return the sizes of T and divisors worth a search, triples with d = 2 left out.
 
     What holds for most types of the (t,) coverage decides, and the most records of a column.
@@ -219,12 +213,12 @@ def shapes_of(coverage: NDArray[np.int64], largest: int) -> tuple[tuple[int, int
 
 def separate(
     incidence: csr_array,
-    weights: NDArray[np.float64],
-    coverage: NDArray[np.int64],
+    weights: Floats,
+    coverage: Ints,
     *,
     known: Iterable[RankOneCut] = (),
     seed: int = 0,
-    among: NDArray[np.bool_] | None = None,
+    among: Flags | None = None,
     most: int = 80,
     starts: int = 60,
 ) -> list[RankOneCut]:
@@ -269,10 +263,10 @@ def separate(
 
 
 def _chosen(
-    sets: Sequence[NDArray[np.int64]],
-    excess: NDArray[np.float64],
+    sets: Sequence[Ints],
+    excess: Floats,
     divisor: int,
-    present: NDArray[np.int64],
+    present: Ints,
     seen: set[RankOneCut],
     most: int,
 ) -> list[RankOneCut]:
@@ -294,12 +288,12 @@ def _chosen(
 
 def _search(
     support: Support,
-    fractional: NDArray[np.int64],
+    fractional: Ints,
     size: int,
     divisor: int,
     starts: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[Ints, Floats]:
     """Return (starts, size) sets of types and (starts,) how much each breaks its cut."""
     sets, excess = np.empty((starts, size), np.int64), np.empty(starts)
     draws = rng.random((starts, _DRAWS))
@@ -308,7 +302,7 @@ def _search(
     return sets, excess
 
 
-def _support(held: csr_array, weights: NDArray[np.float64], coverage: NDArray[np.int64]) -> Support:
+def _support(held: csr_array, weights: Floats, coverage: Ints) -> Support:
     by_type = csr_array(held.T)
     return Support(
         column_starts=held.indptr.astype(np.int64),
@@ -337,26 +331,26 @@ class Support(Packed):
     `coverage` how often each type is covered, `most` the most members of one type in a column.
     """
 
-    column_starts: NDArray[np.int64]
-    column_types: NDArray[np.int64]
-    column_counts: NDArray[np.int64]
-    type_starts: NDArray[np.int64]
-    type_columns: NDArray[np.int64]
-    type_counts: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    coverage: NDArray[np.int64]
+    column_starts: Ints
+    column_types: Ints
+    column_counts: Ints
+    type_starts: Ints
+    type_columns: Ints
+    type_counts: Ints
+    shares: Floats
+    coverage: Ints
     most: int
 
 
 @kernel
 def exchange(
     support: Support,
-    fractional: NDArray[np.int64],
-    draws: NDArray[np.float64],
+    fractional: Ints,
+    draws: Floats,
     divisor: int,
     least_gain: float,
-    sets: NDArray[np.int64],
-    excess: NDArray[np.float64],
+    sets: Ints,
+    excess: Floats,
 ) -> None:
     """Fill (s, size) sets of types, and (s,) how much each breaks its cut.
 
@@ -406,13 +400,7 @@ def exchange(
 
 
 @kernel
-def _begin(
-    support: Support,
-    fractional: NDArray[np.int64],
-    draws: NDArray[np.float64],
-    inside: NDArray[np.bool_],
-    chosen: NDArray[np.int64],
-) -> None:
+def _begin(support: Support, fractional: Ints, draws: Floats, inside: Flags, chosen: Ints) -> None:
     """Choose different types from columns that share types, and mark them."""
     size, drawn, steps = 0, 0, 0
     column = fractional[int(draws[0] * len(fractional))]
@@ -444,16 +432,14 @@ def _begin(
 
 
 @kernel
-def _count(support: Support, counts: NDArray[np.int64], i: int, sign: int) -> None:
+def _count(support: Support, counts: Ints, i: int, sign: int) -> None:
     """Count the members of a type in its columns, or no longer."""
     for p in range(support.type_starts[i], support.type_starts[i + 1]):
         counts[support.type_columns[p]] += sign * support.type_counts[p]
 
 
 @kernel
-def _added(
-    support: Support, counts: NDArray[np.int64], divisor: int, added: NDArray[np.float64]
-) -> float:
+def _added(support: Support, counts: Ints, divisor: int, added: Floats) -> float:
     """Return the left side of a cut, and fill what each type would add to it."""
     added[:] = 0.0
     base = 0.0

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, identity, vstack
 
 from anonymip.exact.set_partitioning.rank_one_cuts import RankOneCut, coefficients, right_sides
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.solvers import Named, SolverOptions, SolverResult, StandardForm, solve_form
 from anonymip.solvers.linear_programs import GrowingProgram
@@ -31,7 +31,7 @@ class Covering:
     is left out costs the price, infinite where none may be.
     """
 
-    sides: NDArray[np.float64]
+    sides: Floats
     most: int
     counted: bool
     price: float
@@ -42,7 +42,7 @@ class Covering:
         return len(self.sides)
 
     @property
-    def coverage(self) -> NDArray[np.int64]:
+    def coverage(self) -> Ints:
         """(t,) the sides, as whole numbers."""
         return self.sides.astype(np.int64)
 
@@ -63,9 +63,9 @@ class Columns:
     repeated as often as they occur. A release pays `costs` (c,) for each.
     """
 
-    starts: NDArray[np.int64]
-    types: NDArray[np.int32]
-    costs: NDArray[np.float64]
+    starts: Ints
+    types: Codes
+    costs: Floats
 
     @classmethod
     def none(cls) -> Columns:
@@ -77,15 +77,15 @@ class Columns:
         return len(self.costs)
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(c,) members of each column."""
         return np.diff(self.starts)
 
-    def of(self, column: int) -> NDArray[np.int32]:
+    def of(self, column: int) -> Codes:
         """Return the members of one column."""
         return self.types[self.starts[column] : self.starts[column + 1]]
 
-    def only(self, kept: NDArray[np.bool_]) -> Columns:
+    def only(self, kept: Flags) -> Columns:
         """Return some of the columns, given (c,) which ones."""
         sizes = self.sizes
         starts = np.concatenate([[0], np.cumsum(sizes[kept])])
@@ -110,7 +110,7 @@ class Columns:
         matrix.sum_duplicates()
         return matrix
 
-    def reduced_costs(self, duals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def reduced_costs(self, duals: Floats) -> Floats:
         """Return (c,) costs less the duals of the members."""
         if not len(self):
             return np.empty(0)
@@ -146,7 +146,7 @@ class KnownColumns:
             self._parts.append(added)
         return added
 
-    def place(self, members: NDArray[np.int32]) -> int | None:
+    def place(self, members: Codes) -> int | None:
         """Return which column has these members; None if it is not known."""
         return self._places.get(members.tobytes())
 
@@ -165,8 +165,8 @@ class Multipliers:
     Those of cuts and of the number of columns are at least 0.
     """
 
-    duals: NDArray[np.float64]
-    cuts: NDArray[np.float64]
+    duals: Floats
+    cuts: Floats
     count: float
 
     def mixed(self, other: Multipliers, share: float) -> Multipliers:
@@ -179,7 +179,7 @@ class Multipliers:
             share * self.count + (1.0 - share) * other.count,
         )
 
-    def terms(self, rules: Covering, sides: NDArray[np.float64]) -> NDArray[np.float64]:
+    def terms(self, rules: Covering, sides: Floats) -> Floats:
         """Return the terms of the bound of feasible duals, given the (q,) sides of cuts."""
         return np.concatenate(
             [rules.sides * self.duals, -self.cuts * sides, [-self.count * rules.most]]
@@ -195,8 +195,8 @@ class MasterPoint:
     """
 
     value: float
-    shares: NDArray[np.float64]
-    alone: NDArray[np.float64]
+    shares: Floats
+    alone: Floats
     multipliers: Multipliers
     feasible: bool
 
@@ -222,7 +222,7 @@ class RestrictedMaster(Generic[Rules]):
         self._model.add_columns(np.full(rules.types, price), csc_array(single))
 
     @property
-    def sides(self) -> NDArray[np.float64]:
+    def sides(self) -> Floats:
         """(q,) what the cuts sum up to at most."""
         return right_sides(self.cuts, self.rules.coverage).astype(np.float64)
 
@@ -245,12 +245,12 @@ class RestrictedMaster(Generic[Rules]):
         self._model.add_rows(rows, np.full(len(cuts), -np.inf), sides)
         self.cuts += cuts
 
-    def require(self, times: NDArray[np.int64]) -> None:
+    def require(self, times: Ints) -> None:
         """Have the first columns used at least so many times, until other times are required."""
         columns = self.rules.types + np.arange(len(times))
         self._model.require_columns(columns, times.astype(np.float64))
 
-    def reduced_costs(self, multipliers: Multipliers, columns: Columns) -> NDArray[np.float64]:
+    def reduced_costs(self, multipliers: Multipliers, columns: Columns) -> Floats:
         """Return (c,) the reduced costs of columns."""
         reduced = columns.reduced_costs(multipliers.duals) + multipliers.count
         # Duals that are older than some cuts know nothing of these.
@@ -307,9 +307,9 @@ def solve_whole(
     columns: Columns,
     mip: Mip,
     *,
-    start: NDArray[np.int64] | None = None,
+    start: Ints | None = None,
     cuts: Sequence[RankOneCut] = (),
-) -> tuple[SolverResult, NDArray[np.int64] | None]:
+) -> tuple[SolverResult, Ints | None]:
     """Return what a solver says of the cheapest sum of columns, and (c,) how often it takes each.
 
     What is left out pays its price in the costs of what is not. `start` is (c,) how often a known
@@ -342,22 +342,20 @@ def solve_whole(
     return result, np.rint(result.values).astype(np.int64)
 
 
-def often_at_most(
-    incidence: csc_array | csr_array, sides: NDArray[np.float64] | NDArray[np.int64]
-) -> NDArray[np.float64]:
+def often_at_most(incidence: csc_array | csr_array, sides: Floats | Ints) -> Floats:
     """Return (c,) how often a sum can take each column, given its members column by column."""
     fits = np.floor(sides[incidence.indices] / incidence.data)
     return np.asarray(np.minimum.reduceat(fits, incidence.indptr[:-1]), np.float64)
 
 
 def whole_form(
-    cost: NDArray[np.float64],
+    cost: Floats,
     matrix: csr_array,
-    sides: tuple[NDArray[np.float64], NDArray[np.float64]],
-    most: NDArray[np.float64],
+    sides: tuple[Floats, Floats],
+    most: Floats,
     *,
     offset: float = 0.0,
-    integer: NDArray[np.bool_] | None = None,
+    integer: Flags | None = None,
 ) -> StandardForm:
     """Return the program of columns, none taken more than so often, at the least cost.
 

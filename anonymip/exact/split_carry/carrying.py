@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.exact.split_carry.state import OPEN
@@ -24,6 +23,7 @@ from anonymip.recodings.rules.diversity_counts import (
     new_counts,
     start_counts,
 )
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -46,14 +46,14 @@ class WindowCells(Packed):
         node, its parent.
     """
 
-    codes: NDArray[np.int32]
-    modes: NDArray[np.int64]
-    node_start: NDArray[np.int64]
-    node_last: NDArray[np.int64]
-    node_parent: NDArray[np.int64]
+    codes: Codes
+    modes: Ints
+    node_start: Ints
+    node_last: Ints
+    node_parent: Ints
 
 
-def window_cells(problem: Problem, records: NDArray[np.int64]) -> WindowCells:
+def window_cells(problem: Problem, records: Ints) -> WindowCells:
     """Return the cells of a problem whose records come in the given order."""
     microdata = problem.microdata
     codes = microdata.codes[records]
@@ -77,7 +77,7 @@ def window_cells(problem: Problem, records: NDArray[np.int64]) -> WindowCells:
 
 
 @kernel
-def is_first(labels: NDArray[np.int64], begin: int, at: int) -> bool:
+def is_first(labels: Ints, begin: int, at: int) -> bool:
     """Return whether no row from `begin` on and before `at` has the label of `at`."""
     for before in range(begin, at):  # noqa: SIM110 - numba compiles no generators
         if labels[before] == labels[at]:
@@ -89,11 +89,11 @@ def is_first(labels: NDArray[np.int64], begin: int, at: int) -> bool:
 def join_equal(
     cells: WindowCells,
     merged: bool,
-    places: NDArray[np.int64],
+    places: Ints,
     size: int,
-    labels: NDArray[np.int64],
-    joint: NDArray[np.int64],
-    marks: NDArray[np.int64],
+    labels: Ints,
+    joint: Ints,
+    marks: Ints,
 ) -> None:
     """Give the classes numbers in the order of first appearance, those of equal cells the same.
 
@@ -139,12 +139,7 @@ def join_equal(
 
 @kernel
 def _are_equal(
-    cells: WindowCells,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    one: int,
-    other: int,
+    cells: WindowCells, places: Ints, size: int, labels: Ints, one: int, other: int
 ) -> bool:
     """Return whether two classes are published with equal cells."""
     for a in range(len(cells.modes)):
@@ -166,12 +161,7 @@ def _are_equal(
 
 @kernel
 def _ends(
-    cells: WindowCells,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    label: int,
-    attribute: int,
+    cells: WindowCells, places: Ints, size: int, labels: Ints, label: int, attribute: int
 ) -> tuple[int, int]:
     """Return the least and the greatest code of a class."""
     low, high = 2**31 - 1, -1
@@ -195,13 +185,7 @@ def _node(cells: WindowCells, attribute: int, low: int, high: int) -> int:
 
 @kernel
 def _holds_all(
-    cells: WindowCells,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    one: int,
-    other: int,
-    attribute: int,
+    cells: WindowCells, places: Ints, size: int, labels: Ints, one: int, other: int, attribute: int
 ) -> bool:
     """Return whether a class holds all values of another one."""
     for at in range(size):
@@ -276,10 +260,10 @@ class Outcome(NamedTuple):
         Of the sensitive values of a class.
     """
 
-    joint: NDArray[np.int64]
-    fixed: NDArray[np.int64]
-    marks: NDArray[np.int64]
-    losses: NDArray[np.float64]
+    joint: Ints
+    fixed: Ints
+    marks: Ints
+    losses: Floats
     counts: ValueCounts
 
 
@@ -296,7 +280,7 @@ def new_outcome(rule: CarryRule, most: int) -> Outcome:
 
 def carry_rule(
     problem: Problem,
-    records: NDArray[np.int64],
+    records: Ints,
     *,
     boundary: int,
     least: bool = False,
@@ -318,12 +302,7 @@ def carry_rule(
 
 @kernel
 def divide_window(
-    rule: CarryRule,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    last: bool,
-    outcome: Outcome,
+    rule: CarryRule, places: Ints, size: int, labels: Ints, last: bool, outcome: Outcome
 ) -> None:
     """Decide which rows of a window are fixed and which are carried over.
 
@@ -374,12 +353,7 @@ def divide_window(
 
 @kernel
 def _carry_class(
-    rule: CarryRule,
-    places: NDArray[np.int64],
-    size: int,
-    labels: NDArray[np.int64],
-    label: int,
-    outcome: Outcome,
+    rule: CarryRule, places: Ints, size: int, labels: Ints, label: int, outcome: Outcome
 ) -> None:
     """Carry over those rows of a boundary class that have to be."""
     fixed, joint, marks = outcome.fixed, outcome.joint, outcome.marks
@@ -412,9 +386,7 @@ def _carry_class(
 
 
 @kernel
-def _mark_last(
-    size: int, joint: NDArray[np.int64], label: int, leaving: int, marks: NDArray[np.int64]
-) -> None:
+def _mark_last(size: int, joint: Ints, label: int, leaving: int, marks: Ints) -> None:
     """Mark so many rows of a class, those that are nearest the window's end."""
     left = leaving
     for at in range(size - 1, -1, -1):
@@ -425,12 +397,7 @@ def _mark_last(
 
 @kernel
 def _mark_cheapest(
-    size: int,
-    joint: NDArray[np.int64],
-    losses: NDArray[np.float64],
-    label: int,
-    leaving: int,
-    marks: NDArray[np.int64],
+    size: int, joint: Ints, losses: Floats, label: int, leaving: int, marks: Ints
 ) -> None:
     """Mark so many rows without which the class loses most; of equal ones those nearest the end."""
     for at in range(size):
@@ -445,7 +412,7 @@ def _mark_cheapest(
 
 @kernel
 def _rest_is_diverse(
-    rule: CarryRule, places: NDArray[np.int64], size: int, label: int, outcome: Outcome
+    rule: CarryRule, places: Ints, size: int, label: int, outcome: Outcome
 ) -> bool:
     """Return whether the unmarked rows of a class are diverse."""
     joint, marks, counts, rows = outcome.joint, outcome.marks, outcome.counts, 0
@@ -461,7 +428,7 @@ def _rest_is_diverse(
 
 
 @kernel
-def _fix_accepted(rule: CarryRule, size: int, labels: NDArray[np.int64], outcome: Outcome) -> None:
+def _fix_accepted(rule: CarryRule, size: int, labels: Ints, outcome: Outcome) -> None:
     """Fix so many classes of a window of one size; all of it if there is no class in it."""
     fixed, joint, marks, losses = outcome.fixed, outcome.joint, outcome.marks, outcome.losses
     # Such a window fixes classes as they were found, so those of equal cells stay several.
@@ -493,7 +460,7 @@ def _fix_accepted(rule: CarryRule, size: int, labels: NDArray[np.int64], outcome
 
 
 @kernel
-def _last_of(labels: NDArray[np.int64], size: int, label: int) -> int:
+def _last_of(labels: Ints, size: int, label: int) -> int:
     """Return the last row of a class."""
     at = size - 1
     while labels[at] != label:

@@ -43,6 +43,7 @@ from anonymip.exact.split_carry.state import (
 )
 from anonymip.files import refuse_outputs, replacing
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 
 #: Sets of records whose losses identify an objective without tables.
@@ -113,7 +114,7 @@ def _rules(problem: Problem) -> str:
     return _digest(*parts)
 
 
-def _sampled_sets(n: int, k: int) -> NDArray[np.int64]:
+def _sampled_sets(n: int, k: int) -> Ints:
     """Return (B, k) sets of neighbouring and of distant records."""
     start = np.unique(np.linspace(0, n - 1, _SAMPLES).astype(np.int64))[:, None]
     near = start + np.arange(k)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from anonymip.assignments import SUPPRESSED
 from anonymip.exact.classes.best_classes import PROVEN as SOLVED
 from anonymip.exact.classes.best_classes import solve_rows
@@ -36,6 +33,7 @@ from anonymip.objectives.kernels.class_loss import (
     record_loss,
 )
 from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 
 
@@ -72,7 +70,7 @@ def window_size(plan: Plan, chain: Chain, chunks: int) -> int:
 
 
 @kernel
-def fill_window(chain: Chain, size: int, places: NDArray[np.int64]) -> None:
+def fill_window(chain: Chain, size: int, places: Ints) -> None:
     """Write the places of a window of so many rows: those carried over, then new ones."""
     carried = chain.cursor[CARRIED]
     for at in range(carried):
@@ -82,7 +80,7 @@ def fill_window(chain: Chain, size: int, places: NDArray[np.int64]) -> None:
 
 
 @kernel
-def move_on(chain: Chain, size: int, places: NDArray[np.int64], outcome: Outcome) -> None:
+def move_on(chain: Chain, size: int, places: Ints, outcome: Outcome) -> None:
     """Label the fixed rows of a window and carry the others over."""
     fixed, joint, number = outcome.fixed, outcome.joint, outcome.marks
     read = chain.cursor[READ] + size - chain.cursor[CARRIED]
@@ -130,7 +128,7 @@ def advance_links(
     plan: Plan,
     chain: Chain,
     outcome: Outcome,
-    places: NDArray[np.int64],
+    places: Ints,
     max_nodes: int,
     amount: int,
 ) -> int:
@@ -173,9 +171,9 @@ def class_without(
     tables: LossTables,
     rows: KernelRows,
     state: ClassState,
-    places: NDArray[np.int64],
+    places: Ints,
     size: int,
-    labels: NDArray[np.int64],
+    labels: Ints,
     label: int,
     without: int,
 ) -> float:
@@ -198,10 +196,10 @@ def fill_losses(
     rows: KernelRows,
     state: ClassState,
     rule: CarryRule,
-    places: NDArray[np.int64],
+    places: Ints,
     size: int,
-    labels: NDArray[np.int64],
-    losses: NDArray[np.float64],
+    labels: Ints,
+    losses: Floats,
 ) -> None:
     """Write what the carry rule asks for: record losses of the classes, whole or without a row."""
     for at in range(size):
@@ -217,9 +215,9 @@ def fixed_loss(
     rows: KernelRows,
     state: ClassState,
     summed: bool,
-    places: NDArray[np.int64],
+    places: Ints,
     size: int,
-    fixed: NDArray[np.int64],
+    fixed: Ints,
 ) -> float:
     """Return the loss of the fixed rows of a window, as the classes that they are."""
     total = 0.0

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InputError, InvalidAssignment, LicenceLimit, NoSolution, SolverError
@@ -45,6 +44,7 @@ from anonymip.heuristics.local_search.local_search import improve
 from anonymip.objectives.kernels.class_loss import kernel_rows, new_state
 from anonymip.problem import Problem, has_rules
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -136,7 +136,7 @@ class Answer:
         :class:`~anonymip.exact.split_carry.state.Link` gives it.
     """
 
-    labels: NDArray[np.int64]
+    labels: Ints
     objective: float
     bound: float | None = None
     proven: bool = False
@@ -159,13 +159,7 @@ class ClassLinks:
         Of the sub-solver.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        chain: Chain,
-        options: ChainOptions,
-        seed: int,
-    ) -> None:
+    def __init__(self, problem: Problem, chain: Chain, options: ChainOptions, seed: int) -> None:
         self._problem, self._chain, self._options, self._seed = problem, chain, options, seed
         k = problem.k
         self._rule = carry_rule(
@@ -249,9 +243,7 @@ class ClassLinks:
         )
         clock.spend(1, seconds)
 
-    def _solve(
-        self, places: NDArray[np.int64], budget: Budget | None, found: Answer | None
-    ) -> Answer | None:
+    def _solve(self, places: Ints, budget: Budget | None, found: Answer | None) -> Answer | None:
         """Return the best classes of a window; None if none were found."""
         part = self._part(places)
         if part is None:
@@ -324,7 +316,7 @@ class ClassLinks:
             _reason(solution),
         )
 
-    def _part(self, places: NDArray[np.int64]) -> Problem | None:
+    def _part(self, places: Ints) -> Problem | None:
         """Return the problem of the rows of a window; None if they lack the diversity."""
         problem, records = self._problem, self._chain.records[places]
         if problem.diversity is not None and not self._may_suppress:
@@ -359,7 +351,7 @@ class ClassLinks:
                     return None
         return Classes(labels)  # type: ignore[arg-type]
 
-    def _given_up(self, places: NDArray[np.int64]) -> Answer:
+    def _given_up(self, places: Ints) -> Answer:
         """Return classes that keep the rules for as many rows as the best cut can place."""
         part = self._part(places)
         labels = np.full(len(places), SUPPRESSED, np.int64)
@@ -368,7 +360,7 @@ class ClassLinks:
         loss = self._loss(self._chain.records[places], labels)
         return Answer(labels, loss, reason="rules")
 
-    def _losses(self, records: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _losses(self, records: Ints, labels: Ints) -> Floats:
         """Return (size,) what the carry rule asks for: losses of classes, some without a row."""
         compiled, losses = self._problem.compiled, np.zeros(len(records))
         if compiled.has_tables:
@@ -391,7 +383,7 @@ class ClassLinks:
             losses[own] = found
         return losses
 
-    def _loss(self, records: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
+    def _loss(self, records: Ints, labels: Ints) -> float:
         """Return the loss of classes; of rows without one only where they may be suppressed."""
         compiled = self._problem.compiled
         labels = labels[labels != OPEN]
@@ -439,7 +431,7 @@ def _reason(solution: Solution) -> str:
     return "" if solution.is_optimal else reason_of(solution.status.stopped.value)
 
 
-def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def _numbered(labels: Ints) -> Ints:
     """Return the labels, numbered in the order of first appearance."""
     return Classes(labels).labels.astype(np.int64)  # type: ignore[arg-type]
 
@@ -503,7 +495,7 @@ class CompiledLinks(ClassLinks):
         size = int(window_size(self._plan, self._chain, 1))
         if size > len(self._places) or not np.isfinite(self._work.result[0]):
             return None
-        labels: NDArray[np.int64] = self._work.labels[:size].copy()
+        labels: Ints = self._work.labels[:size].copy()
         loss, bound = self._work.result.tolist()
         return Answer(labels, loss, bound, reason="cap")
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.errors import InputError, NoSolution
@@ -34,6 +33,7 @@ from anonymip.heuristics.classes.ordered_cut import cut_rows
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.problem import Problem, is_plain
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.compilation import CompilationStopped
 from anonymip.runtime.side_by_side import run_side_by_side, workers_of
@@ -58,15 +58,15 @@ class SolvedBoundaries:
         Those whose classes changed for the better.
     """
 
-    labels: NDArray[np.int64]
+    labels: Ints
     solved: int
     gained: int
 
 
 def solve_boundaries(
     problem: Problem,
-    records: NDArray[np.int64],
-    labels: NDArray[np.int64],
+    records: Ints,
+    labels: Ints,
     boundaries: Sequence[int],
     *,
     most: int,
@@ -120,11 +120,11 @@ def rows_of_boundaries(problem: Problem, sets: int) -> int:
     return max(window, _COMPILED_ROWS) if compiles(problem) else window
 
 
-def _around(labels: NDArray[np.int64], at: int, most: int) -> NDArray[np.int64]:
+def _around(labels: Ints, at: int, most: int) -> Ints:
     """Return the places of the classes nearest to a boundary, ascending."""
     sides = labels[max(0, at - most) : at][::-1], labels[at : at + most]
     near = [int(side[rank]) for rank in range(most) for side in sides if rank < len(side)]
-    taken: list[NDArray[np.int64]] = []
+    taken: list[Ints] = []
     room = most
     for label in dict.fromkeys(near):
         if label == SUPPRESSED:
@@ -138,12 +138,7 @@ def _around(labels: NDArray[np.int64], at: int, most: int) -> NDArray[np.int64]:
 
 
 def _solved_again(
-    problem: Problem,
-    records: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    places: NDArray[np.int64],
-    budget: Budget,
-    seed: int,
+    problem: Problem, records: Ints, labels: Ints, places: Ints, budget: Budget, seed: int
 ) -> bool:
     """Give the records at some places better classes if there are any; return whether there are."""
     before = labels[places]
@@ -162,7 +157,7 @@ def _solved_again(
     return True
 
 
-def _loss(problem: Problem, labels: NDArray[np.int64]) -> float:
+def _loss(problem: Problem, labels: Ints) -> float:
     """Return the loss of classes of all records of a small problem."""
     compiled = problem.compiled
     losses = np.full(problem.n, compiled.suppression_price)
@@ -255,7 +250,7 @@ class Segment:
     """
 
     problem: Problem
-    records: NDArray[np.int64]
+    records: Ints
     options: ChainOptions
     compiled: bool
     seed: int
@@ -408,7 +403,7 @@ def _sendable(segments: list[Segment]) -> list[Segment]:
         return segments
 
 
-def _joined(records: NDArray[np.int64], chains: Sequence[Chain], *, sums: bool) -> Chain:
+def _joined(records: Ints, chains: Sequence[Chain], *, sums: bool) -> Chain:
     """Return one chain over the order with what chains over its segments have found."""
     whole = new_chain(records, sum(int(chain.cursor[LINKS]) for chain in chains))
     begin = links = classes = 0

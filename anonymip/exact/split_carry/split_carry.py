@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import InvalidAssignment
@@ -40,6 +39,7 @@ from anonymip.heuristics.growing.repair import finish
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import Budget, MachineClock
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -347,7 +347,7 @@ def _trace(chain: Chain, cut: int, stopped: Stopped | None) -> list[str]:
     return trace
 
 
-def remarks_on_links(table: NDArray[np.float64]) -> list[str]:
+def remarks_on_links(table: Floats) -> list[str]:
     """Return remarks on links: how many are proven, what kept the others from it, their starts.
 
     Parameters

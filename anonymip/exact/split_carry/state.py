@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.status import Stopped
 
 #: Label of a record that no link has fixed yet.
@@ -71,13 +71,13 @@ class Chain(NamedTuple):
         a bound is NaN where it is unknown.
     """
 
-    records: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    carried: NDArray[np.int64]
-    started: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    table: NDArray[np.float64]
+    records: Ints
+    labels: Ints
+    carried: Ints
+    started: Ints
+    cursor: Ints
+    sums: Floats
+    table: Floats
 
     @property
     def n(self) -> int:
@@ -90,11 +90,11 @@ class Chain(NamedTuple):
         return int(self.cursor[READ]) == self.n and int(self.cursor[CARRIED]) == 0
 
     @property
-    def carried_records(self) -> NDArray[np.int64]:
+    def carried_records(self) -> Ints:
         """Records that the next link takes over, oldest first."""
         return self.records[self.carried[: self.cursor[CARRIED]]]
 
-    def labels_of_records(self, n: int) -> NDArray[np.int64]:
+    def labels_of_records(self, n: int) -> Ints:
         """Return (n,) labels by record of the table; -2 for records that are not fixed."""
         labels = np.full(n, OPEN, np.int64)
         labels[self.records] = self.labels
@@ -139,7 +139,7 @@ class Link:
     reason: str = ""
 
 
-def new_chain(records: NDArray[np.int64], links: int) -> Chain:
+def new_chain(records: Ints, links: int) -> Chain:
     """Return a chain over records in their order that has not begun.
 
     Parameters
@@ -166,7 +166,7 @@ def links_of(chain: Chain) -> tuple[Link, ...]:
     return tuple(links_in(chain.table[: chain.cursor[LINKS]]))
 
 
-def links_in(table: NDArray[np.float64]) -> Iterator[Link]:
+def links_in(table: Floats) -> Iterator[Link]:
     """Yield the links of a table, in their order."""
     starts = {NO_START: None, START_REFUSED: False, START_ACCEPTED: True}
     for row in table.tolist():

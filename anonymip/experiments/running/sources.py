@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.instances import INSTANCES, Microdata, Schema, load_instance, read_schema
 from anonymip.instances.library.catalogue import PREFIX, find_entry
+from anonymip.runtime.arrays import Ints
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Samples:
                     remedy=f"Give a whole number of at least {least}",
                 )
 
-    def rows(self, n: int, number: int) -> NDArray[np.int64]:
+    def rows(self, n: int, number: int) -> Ints:
         """Return the (size,) records of a sample of `n`, in the order drawn.
 
         `n`: records of the table. `number`: of the sample, from 1. Raises InputError if the table

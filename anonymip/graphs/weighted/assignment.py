@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -37,23 +38,23 @@ class Assigning(Packed):
         (n,) workspaces of the path search.
     """
 
-    columns: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    duals: NDArray[np.float64]
-    free: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    distance: NDArray[np.float64]
-    source: NDArray[np.int64]
-    todo: NDArray[np.int64]
+    columns: Ints
+    rows: Ints
+    duals: Floats
+    free: Ints
+    cursor: Ints
+    distance: Floats
+    source: Ints
+    todo: Ints
 
 
 def assign(
     costs: NDArray[np.floating],
     budget: Budget | None = None,
     *,
-    duals: NDArray[np.float64] | None = None,
+    duals: Floats | None = None,
     phase: str = "assignment",
-) -> tuple[NDArray[np.int64], NDArray[np.float64], Stopped | None]:
+) -> tuple[Ints, Floats, Stopped | None]:
     """Return an assignment of least total cost [1]_.
 
     Parameters
@@ -128,7 +129,7 @@ def _sweep(costs: NDArray[np.floating], work: Assigning, budget: Budget, phase: 
 
 
 @kernel
-def _column_minima(costs: NDArray[np.floating]) -> NDArray[np.float64]:
+def _column_minima(costs: NDArray[np.floating]) -> Floats:
     n = len(costs)
     least = np.full(n, np.inf)
     for i in range(n):

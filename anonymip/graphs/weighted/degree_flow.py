@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -35,28 +36,28 @@ class Flow(Packed):
         (n,) workspaces.
     """
 
-    used: NDArray[np.bool_]
-    supply: NDArray[np.int64]
-    demand: NDArray[np.int64]
-    holders: NDArray[np.int32]
-    held: NDArray[np.int64]
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    cursor: NDArray[np.int64]
-    row_distance: NDArray[np.float64]
-    column_distance: NDArray[np.float64]
-    source: NDArray[np.int64]
-    exchanged: NDArray[np.int64]
-    row_settled: NDArray[np.bool_]
-    column_settled: NDArray[np.bool_]
+    used: Flags
+    supply: Ints
+    demand: Ints
+    holders: Codes
+    held: Ints
+    left: Floats
+    right: Floats
+    cursor: Ints
+    row_distance: Floats
+    column_distance: Floats
+    source: Ints
+    exchanged: Ints
+    row_settled: Flags
+    column_settled: Flags
 
 
 def cheapest_degrees(
     costs: NDArray[np.floating],
-    degrees: NDArray[np.int64],
+    degrees: Ints,
     budget: Budget | None = None,
     phase: str = "minimum cost flow",
-) -> tuple[NDArray[np.bool_], int, Stopped | None]:
+) -> tuple[Flags, int, Stopped | None]:
     """Return the edges of least total cost that give row i and column i ``degrees[i]`` edges.
 
     Parameters
@@ -90,7 +91,7 @@ def cheapest_degrees(
 
 def degree_flow(
     costs: NDArray[np.floating],
-    degrees: NDArray[np.int64],
+    degrees: Ints,
     budget: Budget | None = None,
     phase: str = "minimum cost flow",
 ) -> tuple[Flow, Stopped | None]:

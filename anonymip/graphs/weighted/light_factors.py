@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import rustworkx
-from numpy.typing import NDArray
 
 from anonymip.graphs.weighted.assignment import assign
 from anonymip.graphs.weighted.degree_flow import degree_flow
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
 
@@ -18,8 +18,8 @@ _BITS = 44
 
 
 def heaviest_matching(
-    nodes: int, ends: NDArray[np.int64], weights: NDArray[np.float64], *, perfect: bool = False
-) -> tuple[NDArray[np.int64], float]:
+    nodes: int, ends: Ints, weights: Floats, *, perfect: bool = False
+) -> tuple[Ints, float]:
     """Return a matching of greatest weight, and what rounding may have cost it.
 
     Edges are pairs of nodes, (e, 2), each once, with weights (e,) of at least 0. If `perfect`, as
@@ -59,11 +59,8 @@ _LARGEST_MATRIX = 6_000
 
 
 def saving_edges(
-    nodes: int,
-    ends: NDArray[np.int64],
-    savings: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> tuple[NDArray[np.int64], float, Stopped | None]:
+    nodes: int, ends: Ints, savings: Floats, budget: Budget | None = None
+) -> tuple[Ints, float, Stopped | None]:
     """Return the pairs whose common edge saves most in place of the lightest edge of each.
 
     An edge cover of least weight gives every node its lightest edge, of weight min_v, except
@@ -137,9 +134,7 @@ def saving_edges(
         count *= 4
 
 
-def _greatest(
-    nodes: int, ends: NDArray[np.int64], savings: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def _greatest(nodes: int, ends: Ints, savings: Floats) -> Flags:
     """Return which edges are among the greatest of one of their ends."""
     kept = np.zeros(len(savings), np.bool_)
     for side in (0, 1):
@@ -150,7 +145,7 @@ def _greatest(
     return kept
 
 
-def _half_of_maxima(nodes: int, ends: NDArray[np.int64], savings: NDArray[np.float64]) -> float:
+def _half_of_maxima(nodes: int, ends: Ints, savings: Floats) -> float:
     """Return a limit of all matchings: each edge gives half of its saving to either end."""
     greatest = np.zeros(nodes)
     for side in (0, 1):
@@ -158,12 +153,7 @@ def _half_of_maxima(nodes: int, ends: NDArray[np.int64], savings: NDArray[np.flo
     return float(greatest.sum()) / 2
 
 
-def _value(
-    nodes: int,
-    ends: NDArray[np.int64],
-    savings: NDArray[np.float64],
-    pairs: NDArray[np.int64],
-) -> float:
+def _value(nodes: int, ends: Ints, savings: Floats, pairs: Ints) -> float:
     """Return what a matching saves."""
     keys = ends.min(axis=1) * nodes + ends.max(axis=1)
     order = np.argsort(keys)
@@ -182,14 +172,14 @@ class TwoFactor(NamedTuple):
     `is_lightest` says whether it is proven lightest, up to rounding.
     """
 
-    edges: NDArray[np.int64]
+    edges: Ints
     weight: float
     least: float
     is_lightest: bool
 
 
 def lightest_two_factor(
-    weights: NDArray[np.float64], budget: Budget | None = None
+    weights: Floats, budget: Budget | None = None
 ) -> tuple[TwoFactor, Stopped | None]:
     """Return a 2-factor of least weight, and why it stopped early, if it did.
 
@@ -253,12 +243,8 @@ def lightest_two_factor(
 
 
 def _decide(
-    n: int,
-    one: NDArray[np.int64],
-    other: NDArray[np.int64],
-    reduced: NDArray[np.float64],
-    free: NDArray[np.bool_],
-) -> tuple[NDArray[np.bool_] | None, float]:
+    n: int, one: Ints, other: Ints, reduced: Floats, free: Flags
+) -> tuple[Flags | None, float]:
     """Return which edges the lightest 2-factor takes if only the free ones are open, or None.
 
     Others are taken if their reduced weight is negative. The second value is the rounding.
@@ -291,7 +277,7 @@ def _decide(
     return taken, slack
 
 
-def cycles_of(n: int, edges: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def cycles_of(n: int, edges: Ints) -> list[Ints]:
     """Return the cycles of a 2-factor, each as its nodes in turn."""
     around: list[list[int]] = [[] for _ in range(n)]
     for one, other in edges.tolist():

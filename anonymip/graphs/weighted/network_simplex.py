@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import AnonymipError
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -37,29 +37,24 @@ class Network(Packed):
         (2,) where the search for an arc goes on; turn of the tree.
     """
 
-    tail: NDArray[np.int64]
-    head: NDArray[np.int64]
-    capacity: NDArray[np.int64]
-    cost: NDArray[np.int64]
-    flow: NDArray[np.int64]
-    state: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    arc: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    potential: NDArray[np.int64]
-    seen: NDArray[np.int64]
-    path: NDArray[np.int64]
-    cursor: NDArray[np.int64]
+    tail: Ints
+    head: Ints
+    capacity: Ints
+    cost: Ints
+    flow: Ints
+    state: Ints
+    parent: Ints
+    arc: Ints
+    depth: Ints
+    potential: Ints
+    seen: Ints
+    path: Ints
+    cursor: Ints
 
 
 def cheapest_flow(
-    supply: NDArray[np.int64],
-    tail: NDArray[np.int64],
-    head: NDArray[np.int64],
-    capacity: NDArray[np.int64],
-    cost: NDArray[np.int64],
-    budget: Budget | None = None,
-) -> NDArray[np.int64] | None:
+    supply: Ints, tail: Ints, head: Ints, capacity: Ints, cost: Ints, budget: Budget | None = None
+) -> Ints | None:
     """Return the flow of least cost that carries all supplies to the demands; None without one.
 
     Parameters
@@ -104,12 +99,7 @@ def cheapest_flow(
 
 
 def _network(
-    supply: NDArray[np.int64],
-    tail: NDArray[np.int64],
-    head: NDArray[np.int64],
-    capacity: NDArray[np.int64],
-    cost: NDArray[np.int64],
-    prohibitive: int,
+    supply: Ints, tail: Ints, head: Ints, capacity: Ints, cost: Ints, prohibitive: int
 ) -> Network:
     """Return the network whose tree ties every node to the root."""
     arcs, nodes = len(tail), len(supply)

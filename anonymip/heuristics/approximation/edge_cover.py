@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import saving_edges
@@ -26,6 +25,7 @@ from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import GCP
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -120,7 +120,7 @@ def edge_cover(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
 
 def _classes(
     problem: Problem, near: NearestRows, budget: Budget
-) -> tuple[NDArray[np.int64], float | None, bool, Stopped | None]:
+) -> tuple[Ints, float | None, bool, Stopped | None]:
     """Return (n,) labels, what every edge cover weighs at least, whether the one found is lightest.
 
     And why it stopped early: the cover then has no matching, and nothing is known of the lightest.
@@ -135,7 +135,7 @@ def _classes(
     edges, weights = _cover(near, nearest, least, pairs)
     type_of = np.repeat(np.arange(types), np.diff(near.start))
 
-    def distances(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float64]:
+    def distances(one: Ints, other: Ints) -> Floats:
         return pair_distances(tables, near.rows, type_of[one], type_of[other])
 
     labels = np.empty(problem.n, np.int64)
@@ -148,18 +148,13 @@ def _classes(
     return labels, float(least.sum()) - most, is_lightest, None
 
 
-def _nearest_types(near: NearestRows) -> NDArray[np.int64]:
+def _nearest_types(near: NearestRows) -> Ints:
     """Return (t,) the type of each row's nearest other row: its own if several rows share it."""
     own = np.arange(len(near.listed))
     return np.where(near.listed > 1, near.types[:, 1], own).astype(np.int64)
 
 
-def _cover(
-    near: NearestRows,
-    nearest: NDArray[np.int64],
-    least: NDArray[np.float64],
-    pairs: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _cover(near: NearestRows, nearest: Ints, least: Floats, pairs: Ints) -> tuple[Ints, Floats]:
     """Return an edge cover of the rows: matched pairs, and each other row's lightest edge.
 
     Rows of one type are paired, the last of an odd number with its neighbour. Where many rows take
@@ -206,11 +201,8 @@ def _claim(problem: Problem, stopped: Stopped | None, is_lightest: bool) -> str:
 
 
 def star_classes(
-    n: int,
-    edges: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    distances: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]],
-) -> NDArray[np.int64]:
+    n: int, edges: Ints, weights: Floats, distances: Callable[[Ints, Ints], Floats]
+) -> Ints:
     """Return (n,) labels of classes of two or three rows, from an edge cover and its weights.
 
     Edges that the cover does not need go first, the heaviest before others; what remains are
@@ -242,8 +234,7 @@ def star_classes(
 
 
 def _paired(
-    leaves: Sequence[int],
-    distances: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]],
+    leaves: Sequence[int], distances: Callable[[Ints, Ints], Floats]
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """Return pairs of leaves, the nearest first, and the one or two that stay with the centre."""
     left = list(leaves)

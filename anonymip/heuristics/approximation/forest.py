@@ -7,7 +7,6 @@ from functools import partial
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.approximation.guarantees import factor_obstacle, loss_obstacle
 from anonymip.heuristics.approximation.nearest_rows import NearestRows, nearest_rows
@@ -18,6 +17,7 @@ from anonymip.objectives.kernels.class_loss import pair_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
@@ -95,7 +95,7 @@ def forest(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> 
     return solution if bound is None else solution.with_bound(bound)
 
 
-def _least_charges(problem: Problem, near: NearestRows) -> NDArray[np.float64]:
+def _least_charges(problem: Problem, near: NearestRows) -> Floats:
     """Return (n,) what each record loses at least: its (k-1)-th neighbour, or a row of stars."""
     # What is left of a difference by rounding must not lift the bound.
     charges = np.maximum(near.farthest - problem.rounding, 0.0)
@@ -119,7 +119,7 @@ def largest_part(k: int) -> int:
     return max(2 * k - 1, 3 * k - 5)
 
 
-def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[NDArray[np.int64], Stopped | None]:
+def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[Ints, Stopped | None]:
     """Return (n,) the part of each row, and why it stopped early, if it did.
 
     First every edge is cut that leaves at least k rows on both sides, the heaviest first. A tree
@@ -171,7 +171,7 @@ def cut_trees(forest: Forest, k: int, budget: Budget) -> tuple[NDArray[np.int64]
     return labels, stopped
 
 
-def _order_from_leaves(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+def _order_from_leaves(parent: Ints) -> Ints:
     """Return the rows in an order in which every one comes before its parent."""
     order = np.empty(len(parent), np.int64)
     waiting = np.bincount(parent[parent >= 0], minlength=len(parent))
@@ -180,9 +180,7 @@ def _order_from_leaves(parent: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @kernel
-def _leaves_first(
-    parent: NDArray[np.int64], waiting: NDArray[np.int64], order: NDArray[np.int64]
-) -> None:
+def _leaves_first(parent: Ints, waiting: Ints, order: Ints) -> None:
     """List the rows; `waiting` are the children of each that are not listed yet."""
     n, end = len(parent), 0
     for row in range(n):
@@ -199,7 +197,7 @@ def _leaves_first(
 
 
 @kernel
-def _add_up(parent: NDArray[np.int64], order: NDArray[np.int64], size: NDArray[np.int64]) -> None:
+def _add_up(parent: Ints, order: Ints, size: Ints) -> None:
     """Turn ones into the number of rows below each row, itself included."""
     for row in order:
         if parent[row] >= 0:
@@ -207,14 +205,7 @@ def _add_up(parent: NDArray[np.int64], order: NDArray[np.int64], size: NDArray[n
 
 
 @kernel
-def _cut_step(
-    parent: NDArray[np.int64],
-    size: NDArray[np.int64],
-    heaviest: NDArray[np.int64],
-    k: int,
-    cursor: NDArray[np.int64],
-    amount: int,
-) -> int:
+def _cut_step(parent: Ints, size: Ints, heaviest: Ints, k: int, cursor: Ints, amount: int) -> int:
     """Look at up to `amount` further edges and cut those that leave k rows on both sides.
 
     An edge that cannot be cut when it is looked at cannot be cut later: its sides only shrink.
@@ -236,9 +227,7 @@ def _cut_step(
 
 
 @kernel
-def _root_at_centres(
-    parent: NDArray[np.int64], weight: NDArray[np.float64], size: NDArray[np.int64], k: int
-) -> None:
+def _root_at_centres(parent: Ints, weight: Floats, size: Ints, k: int) -> None:
     """Root every tree at a row whose branches have fewer than k rows if it has 2k or more.
 
     Every edge has fewer than k rows on one side. The rows with k or more rows below them
@@ -259,13 +248,7 @@ def _root_at_centres(
 
 @kernel
 def _label_parts(
-    parent: NDArray[np.int64],
-    size: NDArray[np.int64],
-    branches: NDArray[np.int64],
-    order: NDArray[np.int64],
-    k: int,
-    least: int,
-    labels: NDArray[np.int64],
+    parent: Ints, size: Ints, branches: Ints, order: Ints, k: int, least: int, labels: Ints
 ) -> None:
     """Label the parts: trees of fewer than `least` rows whole, others by branches."""
     n = len(parent)
@@ -288,14 +271,7 @@ def _label_parts(
 
 
 @kernel
-def _label_branches(
-    size: NDArray[np.int64],
-    branches: NDArray[np.int64],
-    k: int,
-    labels: NDArray[np.int64],
-    own: int,
-    parts: int,
-) -> int:
+def _label_branches(size: Ints, branches: Ints, k: int, labels: Ints, own: int, parts: int) -> int:
     """Label the branches of one centre, whose part is `own`; return how many parts there are."""
     # What stays with the centre so that it has k rows: a branch of k - 1, or else the nearest.
     kept = 0
@@ -345,8 +321,8 @@ class Forest(Packed):
         (n,) weight of that edge; 0 for a root.
     """
 
-    parent: NDArray[np.int64]
-    weight: NDArray[np.float64]
+    parent: Ints
+    weight: Floats
 
 
 def grow_forest(tables: LossTables, near: NearestRows, k: int) -> Forest:
@@ -375,7 +351,7 @@ def grow_forest(tables: LossTables, near: NearestRows, k: int) -> Forest:
 
 
 @kernel
-def _root(joined: NDArray[np.int64], row: int) -> int:
+def _root(joined: Ints, row: int) -> int:
     """Return the representative of a component, halving the path to it."""
     while joined[row] != row:
         joined[row] = joined[joined[row]]
@@ -384,9 +360,7 @@ def _root(joined: NDArray[np.int64], row: int) -> int:
 
 
 @kernel
-def _nearest_outside(
-    near: NearestRows, type_of: NDArray[np.int64], joined: NDArray[np.int64], row: int
-) -> int:
+def _nearest_outside(near: NearestRows, type_of: Ints, joined: Ints, row: int) -> int:
     """Return the first of a row's nearest neighbours that lies outside its component.
 
     A component of fewer than k rows is left after fewer than k of them.
@@ -401,9 +375,7 @@ def _nearest_outside(
 
 
 @kernel
-def _grow(
-    tables: LossTables, near: NearestRows, type_of: NDArray[np.int64], k: int, forest: Forest
-) -> None:
+def _grow(tables: LossTables, near: NearestRows, type_of: Ints, k: int, forest: Forest) -> None:
     n = len(type_of)
     joined, size = np.arange(n), np.ones(n, np.int64)
     queue = [(0.0, 0) for _ in range(0)]

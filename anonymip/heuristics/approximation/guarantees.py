@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.objectives.language.tables import (
     LossTables,
@@ -15,6 +14,7 @@ from anonymip.objectives.language.tables import (
     whole_loss,
 )
 from anonymip.problem import Problem, has_rules, named_rules
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.tolerances import LOSS_RELATIVE, SEARCH_ROUNDING
 
@@ -59,7 +59,7 @@ def loss_obstacle(problem: Problem) -> str | None:
     return None
 
 
-def cell_costs(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+def cell_costs(problem: Problem) -> tuple[Ints, Floats] | None:
     """Return columns and what a cell of each costs, whatever values it covers from two on.
 
     Suppression of cells over any alphabet; attributes with two observed values always do. None if
@@ -142,7 +142,7 @@ def _first_superadditive(problem: Problem, tables: LossTables) -> int | None:
 
 
 @kernel
-def _has_triple(losses: NDArray[np.float64], slack: float) -> bool:
+def _has_triple(losses: Floats, slack: float) -> bool:
     """Return whether some range costs more than the two into which a value cuts it."""
     for low in range(len(losses)):
         for middle in range(low + 1, len(losses)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.approximation.guarantees import cell_costs
 from anonymip.objectives.kernels.box_tree import (
@@ -30,6 +29,7 @@ from anonymip.objectives.kernels.class_loss import (
 )
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -61,11 +61,11 @@ class NearestRows(Packed):
     """
 
     rows: KernelRows
-    records: NDArray[np.int64]
-    start: NDArray[np.int64]
-    types: NDArray[np.int32]
-    listed: NDArray[np.int64]
-    farthest: NDArray[np.float64]
+    records: Ints
+    start: Ints
+    types: Codes
+    listed: Ints
+    farthest: Floats
 
 
 def nearest_rows(problem: Problem, budget: Budget) -> tuple[NearestRows, Stopped | None]:
@@ -119,14 +119,14 @@ def _search_step(
     tables: LossTables,
     tree: BoxTree,
     state: ClassState,
-    counts: NDArray[np.int64],
+    counts: Ints,
     k: int,
     found: NearestRows,
-    cursor: NDArray[np.int64],
-    losses: NDArray[np.float64],
-    stack: NDArray[np.int64],
-    bounds: NDArray[np.float64],
-    looked: NDArray[np.int64],
+    cursor: Ints,
+    losses: Floats,
+    stack: Ints,
+    bounds: Floats,
+    looked: Ints,
     amount: int,
 ) -> int:
     """Find the neighbours of up to `amount` further types."""
@@ -144,9 +144,9 @@ def _search_step(
 
 def _scan_all(
     problem: Problem,
-    first: NDArray[np.int64],
-    costs: tuple[NDArray[np.int64], NDArray[np.float64]],
-    counts: NDArray[np.int64],
+    first: Ints,
+    costs: tuple[Ints, Floats],
+    counts: Ints,
     found: NearestRows,
     budget: Budget,
 ) -> Stopped | None:
@@ -161,14 +161,14 @@ def _scan_all(
 
 @kernel
 def _scan_step(
-    columns: NDArray[np.int32],
-    costs: NDArray[np.float64],
-    counts: NDArray[np.int64],
+    columns: Codes,
+    costs: Floats,
+    counts: Ints,
     k: int,
     found: NearestRows,
-    cursor: NDArray[np.int64],
-    distances: NDArray[np.float64],
-    losses: NDArray[np.float64],
+    cursor: Ints,
+    distances: Floats,
+    losses: Floats,
     amount: int,
 ) -> int:
     """Find the neighbours of up to `amount` further types among all."""
@@ -194,18 +194,14 @@ def _scan_step(
     return cursor[0]
 
 
-def pair_distances(
-    tables: LossTables, rows: KernelRows, ones: NDArray[np.int64], others: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def pair_distances(tables: LossTables, rows: KernelRows, ones: Ints, others: Ints) -> Floats:
     """Return (p,) the losses of classes of two rows, less those of publishing them exactly."""
     own = pair_losses(tables, rows, ones, ones) + pair_losses(tables, rows, others, others)
     return pair_losses(tables, rows, ones, others) - own / 2
 
 
 @kernel
-def pair_losses(
-    tables: LossTables, rows: KernelRows, ones: NDArray[np.int64], others: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def pair_losses(tables: LossTables, rows: KernelRows, ones: Ints, others: Ints) -> Floats:
     """Return (p,) losses of a record published as the class of two rows."""
     found = np.empty(len(ones))
     for at in range(len(ones)):
@@ -214,8 +210,8 @@ def pair_losses(
 
 
 def all_distances(
-    tables: LossTables, rows: KernelRows, types: NDArray[np.int64], budget: Budget
-) -> tuple[NDArray[np.float64], Stopped | None]:
+    tables: LossTables, rows: KernelRows, types: Ints, budget: Budget
+) -> tuple[Floats, Stopped | None]:
     """Return (n, n) distances of rows of the given types, infinite on the diagonal."""
     n = len(types)
     found = np.full((n, n), np.inf)
@@ -229,10 +225,10 @@ def all_distances(
 def _fill_step(
     tables: LossTables,
     rows: KernelRows,
-    types: NDArray[np.int64],
-    own: NDArray[np.float64],
-    found: NDArray[np.float64],
-    cursor: NDArray[np.int64],
+    types: Ints,
+    own: Floats,
+    found: Floats,
+    cursor: Ints,
     amount: int,
 ) -> int:
     for one in range(cursor[0], min(cursor[0] + amount, len(types))):
@@ -246,8 +242,8 @@ def _fill_step(
 
 
 def close_pairs(
-    tables: LossTables, near: NearestRows, least: NDArray[np.float64], budget: Budget
-) -> tuple[NDArray[np.int64], NDArray[np.float64], Stopped | None]:
+    tables: LossTables, near: NearestRows, least: Floats, budget: Budget
+) -> tuple[Ints, Floats, Stopped | None]:
     """Return the pairs nearer than their nearest neighbours together, and by how much.
 
     Ends and savings are (e, 2) pairs of types and (e,) least[one] + least[other] - distance, above
@@ -260,7 +256,7 @@ def close_pairs(
     alone = np.flatnonzero(np.diff(near.start) == 1)
     scale = float(least.max()) if len(least) else 0.0
     cursor, count = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    pieces: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
+    pieces: list[tuple[Ints, Floats]] = []
 
     def step(amount: int) -> int:
         rows = min(amount, len(alone) - int(cursor[0]))
@@ -282,14 +278,14 @@ def close_pairs(
 def _pair_step(
     tables: LossTables,
     rows: KernelRows,
-    own: NDArray[np.float64],
-    alone: NDArray[np.int64],
-    least: NDArray[np.float64],
+    own: Floats,
+    alone: Ints,
+    least: Floats,
     rounding: float,
-    ends: NDArray[np.int64],
-    savings: NDArray[np.float64],
-    cursor: NDArray[np.int64],
-    count: NDArray[np.int64],
+    ends: Ints,
+    savings: Floats,
+    cursor: Ints,
+    count: Ints,
     amount: int,
 ) -> int:
     """Look at the pairs of up to `amount` further rows with those before them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.light_factors import cycles_of, lightest_two_factor
@@ -17,6 +16,7 @@ from anonymip.objectives import GCP
 from anonymip.objectives.kernels.class_loss import kernel_rows
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Bound, Solution
@@ -122,9 +122,7 @@ def two_factor(problem: Problem, *, budget: Budget | None = None, seed: int = 0)
     return solution if bound is None else solution.with_bound(bound)
 
 
-def _cut(
-    problem: Problem, cycle: NDArray[np.int64], labels: NDArray[np.int64], classes: int
-) -> int:
+def _cut(problem: Problem, cycle: Ints, labels: Ints, classes: int) -> int:
     """Label the classes of a cycle, cut in the cheapest way; return how many there are now."""
     length = len(cycle)
     if length <= 5:
@@ -151,9 +149,7 @@ def _cut(
     return classes
 
 
-def _cheapest_cut(
-    length: int, first: int, losses: dict[int, NDArray[np.float64]]
-) -> tuple[float, list[int]]:
+def _cheapest_cut(length: int, first: int, losses: dict[int, Floats]) -> tuple[float, list[int]]:
     """Return loss and class sizes of the cheapest cut of a cycle that begins at `first`."""
     cost = [0.0] + [np.inf] * length
     last = [0] * (length + 1)

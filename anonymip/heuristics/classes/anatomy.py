@@ -6,11 +6,11 @@ With the buckets of records by their sensitive values from which such groups are
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.heuristics.growing.repair import finish
 from anonymip.problem import Problem, are_diverse
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -120,7 +120,7 @@ class ValueBuckets:
         All records; those of a bucket are taken in this order.
     """
 
-    def __init__(self, problem: Problem, order: NDArray[np.int64]) -> None:
+    def __init__(self, problem: Problem, order: Ints) -> None:
         codes = problem.microdata.sensitive_codes[order]
         self.values, kind = np.unique(codes, axis=0, return_inverse=True)
         by_kind = np.argsort(kind.ravel(), kind="stable")
@@ -130,14 +130,14 @@ class ValueBuckets:
         self._ends = np.cumsum(self.left)
         self._order = order
 
-    def heads(self) -> NDArray[np.int64]:
+    def heads(self) -> Ints:
         """Return (buckets,) the place in the order of the next record of each; n if empty."""
         places = np.full(len(self.left), len(self._order), np.int64)
         filled = self.left > 0
         places[filled] = self._places[(self._ends - self.left)[filled]]
         return places
 
-    def take(self, preference: NDArray[np.int64], count: int) -> list[int]:
+    def take(self, preference: Ints, count: int) -> list[int]:
         """Take the next records of so many buckets whose values differ in every column.
 
         Parameters
@@ -188,7 +188,7 @@ def joined_groups(groups: list[list[int]], size: int) -> list[list[int]]:
     return joined
 
 
-def labels_of(groups: list[list[int]], n: int) -> NDArray[np.int64]:
+def labels_of(groups: list[list[int]], n: int) -> Ints:
     """Return (n,) the number of the group of each record; -1 for records in none."""
     labels = np.full(n, -1, np.int64)
     for number, group in enumerate(groups):

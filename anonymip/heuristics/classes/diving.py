@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.bounds.near_program import NearProgram, can_make_classes
@@ -13,6 +12,7 @@ from anonymip.errors import InputError, NoSolution
 from anonymip.heuristics.growing.batch_growth import place_leftovers
 from anonymip.heuristics.growing.repair import finish
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -116,7 +116,7 @@ class _Dive:
         alone = duals.counts >= duals.k
         self._left = np.where(alone, duals.counts - duals.k, duals.counts)
         self._due = ~alone
-        self.sets: list[NDArray[np.int32]] = []
+        self.sets: list[Codes] = []
         self.steps = 0
 
     def run(self) -> bool:
@@ -171,9 +171,7 @@ class _Dive:
         return kept
 
 
-def _labels(
-    problem: Problem, duals: RecordDuals, sets: list[NDArray[np.int32]]
-) -> NDArray[np.int64]:
+def _labels(problem: Problem, duals: RecordDuals, sets: list[Codes]) -> Ints:
     """Return (n,) labels: of the sets, of what repeats, and of those that join them."""
     order = np.argsort(duals.types.inverse, kind="stable")
     begin = np.searchsorted(duals.types.inverse[order], np.arange(len(duals.counts)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, unknown_name
 from anonymip.heuristics.classes.ordered_cut import cut_in_batches, cut_rows, cut_with_kernels
@@ -13,6 +12,7 @@ from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import hilbert_order
 from anonymip.problem import Problem, has_rules, is_plain
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -92,8 +92,8 @@ def hilbert(
 
 
 def _cut_by_counts(
-    problem: Problem, records: NDArray[np.int64], ranges: bool, budget: Budget
-) -> tuple[NDArray[np.int64], Stopped | None]:
+    problem: Problem, records: Ints, ranges: bool, budget: Budget
+) -> tuple[Ints, Stopped | None]:
     """Return the best cut for the number of values in ranges or sets."""
     microdata = problem.microdata
     tables = _count_tables(microdata, ranges)
@@ -110,7 +110,7 @@ def _cut_by_counts(
     return cut_rows(tables, rows, records, problem.k, sums, budget)
 
 
-def _places(microdata: Microdata) -> NDArray[np.float64]:
+def _places(microdata: Microdata) -> Floats:
     """Return (n, m) float64, how many values of the domain lie below each cell."""
     places = microdata.codes.astype(np.float64)
     for a, attribute in enumerate(microdata.attributes):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives import SSE
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -66,9 +66,7 @@ def mdav(problem: Problem, *, budget: Budget | None = None, seed: int = 0) -> So
     return finish(problem, labels, "mdav", watch, budget=budget, stopped=stopped)
 
 
-def _take_classes(
-    points: NDArray[np.float64], k: int, budget: Budget
-) -> tuple[NDArray[np.int64], Stopped | None]:
+def _take_classes(points: Floats, k: int, budget: Budget) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels of the (n, m) points, and why it stopped early, if it did."""
     n = len(points)
     labels = np.full(n, -1, np.int64)
@@ -97,11 +95,11 @@ def _take_classes(
     return labels, stopped
 
 
-def _farthest(points: NDArray[np.float64], centre: NDArray[np.float64]) -> int:
+def _farthest(points: Floats, centre: Floats) -> int:
     """Return the place of the point that is farthest from a centre."""
     return int(_distances(points, centre).argmax())
 
 
-def _distances(points: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distances(points: Floats, centre: Floats) -> Floats:
     """Return (n,) squared distances from a centre."""
     return np.square(points - centre).sum(axis=1)

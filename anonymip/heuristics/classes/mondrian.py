@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.repair import finish
 from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
@@ -21,6 +20,7 @@ from anonymip.recodings.rules.diversity_counts import (
     new_counts,
     start_counts,
 )
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
@@ -53,20 +53,20 @@ class _Splitting(Packed):
         Workspaces: values met; (m,) widths of a part.
     """
 
-    codes: NDArray[np.int32]
-    values: NDArray[np.float64]
-    numeric: NDArray[np.bool_]
-    width_costs: NDArray[np.float64]
+    codes: Codes
+    values: Floats
+    numeric: Flags
+    width_costs: Floats
     k: int
     strict: bool
     rule: DiversityRule
     counts: ValueCounts
-    records: NDArray[np.int64]
-    parts: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    seen: NDArray[np.int64]
-    widths: NDArray[np.float64]
+    records: Ints
+    parts: Ints
+    labels: Ints
+    cursor: Ints
+    seen: Ints
+    widths: Floats
 
 
 def mondrian(
@@ -149,7 +149,7 @@ def mondrian(
     )
 
 
-def _width_costs(problem: Problem) -> NDArray[np.float64]:
+def _width_costs(problem: Problem) -> Floats:
     """Return (m,) what a unit of width costs: ranges per value, sets per further value."""
     tables: LossTables = with_surrogate_loss(problem).compiled.tables
     domains = problem.compiled.domains

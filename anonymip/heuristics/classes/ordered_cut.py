@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.growing.batch_growth import cut_in_order
 from anonymip.heuristics.growing.repair import finish
@@ -22,6 +21,7 @@ from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import find_order
 from anonymip.problem import Problem, are_diverse, is_plain, losses_within_limits
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -86,8 +86,8 @@ def ordered_cut(
 
 
 def cut_with_kernels(
-    problem: Problem, records: NDArray[np.int64], budget: Budget
-) -> tuple[NDArray[np.int64], Stopped | None]:
+    problem: Problem, records: Ints, budget: Budget
+) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels of the best cut and why it stopped early, if it did."""
     tables = problem.compiled.tables
     rows = kernel_rows(problem.microdata, tables, records)
@@ -96,13 +96,8 @@ def cut_with_kernels(
 
 
 def cut_rows(
-    tables: LossTables,
-    rows: KernelRows,
-    records: NDArray[np.int64],
-    k: int,
-    sums: bool,
-    budget: Budget,
-) -> tuple[NDArray[np.int64], Stopped | None]:
+    tables: LossTables, rows: KernelRows, records: Ints, k: int, sums: bool, budget: Budget
+) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels of the best cut under a loss and why it stopped early, if it did.
 
     `rows` are the records in their order, `sums` says whether their losses are summed; else the
@@ -134,9 +129,9 @@ def _cut_step(
     state: ClassState,
     k: int,
     sums: bool,
-    best: NDArray[np.float64],
-    begin: NDArray[np.int64],
-    cursor: NDArray[np.int64],
+    best: Floats,
+    begin: Ints,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Extend the best cuts by classes that begin at the next `amount` places."""
@@ -163,9 +158,7 @@ def _cut_step(
 _BATCH = 5_000
 
 
-def cut_in_batches(
-    problem: Problem, records: NDArray[np.int64], budget: Budget
-) -> tuple[NDArray[np.int64], Stopped | None]:
+def cut_in_batches(problem: Problem, records: Ints, budget: Budget) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels of the best cut and why it stopped early, if it did; for every problem.
 
     Classes have k to 2k - 1 records, under a diversity up to 4k - 1. Records that no such cut can
@@ -187,11 +180,7 @@ def cut_in_batches(
 
 
 def _fill_losses(
-    problem: Problem,
-    records: NDArray[np.int64],
-    size: int,
-    losses: NDArray[np.float64],
-    budget: Budget,
+    problem: Problem, records: Ints, size: int, losses: Floats, budget: Budget
 ) -> Stopped | None:
     """Write the losses of the windows of one size by their first places."""
     starts = problem.n - size + 1
@@ -208,12 +197,7 @@ def _fill_losses(
     return None
 
 
-def _best_cut(
-    problem: Problem,
-    records: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    losses: NDArray[np.float64],
-) -> NDArray[np.int64]:
+def _best_cut(problem: Problem, records: Ints, sizes: Ints, losses: Floats) -> Ints:
     """Return labels by dynamic programming: fewest records left out first, then the least loss."""
     n = problem.n
     sums = problem.compiled.aggregate == "sum"

@@ -24,6 +24,7 @@ from anonymip.heuristics.freeform.set_growth import (
     set_terms,
 )
 from anonymip.problem import Problem, are_diverse, losses_within_limits
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -112,7 +113,7 @@ class MatchingExchange:
         owned[sets[:, 0]] = sets
         return Cover.of(np.sort(owned, axis=1)), gain, stopped
 
-    def _exchange(self, sets: NDArray[np.int32], column: int, chosen: NDArray[np.int64]) -> float:
+    def _exchange(self, sets: Codes, column: int, chosen: Ints) -> float:
         """Replace one matching, cycle by cycle where that gains and keeps the diversity."""
         everyone = np.arange(len(sets))
         before = sets[:, column].copy()
@@ -129,7 +130,7 @@ class MatchingExchange:
         sets[taken, column] = chosen[taken]
         return float(gains[taken].sum())
 
-    def _fill_costs(self, sets: NDArray[np.int32], column: int, budget: Budget) -> Stopped | None:
+    def _fill_costs(self, sets: Codes, column: int, budget: Budget) -> Stopped | None:
         """Write what each set without one matching costs with each original in addition."""
         rest = np.delete(sets, column, axis=1)
         terms, states = self.terms, self.states
@@ -140,7 +141,7 @@ class MatchingExchange:
         step = partial(_fill_step, terms, states, rest, everyone, table, self.costs, cursor)
         return run_in_steps(step, len(sets), budget, "weighing matches", first=200)
 
-    def _fill_by_batches(self, rest: NDArray[np.int32], budget: Budget) -> Stopped | None:
+    def _fill_by_batches(self, rest: Codes, budget: Budget) -> Stopped | None:
         n, size = len(rest), rest.shape[1] + 1
         shared = size if self.problem.compiled.aggregate == "sum" else 1
         for i in range(n):
@@ -160,11 +161,11 @@ class MatchingExchange:
 def _fill_step(
     terms: SetTerms,
     states: SetStates,
-    rest: NDArray[np.int32],
-    everyone: NDArray[np.int64],
-    table: NDArray[np.float64],
+    rest: Codes,
+    everyone: Ints,
+    table: Floats,
     costs: NDArray[np.floating],
-    cursor: NDArray[np.int64],
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Write the costs of the next `amount` sets."""
@@ -178,7 +179,7 @@ def _fill_step(
     return cursor[0]
 
 
-def _cycles(before: NDArray[np.int32], after: NDArray[np.int64]) -> NDArray[np.int64]:
+def _cycles(before: Codes, after: Ints) -> Ints:
     """Return (n,) numbers of the groups of sets that exchange originals among themselves."""
     owner = np.empty(len(before), np.int64)
     owner[before] = np.arange(len(before))
@@ -259,14 +260,14 @@ def _swap_step(
     terms: SetTerms,
     states: SetStates,
     spare: SetStates,
-    members: NDArray[np.int32],
-    sizes: NDArray[np.int64],
+    members: Codes,
+    sizes: Ints,
     reciprocal: bool,
-    order: NDArray[np.int64],
-    table: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    gain: NDArray[np.float64],
-    cursor: NDArray[np.int64],
+    order: Ints,
+    table: Floats,
+    weights: Floats,
+    gain: Floats,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Swap the matches of the next `amount` records where that gains."""
@@ -311,7 +312,7 @@ def _swap_step(
 
 
 @kernel
-def _is_in(members: NDArray[np.int32], sizes: NDArray[np.int64], j: int, record: int) -> bool:
+def _is_in(members: Codes, sizes: Ints, j: int, record: int) -> bool:
     for at in range(sizes[j]):  # noqa: SIM110 (numba is slower with any)
         if members[j, at] == record:
             return True
@@ -319,7 +320,7 @@ def _is_in(members: NDArray[np.int32], sizes: NDArray[np.int64], j: int, record:
 
 
 @kernel
-def _put(members: NDArray[np.int32], sizes: NDArray[np.int64], i: int, old: int, new: int) -> None:
+def _put(members: Codes, sizes: Ints, i: int, old: int, new: int) -> None:
     for at in range(sizes[i]):
         if members[i, at] == old:
             members[i, at] = new
@@ -330,8 +331,8 @@ def _put(members: NDArray[np.int32], sizes: NDArray[np.int64], i: int, old: int,
 def _gain(
     terms: SetTerms,
     spare: SetStates,
-    members: NDArray[np.int32],
-    sizes: NDArray[np.int64],
+    members: Codes,
+    sizes: Ints,
     reciprocal: bool,
     i: int,
     leaving: int,
@@ -353,13 +354,7 @@ def _gain(
 
 @kernel
 def _fall(
-    terms: SetTerms,
-    spare: SetStates,
-    members: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    i: int,
-    old: int,
-    new: int,
+    terms: SetTerms, spare: SetStates, members: Codes, sizes: Ints, i: int, old: int, new: int
 ) -> float:
     """Return by how much the loss of one set falls if a member is replaced."""
     held = members[i, : sizes[i]].copy()

@@ -16,6 +16,7 @@ from anonymip.heuristics.freeform.rounds.reciprocal import OpenRecords, grow_pai
 from anonymip.heuristics.freeform.rounds.rounds import Costs, Rounds, fill_costs, new_costs
 from anonymip.heuristics.freeform.sort_greedy import sort_greedy
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.solution import Solution
@@ -24,11 +25,7 @@ from anonymip.status import Stopped
 
 @in_parts
 def hungarian(
-    problem: Problem,
-    *,
-    reciprocal: bool = False,
-    budget: Budget | None = None,
-    seed: int = 0,
+    problem: Problem, *, reciprocal: bool = False, budget: Budget | None = None, seed: int = 0
 ) -> Solution:
     """Give every set one more record by an assignment of least total weight, k - 1 times [1]_.
 
@@ -106,7 +103,7 @@ def _assign_rounds(rounds: Rounds, budget: Budget) -> Stopped | None:
 
 
 @kernel
-def _add_all(cover: GrowingCover, columns: NDArray[np.int64]) -> None:
+def _add_all(cover: GrowingCover, columns: Ints) -> None:
     for i in range(len(columns)):
         if columns[i] >= 0:
             add(cover, i, columns[i])
@@ -142,7 +139,7 @@ def _add_transpose(costs: NDArray[np.floating[Any]]) -> None:
             costs[j, i] = costs[i, j]
 
 
-def _cycles(columns: NDArray[np.int64]) -> list[list[int]]:
+def _cycles(columns: Ints) -> list[list[int]]:
     """Return the cycles of an assignment, without the rows that have no column."""
     seen = columns < 0
     cycles = []

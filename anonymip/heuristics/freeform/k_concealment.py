@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.errors import NoSolution, unknown_name
@@ -24,6 +23,7 @@ from anonymip.heuristics.freeform.set_growth import (
 )
 from anonymip.instances.microdata import Microdata
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.packed import Packed
@@ -111,7 +111,7 @@ class Growth:
         self._terms = set_terms(problem)
         self._states = new_states(self._terms, problem.n)
         self._cells = exact_cells(problem.microdata)
-        self._rows: list[NDArray[np.int32]] = []
+        self._rows: list[Codes] = []
         self._workspace = np.empty(problem.n, np.int32)
 
     def run(self, budget: Budget) -> Stopped | None:
@@ -130,7 +130,7 @@ class Growth:
         """Return the cover that publishes all records with the whole table."""
         return _all_alike(self._n)
 
-    def take_all(self, sets: Mapping[int, NDArray[np.int64]]) -> None:
+    def take_all(self, sets: Mapping[int, Ints]) -> None:
         """Let published records take in originals."""
         for i, records in sets.items():
             for record in records:
@@ -173,7 +173,7 @@ class Growth:
         )
         return run_in_steps(lambda amount: _checked(step(amount)), self._n, budget, phase)
 
-    def reach(self, wide: NDArray[np.int64], budget: Budget) -> Stopped | None:
+    def reach(self, wide: Ints, budget: Budget) -> Stopped | None:
         """Let published records take in one original each, so that a way leads from all to `wide`.
 
         The next record is the one that it costs least to take in one from which a way leads
@@ -207,7 +207,7 @@ class Growth:
             budget.report(phase, done=original + 1, total=self._n)
         return None
 
-    def _connect_one(self, original: int, component: NDArray[np.int32]) -> bool:
+    def _connect_one(self, original: int, component: Codes) -> bool:
         """Make one more match of an original effective; return whether it was needed."""
         holders = _holders(self._cells, original)
         effective = component[holders] == component[original]
@@ -223,7 +223,7 @@ class Growth:
         self._rows[original] = self._row(original)
         return True
 
-    def _row(self, i: int) -> NDArray[np.int32]:
+    def _row(self, i: int) -> Codes:
         return self._workspace[: covered_by(self._cells, i, self._workspace)].copy()
 
 
@@ -244,11 +244,11 @@ def _expand_step(
     states: SetStates,
     cells: PublishedCells,
     k: int,
-    losses: NDArray[np.float64],
-    everyone: NDArray[np.int64],
-    table: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    cursor: NDArray[np.int64],
+    losses: Floats,
+    everyone: Ints,
+    table: Floats,
+    weights: Floats,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Let the next `amount` published records take in the k - 1 originals that cost them least."""
@@ -277,10 +277,10 @@ def _hide_step(
     states: SetStates,
     cells: PublishedCells,
     k: int,
-    losses: NDArray[np.float64],
+    losses: Floats,
     by_loss: bool,
-    weights: NDArray[np.float64],
-    cursor: NDArray[np.int64],
+    weights: Floats,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Let the published records that it costs least take in each of the next `amount` originals."""
@@ -313,9 +313,9 @@ def _reach_step(
     terms: SetTerms,
     states: SetStates,
     cells: PublishedCells,
-    losses: NDArray[np.float64],
-    cost: NDArray[np.float64],
-    through: NDArray[np.int64],
+    losses: Floats,
+    cost: Floats,
+    through: Ints,
     record: int,
 ) -> None:
     """Let a record take in the one that its way leads through, and others find theirs over it."""
@@ -332,7 +332,7 @@ def _reach_step(
 
 
 @kernel
-def _holders(cells: PublishedCells, original: int) -> NDArray[np.int64]:
+def _holders(cells: PublishedCells, original: int) -> Ints:
     """Return the published records that an original is consistent with."""
     n = len(cells.codes)
     found = np.empty(n, np.int64)
@@ -363,15 +363,15 @@ class PublishedCells(Packed):
         Of the nodes of all hierarchies: parent, lowest and highest rank below.
     """
 
-    codes: NDArray[np.int32]
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
-    flag_start: NDArray[np.int64]
-    flags: NDArray[np.bool_]
-    node: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
+    codes: Codes
+    low: Codes
+    high: Codes
+    flag_start: Ints
+    flags: Flags
+    node: Codes
+    parent: Codes
+    first: Codes
+    last: Codes
 
 
 def exact_cells(microdata: Microdata) -> PublishedCells:
@@ -441,7 +441,7 @@ def widen(cells: PublishedCells, i: int, record: int) -> None:
 
 
 @kernel
-def covered_by(cells: PublishedCells, i: int, found: NDArray[np.int32]) -> int:
+def covered_by(cells: PublishedCells, i: int, found: Codes) -> int:
     """Write the originals that published record i is consistent with; return how many."""
     count = 0
     for record in range(len(cells.codes)):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.bounds.ladder import allowed_cells
@@ -19,6 +18,7 @@ from anonymip.heuristics.freeform.partitioned import finish_cover
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.problem import Problem
 from anonymip.recodings import KOne, OneK
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -108,7 +108,7 @@ def _ways(problem: Problem, effort: str, budget: Budget) -> Iterator[Callable[[]
         yield partial(lambda one: _finished(one, one.hide(budget)), growth)
 
 
-_Sets = dict[int, NDArray[np.int64]]
+_Sets = dict[int, Ints]
 
 
 def _nearest(problem: Problem, sets: _Sets | None, budget: Budget) -> _Found:
@@ -147,7 +147,7 @@ def _widest(problem: Problem, sets: _Sets | None) -> list[int]:
     return [int(i) for i in order[: problem.k - 1]]
 
 
-def _losses(problem: Problem, sets: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+def _losses(problem: Problem, sets: list[Ints]) -> Floats:
     """Return the loss of a record published as each of some sets."""
     cells = [cells_of_sets(problem.microdata, one[None]) for one in sets]
     return np.concatenate([problem.compiled.record_losses(one) for one in cells])
@@ -166,9 +166,7 @@ def _finished(growth: Growth, stopped: Stopped | None) -> _Found:
     return growth.cover() if stopped is None else growth.all_alike(), stopped
 
 
-def _least_sets(
-    problem: Problem, effort: str, budget: Budget
-) -> dict[int, NDArray[np.int64]] | None:
+def _least_sets(problem: Problem, effort: str, budget: Budget) -> dict[int, Ints] | None:
     """Return for each record those that it is published with; None if the search was cut short."""
     terms, complete = lowered_terms(problem, budget, effort)
     if not complete:

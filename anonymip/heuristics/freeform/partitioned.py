@@ -9,13 +9,13 @@ from inspect import signature
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.errors import InputError, InvalidAssignment, NoSolution
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem, has_rules, named_rules
 from anonymip.recodings import Freeform
+from anonymip.runtime.arrays import Codes, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.runtime.side_by_side import can_be_sent, run_side_by_side, workers_of
@@ -200,8 +200,8 @@ class _PartResult:
         As its solution has them.
     """
 
-    start: NDArray[np.int64]
-    members: NDArray[np.int32]
+    start: Ints
+    members: Codes
     stopped: Stopped
     method: str
     seed: int | None
@@ -224,7 +224,7 @@ class _PartTask:
         )
 
 
-def _parts(problem: Problem, part: int) -> list[NDArray[np.int64]]:
+def _parts(problem: Problem, part: int) -> list[Ints]:
     """Return the records of each part, in lexicographic order."""
     recoding = problem.recoding
     largest = problem.k
@@ -240,11 +240,7 @@ def _parts(problem: Problem, part: int) -> list[NDArray[np.int64]]:
 
 
 def _task(
-    problem: Problem,
-    records: NDArray[np.int64],
-    method: Method,
-    seed: int,
-    options: dict[str, Any],
+    problem: Problem, records: Ints, method: Method, seed: int, options: dict[str, Any]
 ) -> _PartTask:
     changes: dict[str, Any] = {"microdata": problem.microdata.take(records)}
     recoding = problem.recoding

@@ -12,6 +12,7 @@ from anonymip.heuristics.freeform.spaced_order import diverse_order, has_room
 from anonymip.orders.lexicographic_parts import Parts
 from anonymip.problem import Problem
 from anonymip.recodings import Diversity, Freeform
+from anonymip.runtime.arrays import Codes, Ints
 
 
 def ring_degree(problem: Problem, method: str) -> tuple[int, bool]:
@@ -58,9 +59,7 @@ def reciprocal_degree(problem: Problem, degree: int, smallest: int, odd: bool) -
     return degree + 1
 
 
-def ring_sets(
-    order: NDArray[np.int64], starts: NDArray[np.int64], degree: int, reciprocal: bool = False
-) -> NDArray[np.int32]:
+def ring_sets(order: Ints, starts: Ints, degree: int, reciprocal: bool = False) -> Codes:
     """Return (n, degree) the set of each record on the ring of its part, ascending.
 
     The set of a record are the record and the next ones on the closed order of its part. A
@@ -105,7 +104,7 @@ def ring_sets(
     return sets
 
 
-def _partners(within: NDArray[np.int64], size: NDArray[np.int64], degree: int) -> NDArray[np.int64]:
+def _partners(within: Ints, size: Ints, degree: int) -> Ints:
     """Return (n,) the place across a segment: too far away to be a neighbour already.
 
     Segments have `degree` records, the last one of a part up to twice as many.
@@ -122,9 +121,7 @@ _LARGE = 20
 _TRIED_SIZES = 8
 
 
-def diverse_ring(
-    problem: Problem, order: NDArray[np.int64], degree: int, method: str
-) -> tuple[NDArray[np.int64], int]:
+def diverse_ring(problem: Problem, order: Ints, degree: int, method: str) -> tuple[Ints, int]:
     """Return an order near the given one and a size of sets that make diverse rings.
 
     Any so many consecutive records of the closed order are diverse. So are then the sets of the
@@ -240,11 +237,11 @@ def _failure(problem: Problem, degree: int, method: str) -> NoSolution:
 
 def _merged(
     parts: Parts, sensitive: NDArray[np.integer], size: int, diversity: Diversity
-) -> list[NDArray[np.int64]] | None:
+) -> list[Ints] | None:
     """Return diverse closed orders of merged parts; None if even one part for all has none."""
     whole = np.split(parts.order, parts.starts[1:])
-    done: list[NDArray[np.int64]] = []
-    taken: list[NDArray[np.int64]] = []
+    done: list[Ints] = []
+    taken: list[Ints] = []
     at = 0
     while at < len(whole):
         part, alone, first = whole[at], True, at
@@ -280,10 +277,10 @@ def _merged(
 
 
 def _split(
-    order: NDArray[np.int64], sensitive: NDArray[np.integer], size: int, diversity: Diversity
-) -> list[NDArray[np.int64]]:
+    order: Ints, sensitive: NDArray[np.integer], size: int, diversity: Diversity
+) -> list[Ints]:
     """Cut a diverse order into pieces that are diverse on their own, of twice a set or more."""
-    pieces: list[NDArray[np.int64]] = []
+    pieces: list[Ints] = []
     begin, length = 0, 2 * size
     while len(order) - begin >= length + 2 * size:
         piece = diverse_order(order[begin : begin + length], sensitive, size, diversity)

@@ -24,6 +24,7 @@ from anonymip.objectives.language.tables import (
 )
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import Apart, Cap, Limit, met_by_sets
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 from anonymip.tolerances import LOSS_RELATIVE
@@ -100,23 +101,23 @@ class SetTerms(Packed):
     """
 
     constant: float
-    range_values: NDArray[np.float64]
-    range_down: NDArray[np.float64]
-    range_up: NDArray[np.float64]
-    range_cap: NDArray[np.float64]
-    set_codes: NDArray[np.int32]
-    set_sizes: NDArray[np.int64]
-    set_start: NDArray[np.int64]
-    set_losses: NDArray[np.float64]
-    pair_codes: NDArray[np.int32]
-    pair_sizes: NDArray[np.int64]
-    pair_strides: NDArray[np.int64]
-    pair_start: NDArray[np.int64]
-    pair_losses: NDArray[np.float64]
-    table_start: NDArray[np.int64]
+    range_values: Floats
+    range_down: Floats
+    range_up: Floats
+    range_cap: Floats
+    set_codes: Codes
+    set_sizes: Ints
+    set_start: Ints
+    set_losses: Floats
+    pair_codes: Codes
+    pair_sizes: Ints
+    pair_strides: Ints
+    pair_start: Ints
+    pair_losses: Floats
+    table_start: Ints
 
 
-def set_terms(problem: Problem, order: NDArray[np.int64] | None = None) -> SetTerms:
+def set_terms(problem: Problem, order: Ints | None = None) -> SetTerms:
     """Return the terms of a problem's loss and limits.
 
     Parameters
@@ -161,36 +162,28 @@ def set_terms(problem: Problem, order: NDArray[np.int64] | None = None) -> SetTe
     return _pack(tables.constant, problem.n, ranges, sets, pairs)
 
 
-_RangeTerm = tuple[NDArray[np.float64], float, float, float]
-_CodeTerm = tuple[NDArray[np.int32], int, NDArray[np.float64]]
+_RangeTerm = tuple[Floats, float, float, float]
+_CodeTerm = tuple[Codes, int, Floats]
 
 
-def _set_term(
-    microdata: Microdata, tables: LossTables, records: NDArray[np.int64], s: int
-) -> _CodeTerm:
+def _set_term(microdata: Microdata, tables: LossTables, records: Ints, s: int) -> _CodeTerm:
     start, size = tables.set_start[s], int(tables.set_sizes[s])
     codes = microdata.codes[records, tables.set_columns[s]]
     return codes, size, tables.set_losses[start : start + size + 1]
 
 
-def _pair_term(
-    microdata: Microdata, tables: LossTables, records: NDArray[np.int64], p: int
-) -> _CodeTerm:
+def _pair_term(microdata: Microdata, tables: LossTables, records: Ints, p: int) -> _CodeTerm:
     codes = microdata.codes[records, tables.pair_columns[p]]
     return codes, int(tables.pair_sizes[p]), losses_of_pairs(tables, p)
 
 
-def _limited_count(
-    microdata: Microdata, limit: Cap, records: NDArray[np.int64], a: int
-) -> _CodeTerm:
+def _limited_count(microdata: Microdata, limit: Cap, records: Ints, a: int) -> _CodeTerm:
     size = len(microdata.levels[a])
     losses = np.where(np.arange(size + 1) <= limit.most, 0.0, np.inf)
     return microdata.codes[records, a], size, losses
 
 
-def _disjoint_values(
-    microdata: Microdata, limit: Apart, records: NDArray[np.int64], a: int
-) -> _CodeTerm:
+def _disjoint_values(microdata: Microdata, limit: Apart, records: Ints, a: int) -> _CodeTerm:
     """Rank one value 0, the other 2, all else 1: a set with 0 and 2 in it covers both."""
     codes = np.ones(microdata.n, np.int32)
     if microdata.attributes[a].publish == "range":
@@ -207,9 +200,7 @@ def _disjoint_values(
     return codes[records], 3, losses
 
 
-def _limited_nodes(
-    microdata: Microdata, limit: Limit, records: NDArray[np.int64], a: int
-) -> _CodeTerm:
+def _limited_nodes(microdata: Microdata, limit: Limit, records: Ints, a: int) -> _CodeTerm:
     """Ask the limit about the node over every two values."""
     size = len(microdata.levels[a])
     if size**2 > LARGEST_PAIR_TABLE:
@@ -230,19 +221,15 @@ def _limited_nodes(
 
 
 def _pack(
-    constant: float,
-    n: int,
-    ranges: list[_RangeTerm],
-    sets: list[_CodeTerm],
-    pairs: list[_CodeTerm],
+    constant: float, n: int, ranges: list[_RangeTerm], sets: list[_CodeTerm], pairs: list[_CodeTerm]
 ) -> SetTerms:
-    def codes(terms: list[_CodeTerm]) -> NDArray[np.int32]:
+    def codes(terms: list[_CodeTerm]) -> Codes:
         rows = np.empty((len(terms), n), np.int32)
         for at, (column, _, _) in enumerate(terms):
             rows[at] = column
         return rows
 
-    def flat(terms: list[_CodeTerm]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def flat(terms: list[_CodeTerm]) -> tuple[Ints, Floats]:
         lengths = [len(losses) for _, _, losses in terms]
         starts = np.cumsum([0, *lengths])[:-1].astype(np.int64)
         return starts, np.concatenate([np.empty(0), *(losses for _, _, losses in terms)])
@@ -288,13 +275,13 @@ class SetStates(Packed):
         (n, p) lowest and highest rank.
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    counts: NDArray[np.int32]
-    listed: NDArray[np.int32]
-    list_start: NDArray[np.int64]
-    pair_low: NDArray[np.int32]
-    pair_high: NDArray[np.int32]
+    low: Floats
+    high: Floats
+    counts: Codes
+    listed: Codes
+    list_start: Ints
+    pair_low: Codes
+    pair_high: Codes
 
 
 def new_states(terms: SetTerms, largest: int) -> SetStates:
@@ -316,7 +303,7 @@ def new_states(terms: SetTerms, largest: int) -> SetStates:
     return states
 
 
-def new_table(terms: SetTerms) -> NDArray[np.float64]:
+def new_table(terms: SetTerms) -> Floats:
     """Return the memory of a table of penalties; :func:`fill_table` fills it."""
     return np.empty(int(terms.table_start[-1]))
 
@@ -374,7 +361,7 @@ def take(terms: SetTerms, states: SetStates, i: int, record: int) -> None:
 
 
 @kernel
-def rebuild(terms: SetTerms, states: SetStates, i: int, members: NDArray[np.int32]) -> None:
+def rebuild(terms: SetTerms, states: SetStates, i: int, members: Codes) -> None:
     """Let the set of published record i hold the given records (one or more) and no other."""
     open_set(terms, states, i, members[0])
     for at in range(1, len(members)):
@@ -403,7 +390,7 @@ def set_loss(terms: SetTerms, states: SetStates, i: int) -> float:
 
 
 @kernel
-def fill_losses(terms: SetTerms, states: SetStates, losses: NDArray[np.float64]) -> None:
+def fill_losses(terms: SetTerms, states: SetStates, losses: Floats) -> None:
     """Write the (n,) losses of the published records, what publishing them exactly costs included.
 
     Records with equal sets have the same bits. Complexity: O(n m) time.
@@ -447,7 +434,7 @@ def increase(terms: SetTerms, states: SetStates, i: int, record: int) -> float:
 
 
 @kernel
-def fill_table(terms: SetTerms, states: SetStates, i: int, table: NDArray[np.float64]) -> None:
+def fill_table(terms: SetTerms, states: SetStates, i: int, table: Floats) -> None:
     """Write what each value of each set and pair term would add to the loss of published record i.
 
     Complexity: O(number of values) time.
@@ -478,8 +465,8 @@ def fill_weights(
     terms: SetTerms,
     states: SetStates,
     i: int,
-    candidates: NDArray[np.int64],
-    table: NDArray[np.float64],
+    candidates: Ints,
+    table: Floats,
     weights: NDArray[np.floating],
 ) -> None:
     """Write the weights of published record i with the candidates, infinite where forbidden.

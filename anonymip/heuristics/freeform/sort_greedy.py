@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import unknown_name
 from anonymip.heuristics.freeform.partitioned import in_parts
@@ -24,6 +23,7 @@ from anonymip.heuristics.freeform.rounds.matches import (
 from anonymip.heuristics.freeform.rounds.reciprocal import grow_pairs, pair_cheapest
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -126,12 +126,7 @@ def sort_greedy(
 
 
 def _match(
-    rounds: Rounds,
-    blocks: Blocks,
-    losses: NDArray[np.float64],
-    room: NDArray[np.int64],
-    budget: Budget,
-    number: int,
+    rounds: Rounds, blocks: Blocks, losses: Floats, room: Ints, budget: Budget, number: int
 ) -> Stopped | None:
     """Take the cheapest matches until no published record with room finds an original."""
     heap, lists, cursor = new_heap(len(room)), new_shortlists(len(room)), np.zeros(2, np.int64)
@@ -149,9 +144,9 @@ def _match_step(
     blocks: Blocks,
     lists: Shortlists,
     heap: MatchHeap,
-    losses: NDArray[np.float64],
-    room: NDArray[np.int64],
-    cursor: NDArray[np.int64],
+    losses: Floats,
+    room: Ints,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Put so many records into the heap, or take them out; return the work done.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.recodings import Diversity
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel
 
 #: How far away a record is looked for that can change places with one that fits nowhere near.
@@ -20,10 +21,7 @@ _BATCH = 100_000
 
 
 def is_diverse_around(
-    order: NDArray[np.int64],
-    sensitive: NDArray[np.integer],
-    window: int,
-    diversity: Diversity,
+    order: Ints, sensitive: NDArray[np.integer], window: int, diversity: Diversity
 ) -> bool:
     """Return whether any `window` consecutive records of a closed order are diverse.
 
@@ -39,11 +37,8 @@ def is_diverse_around(
 
 
 def diverse_order(
-    order: NDArray[np.int64],
-    sensitive: NDArray[np.integer],
-    window: int,
-    diversity: Diversity,
-) -> NDArray[np.int64] | None:
+    order: Ints, sensitive: NDArray[np.integer], window: int, diversity: Diversity
+) -> Ints | None:
     """Return an order in which any so many consecutive records are diverse, near the given one.
 
     The order is closed: the first record follows the last. Records come in the given order, but
@@ -105,10 +100,7 @@ def diverse_order(
 
 
 def has_room(
-    order: NDArray[np.int64],
-    sensitive: NDArray[np.integer],
-    window: int,
-    diversity: Diversity,
+    order: Ints, sensitive: NDArray[np.integer], window: int, diversity: Diversity
 ) -> bool:
     """Return whether the numbers of equal values allow an order in which windows are diverse.
 
@@ -126,7 +118,7 @@ def has_room(
     return True
 
 
-def _next_alike(combinations: NDArray[np.int64]) -> NDArray[np.int64]:
+def _next_alike(combinations: Ints) -> Ints:
     """Return (n,) the next place with the same combination of values, -1 if there is none."""
     by_combination = np.argsort(combinations, kind="stable")
     following = np.full(len(combinations), -1, np.int64)
@@ -137,13 +129,8 @@ def _next_alike(combinations: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @kernel
 def _place(
-    codes: NDArray[np.int64],
-    combinations: NDArray[np.int64],
-    following: NDArray[np.int64],
-    window: int,
-    most: int,
-    distinct: int,
-) -> NDArray[np.int64]:
+    codes: Ints, combinations: Ints, following: Ints, window: int, most: int, distinct: int
+) -> Ints:
     """Return the places in the given order, each as early as it fits."""
     n, columns = codes.shape
     # Records of each value that are not placed yet.
@@ -205,7 +192,7 @@ def _place(
 
 
 @kernel
-def _is_left(left: NDArray[np.int64], codes: NDArray[np.int64], at: int, top: int) -> bool:
+def _is_left(left: Ints, codes: Ints, at: int, top: int) -> bool:
     """Return whether a record has a value of which so many are left."""
     found = False
     for column in range(left.shape[0]):
@@ -215,14 +202,14 @@ def _is_left(left: NDArray[np.int64], codes: NDArray[np.int64], at: int, top: in
 
 @kernel
 def _fits(
-    codes: NDArray[np.int64],
-    placed: NDArray[np.int64],
+    codes: Ints,
+    placed: Ints,
     place: int,
     at: int,
     window: int,
     most: int,
     distinct: int,
-    counts: NDArray[np.int64],
+    counts: Ints,
 ) -> bool:
     """Return whether a record at a place spoils no window of those that are placed."""
     n = len(placed)
@@ -247,21 +234,13 @@ def _fits(
 
 
 @kernel
-def _shows(
-    codes: NDArray[np.int64], placed: NDArray[np.int64], place: int, column: int, value: int
-) -> int:
+def _shows(codes: Ints, placed: Ints, place: int, column: int, value: int) -> int:
     return 1 if placed[place] >= 0 and codes[placed[place], column] == value else 0
 
 
 @kernel
 def _has_distinct(
-    values: NDArray[np.int64],
-    placed: NDArray[np.int64],
-    place: int,
-    value: int,
-    window: int,
-    distinct: int,
-    counts: NDArray[np.int64],
+    values: Ints, placed: Ints, place: int, value: int, window: int, distinct: int, counts: Ints
 ) -> bool:
     """Return whether windows that end here or later can still have enough values."""
     counts[value] += 1
@@ -283,13 +262,7 @@ def _has_distinct(
 
 @kernel
 def _spoiled(
-    codes: NDArray[np.int64],
-    placed: NDArray[np.int64],
-    place: int,
-    window: int,
-    most: int,
-    distinct: int,
-    counts: NDArray[np.int64],
+    codes: Ints, placed: Ints, place: int, window: int, most: int, distinct: int, counts: Ints
 ) -> int:
     """Return what is too much or too little in the windows that hold a place."""
     n, spoiled = len(placed), 0
@@ -313,14 +286,7 @@ def _spoiled(
 
 
 @kernel
-def _repair(
-    codes: NDArray[np.int64],
-    placed: NDArray[np.int64],
-    window: int,
-    most: int,
-    distinct: int,
-    reach: int,
-) -> None:
+def _repair(codes: Ints, placed: Ints, window: int, most: int, distinct: int, reach: int) -> None:
     """Let records that spoil windows change places with the nearest with which that helps."""
     n = len(placed)
     counts = np.zeros(codes.max() + 1, np.int64)
@@ -354,9 +320,7 @@ def _repair(
             return
 
 
-def _spread(
-    codes: NDArray[np.int64], window: int, most: int, diversity: Diversity
-) -> NDArray[np.int64]:
+def _spread(codes: Ints, window: int, most: int, diversity: Diversity) -> Ints:
     """Return places of a given order such that equal values lie evenly spaced.
 
     The circle is cut into segments. The records, frequent values first, fill the first place of

@@ -8,7 +8,6 @@ classes, leftovers that join classes, and what a class lacks of the sensitive va
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.orders.arrangement import in_type_order
@@ -23,6 +22,7 @@ from anonymip.recodings.rules.diversity_counts import (
     rows_lacking,
     stays_diverse,
 )
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.status import Stopped
@@ -39,7 +39,7 @@ class SensitiveMix:
         The records at first.
     """
 
-    def __init__(self, problem: Problem, members: NDArray[np.int64]) -> None:
+    def __init__(self, problem: Problem, members: Ints) -> None:
         self._k = problem.k
         self._rule = diversity_rule(problem.diversity, problem.microdata)
         self._counts = new_counts(self._rule)
@@ -61,12 +61,12 @@ class SensitiveMix:
         lacking = int(rows_lacking(self._rule, self._counts, self.size, -1))
         return max(self._k - self.size, lacking)
 
-    def needed_with(self, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+    def needed_with(self, candidates: Ints) -> Ints:
         """Return (B,) the same once one of the candidates has joined."""
         lacking = _lacking_with(self._rule, self._counts, self.size, candidates)
         return np.maximum(self._k - self.size - 1, lacking)
 
-    def diverse_without(self, candidates: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def diverse_without(self, candidates: Ints) -> Flags:
         """Return (B,) whether the set without one of the candidates would be diverse, or empty."""
         if self.size == 1:
             return np.ones(len(candidates), np.bool_)
@@ -74,15 +74,13 @@ class SensitiveMix:
 
 
 @kernel
-def _count_all(rule: DiversityRule, counts: ValueCounts, members: NDArray[np.int64]) -> None:
+def _count_all(rule: DiversityRule, counts: ValueCounts, members: Ints) -> None:
     for record in members:
         count_in(rule, counts, record, 1, 0, 0)
 
 
 @kernel
-def _lacking_with(
-    rule: DiversityRule, counts: ValueCounts, size: int, candidates: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _lacking_with(rule: DiversityRule, counts: ValueCounts, size: int, candidates: Ints) -> Ints:
     lacking = np.empty(len(candidates), np.int64)
     for at in range(len(candidates)):
         lacking[at] = rows_lacking(rule, counts, size, candidates[at])
@@ -91,8 +89,8 @@ def _lacking_with(
 
 @kernel
 def _diverse_without(
-    rule: DiversityRule, counts: ValueCounts, size: int, candidates: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+    rule: DiversityRule, counts: ValueCounts, size: int, candidates: Ints
+) -> Flags:
     diverse = np.empty(len(candidates), np.bool_)
     for at in range(len(candidates)):
         diverse[at] = stays_diverse(rule, counts, size, candidates[at], -1)
@@ -106,7 +104,7 @@ def joining_losses(
     *,
     by_increase: bool,
     keep_diverse: bool = True,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return (groups,) losses of each class with the newcomers in it.
 
     Parameters
@@ -165,9 +163,7 @@ def place_leftovers(
     return unassigned
 
 
-def cut_in_order(
-    labels: NDArray[np.int64], order: NDArray[np.int64], k: int, next_label: int
-) -> None:
+def cut_in_order(labels: Ints, order: Ints, k: int, next_label: int) -> None:
     """Give the records without a label, in order, classes of k; the tail joins the last class.
 
     Fewer than k of them join the last class there is, or are a class if there is none.
@@ -219,14 +215,14 @@ def engine_remarks(problem: Problem, effort: str) -> tuple[str, ...]:
 
 def grow_classes_in_batches(
     problem: Problem,
-    order: NDArray[np.int64],
+    order: Ints,
     budget: Budget,
     *,
     search: str,
     drawn: np.random.Generator | None,
     by_increase: bool,
     candidates: int = CANDIDATES,
-) -> tuple[NDArray[np.int64], Stopped | None]:
+) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did; -1 where no class was found.
 
     Parameters
@@ -274,14 +270,14 @@ def grow_classes_in_batches(
     return labels, None
 
 
-def label_groups(labels: NDArray[np.int64], groups: list[list[int]]) -> None:
+def label_groups(labels: Ints, groups: list[list[int]]) -> None:
     """Write the number of each group into the labels of its records."""
     for number, group in enumerate(groups):
         labels[group] = number
 
 
 def group_records(
-    problem: Problem, records: NDArray[np.int64], budget: Budget
+    problem: Problem, records: Ints, budget: Budget
 ) -> tuple[list[list[int]], list[int]]:
     """Return classes of some of the records, and the records left; seeds are taken in order."""
     growth = _BatchGrowth(problem, records, np.arange(len(records)))
@@ -293,7 +289,7 @@ def pick_companion(
     problem: Problem,
     members: list[int],
     mix: SensitiveMix,
-    candidates: NDArray[np.int64],
+    candidates: Ints,
     rest: SensitiveMix | None = None,
 ) -> int:
     """Return the place among the candidates of the one that joins a class, -1 if none can.
@@ -329,11 +325,7 @@ class _BatchGrowth:
     """Where the growing stands: places in the order that are without a class."""
 
     def __init__(
-        self,
-        problem: Problem,
-        records: NDArray[np.int64],
-        types: NDArray[np.int64],
-        candidates: int = CANDIDATES,
+        self, problem: Problem, records: Ints, types: Ints, candidates: int = CANDIDATES
     ) -> None:
         self._problem = problem
         self._most = candidates
@@ -372,7 +364,7 @@ class _BatchGrowth:
     def _first_alive(self) -> int:
         return int(self._alive.argmax())
 
-    def _candidates(self, seed: int) -> NDArray[np.int64]:
+    def _candidates(self, seed: int) -> Ints:
         """Return places that may join: one of each type, those nearest to the seed."""
         alive = np.flatnonzero(self._alive)
         types = self._types[alive]

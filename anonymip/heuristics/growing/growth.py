@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, argument, unknown_name
 from anonymip.heuristics.growing.batch_growth import cut_in_order
@@ -28,6 +27,7 @@ from anonymip.objectives.kernels.class_loss import (
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.arrangement import Arrangement
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -57,13 +57,13 @@ class Growth(Packed):
         Workspaces of the tree search.
     """
 
-    alive: NDArray[np.int64]
-    candidates: NDArray[np.int64]
-    picked: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    stack: NDArray[np.int64]
-    stack_bounds: NDArray[np.float64]
+    alive: Ints
+    candidates: Ints
+    picked: Ints
+    labels: Ints
+    cursor: Ints
+    stack: Ints
+    stack_bounds: Floats
 
 
 def grow_classes(
@@ -74,7 +74,7 @@ def grow_classes(
     search: str,
     farthest_from: int | None,
     by_increase: bool,
-) -> tuple[NDArray[np.int64], Stopped | None]:
+) -> tuple[Ints, Stopped | None]:
     """Return (n,) labels and why it stopped early, if it did.
 
     Parameters
@@ -147,9 +147,7 @@ def _use_tree(problem: Problem, arranged: Arrangement, search: str) -> bool:
     return arranged.types >= _TREE_TYPES and terms <= _TREE_TERMS
 
 
-def _cut_rest(
-    arranged: Arrangement, growth: Growth, placed: int, classes: int, k: int
-) -> NDArray[np.int64]:
+def _cut_rest(arranged: Arrangement, growth: Growth, placed: int, classes: int, k: int) -> Ints:
     """Label the records that are left when the budget ends."""
     rest = np.repeat(np.arange(arranged.types), growth.alive)
     growth.picked[placed:] = rest
@@ -251,9 +249,9 @@ def _place_leftovers(
     rows: KernelRows,
     state: ClassState,
     growth: Growth,
-    begin: NDArray[np.int64],
-    head: NDArray[np.int64],
-    link: NDArray[np.int64],
+    begin: Ints,
+    head: Ints,
+    link: Ints,
     by_increase: bool,
 ) -> None:
     """Put the rows left, in order, each into the class with the least new loss or increase."""

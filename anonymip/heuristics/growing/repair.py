@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.errors import NoSolution
@@ -27,6 +27,7 @@ from anonymip.orders.orders import variance_order
 from anonymip.problem import Problem, are_diverse, has_rules, named_rules, within_limits
 from anonymip.recodings import EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -44,9 +45,7 @@ _RESTARTED = 3_000
 _GRACE = 2.0
 
 
-def repaired(
-    problem: Problem, labels: NDArray[np.int64], method: str, budget: Budget
-) -> NDArray[np.int64]:
+def repaired(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
     """Return (n,) labels of classes that keep all rules; -1 for suppressed records.
 
     A search that may fail where limits leave few releases; it then starts once more from the
@@ -78,9 +77,7 @@ def repaired(
     return _mended(problem, _hardest_first(problem, budget), method, budget)
 
 
-def _mended(
-    problem: Problem, labels: NDArray[np.int64], method: str, budget: Budget
-) -> NDArray[np.int64]:
+def _mended(problem: Problem, labels: Ints, method: str, budget: Budget) -> Ints:
     work = _Repair(problem, labels, method, budget)
     work.break_up()
     work.assign()
@@ -90,7 +87,7 @@ def _mended(
     return mended
 
 
-def _hardest_first(problem: Problem, budget: Budget) -> NDArray[np.int64]:
+def _hardest_first(problem: Problem, budget: Budget) -> Ints:
     """Return labels of classes that grow from the records with the fewest possible companions."""
     records = np.arange(problem.n)
     hardest = np.argsort(
@@ -105,9 +102,7 @@ def _hardest_first(problem: Problem, budget: Budget) -> NDArray[np.int64]:
 class _Repair:
     """Classes under repair, dead ones being empty, and the records without a class."""
 
-    def __init__(
-        self, problem: Problem, labels: NDArray[np.int64], method: str, budget: Budget
-    ) -> None:
+    def __init__(self, problem: Problem, labels: Ints, method: str, budget: Budget) -> None:
         self._problem = problem
         self._method = method
         recoding = problem.recoding
@@ -357,9 +352,7 @@ class _Repair:
             own = float(problem.compiled.class_losses(np.array([group]))[0])
         return others[best], float(losses[best]) - own
 
-    def _needed_together(
-        self, group: list[int], others: list[int], allowed: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
+    def _needed_together(self, group: list[int], others: list[int], allowed: Flags) -> Ints:
         """Return (others,) how many further records each merged class would need at least.
 
         Where some need none, those that need any are not distinguished.

@@ -10,6 +10,7 @@ from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.effort import MAY_GAIN
 from anonymip.heuristics.local_search.rounds import most_steps
 from anonymip.problem import Problem, are_diverse, losses_within_limits
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.status import Stopped
 
@@ -27,7 +28,7 @@ _Pair = tuple[list[int], list[int]]
 
 def improve_in_batches(
     problem: Problem, labels: NDArray[np.integer], effort: str, budget: Budget
-) -> tuple[NDArray[np.int64], Stopped | None, str]:
+) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
     Notes
@@ -102,7 +103,7 @@ def _neighbours(problem: Problem, groups: list[list[int]]) -> list[list[int]]:
     return [[int(at) for at in row if at != one] for one, row in enumerate(found)]
 
 
-def _losses(problem: Problem, groups: list[list[int]]) -> NDArray[np.float64]:
+def _losses(problem: Problem, groups: list[list[int]]) -> Floats:
     """Return (groups,) losses; infinite beyond a limit or without the diversity, 0 if empty."""
     losses = np.zeros(len(groups))
     sizes = np.array([len(group) for group in groups])

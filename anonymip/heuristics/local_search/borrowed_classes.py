@@ -12,11 +12,11 @@ grows, since the loss is monotone.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.current_classes import ClassRules, part_of
 from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, pair_loss, range_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -38,11 +38,11 @@ class Donors(Packed):
         (rows, donors) loss of a row and a donor.
     """
 
-    types: NDArray[np.int64]
-    surplus_losses: NDArray[np.float64]
-    spare: NDArray[np.int64]
-    near: NDArray[np.int64]
-    pairs: NDArray[np.float64]
+    types: Ints
+    surplus_losses: Floats
+    spare: Ints
+    near: Ints
+    pairs: Floats
 
 
 class GrowingSet(Packed):
@@ -57,15 +57,15 @@ class GrowingSet(Packed):
         (depth,) row that each step put into the set.
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    held: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    far: NDArray[np.float64]
-    chosen: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    held: Ints
+    counts: Ints
+    first: Ints
+    last: Ints
+    losses: Floats
+    far: Floats
+    chosen: Ints
 
 
 class ListedSets(Packed):
@@ -79,12 +79,12 @@ class ListedSets(Packed):
         (subsets,) least excess of classes of these rows, and the last one of them.
     """
 
-    begin: NDArray[np.int64]
-    part: NDArray[np.int64]
-    excess: NDArray[np.float64]
-    filler: NDArray[np.int64]
-    least: NDArray[np.float64]
-    choice: NDArray[np.int64]
+    begin: Ints
+    part: Ints
+    excess: Floats
+    filler: Ints
+    least: Floats
+    choice: Ints
 
 
 class ListedWork(Packed):
@@ -114,19 +114,19 @@ class ListedWork(Packed):
         (1,) sets looked at.
     """
 
-    row_types: NDArray[np.int64]
+    row_types: Ints
     donors: Donors
-    values: NDArray[np.float64]
-    bits: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-    bounds: NDArray[np.float64]
-    highest: NDArray[np.float64]
+    values: Floats
+    bits: Ints
+    ranks: Ints
+    bounds: Floats
+    highest: Floats
     growing: GrowingSet
     sets: ListedSets
-    size: NDArray[np.int64]
-    group: NDArray[np.int64]
-    lender: NDArray[np.int64]
-    nodes: NDArray[np.int64]
+    size: Ints
+    group: Ints
+    lender: Ints
+    nodes: Ints
 
 
 def new_listed_work(tables: LossTables, k: int) -> ListedWork:

@@ -31,6 +31,7 @@ from anonymip.recodings.rules.diversity_counts import (
     new_counts,
     start_counts,
 )
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -93,19 +94,19 @@ class CurrentClasses(Packed):
         places where that is not wanted.
     """
 
-    types: NDArray[np.int64]
-    copies: NDArray[np.int64]
-    following: NDArray[np.int64]
-    head: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    losses: NDArray[np.float64]
-    changed: NDArray[np.int64]
-    surplus: NDArray[np.int64]
-    suppressed: NDArray[np.int64]
-    freed: NDArray[np.int64]
-    cursor: NDArray[np.int64]
-    notes: NDArray[np.int64]
-    old_losses: NDArray[np.float64]
+    types: Ints
+    copies: Ints
+    following: Ints
+    head: Ints
+    sizes: Ints
+    losses: Floats
+    changed: Ints
+    surplus: Ints
+    suppressed: Ints
+    freed: Ints
+    cursor: Ints
+    notes: Ints
+    old_losses: Floats
 
 
 class ClassView(Packed):
@@ -127,16 +128,16 @@ class ClassView(Packed):
         Of the sensitive values.
     """
 
-    types: NDArray[np.int64]
-    copies: NDArray[np.int64]
-    totals: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    pair_low: NDArray[np.int64]
-    pair_high: NDArray[np.int64]
-    held: NDArray[np.int64]
-    set_start: NDArray[np.int64]
-    distinct: NDArray[np.int64]
+    types: Ints
+    copies: Ints
+    totals: Ints
+    low: Floats
+    high: Floats
+    pair_low: Ints
+    pair_high: Ints
+    held: Ints
+    set_start: Ints
+    distinct: Ints
     counts: ValueCounts
 
 
@@ -473,8 +474,8 @@ class CurrentRelease:
     rows: KernelRows
     rules: ClassRules
     current: CurrentClasses
-    records: NDArray[np.int64]
-    first: NDArray[np.int64]
+    records: Ints
+    first: Ints
 
     @property
     def types(self) -> int:
@@ -504,18 +505,18 @@ class CurrentRelease:
         _update_all(tables, rows, rules, current, view)
         return cls(tables, rows, rules, current, records, first)
 
-    def labels(self) -> NDArray[np.int64]:
+    def labels(self) -> Ints:
         """Return (n,) labels of the records as the classes are now."""
         labels = np.full(len(self.records), SUPPRESSED, np.int64)
         _write_labels(self.current, self.records, self.first[:-1].copy(), labels)
         return labels
 
-    def living(self) -> NDArray[np.int64]:
+    def living(self) -> Ints:
         """Return the numbers of the classes that there are."""
         return np.flatnonzero(self.current.sizes[: self.current.cursor[CLASSES]] > 0)
 
 
-def _rules(problem: Problem, rows: NDArray[np.int64]) -> ClassRules:
+def _rules(problem: Problem, rows: Ints) -> ClassRules:
     compiled, diversity = problem.compiled, problem.diversity
     recoding = problem.recoding
     may_suppress = isinstance(recoding, EquivalenceClasses) and recoding.suppression
@@ -529,16 +530,14 @@ def _rules(problem: Problem, rows: NDArray[np.int64]) -> ClassRules:
     )
 
 
-def _entries(
-    labels: NDArray[np.int64], row_types: NDArray[np.int64], types: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _entries(labels: Ints, row_types: Ints, types: int) -> tuple[Ints, Ints, Ints]:
     """Return type, label and copies of each entry, class by class; labels 0, 1, ..."""
     dense = np.unique(labels, return_inverse=True)[1].ravel()
     key, copies = np.unique(dense * np.int64(types) + row_types, return_counts=True)
     return key % types, key // types, copies.astype(np.int64)
 
 
-def _put_together(label: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.int64]:
+def _put_together(label: Ints, held: Ints) -> Ints:
     """Return labels of the entries with one class for all classes of copies of one row."""
     alone = np.bincount(label)[label] == 1
     target = label.copy()
@@ -549,11 +548,7 @@ def _put_together(label: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[
 
 
 def _filled_lists(
-    problem: Problem,
-    held: NDArray[np.int64],
-    label: NDArray[np.int64],
-    copies: NDArray[np.int64],
-    suppressed: NDArray[np.int64],
+    problem: Problem, held: Ints, label: Ints, copies: Ints, suppressed: Ints
 ) -> CurrentClasses:
     n, entries = problem.n, len(held)
     room, numbers = n + 4, n // problem.k + _SPARE_LABELS
@@ -604,12 +599,7 @@ def _update_all(
 
 
 @kernel
-def _write_labels(
-    current: CurrentClasses,
-    records: NDArray[np.int64],
-    next_record: NDArray[np.int64],
-    labels: NDArray[np.int64],
-) -> None:
+def _write_labels(current: CurrentClasses, records: Ints, next_record: Ints, labels: Ints) -> None:
     """Hand out the records of each type to the classes; those left stay as they are."""
     for label in range(current.cursor[CLASSES]):
         entry = current.head[label]

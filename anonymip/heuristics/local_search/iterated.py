@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.effort import EFFORTS
 from anonymip.heuristics.local_search.current_classes import (
@@ -44,6 +43,7 @@ from anonymip.recodings.rules.diversity_counts import (
     rows_lacking,
     start_counts,
 )
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -133,17 +133,17 @@ class TrialsWork(Packed):
         (3,) trials made, trials kept, classes visited.
     """
 
-    points: NDArray[np.float64]
-    neighbours: NDArray[np.int64]
-    middles: NDArray[np.int64]
-    draws: NDArray[np.float64]
-    labels: NDArray[np.int64]
-    made: NDArray[np.int64]
-    types: NDArray[np.int64]
-    keys: NDArray[np.float64]
-    visited: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    points: Floats
+    neighbours: Ints
+    middles: Ints
+    draws: Floats
+    labels: Ints
+    made: Ints
+    types: Ints
+    keys: Floats
+    visited: Ints
+    sizes: Ints
+    counts: Ints
 
 
 class Visits(NamedTuple):
@@ -155,8 +155,8 @@ class Visits(NamedTuple):
         (classes, rows) types of their rows, and (classes,) how many.
     """
 
-    rows: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    rows: Ints
+    sizes: Ints
 
     @classmethod
     def of(cls, k: int, wanted: bool) -> Visits:
@@ -170,7 +170,7 @@ class Visits(NamedTuple):
         return self.rows.shape[1]
 
     def hand_over(
-        self, trials: TrialsWork, state: CurrentRelease, visited: dict[bytes, NDArray[np.int64]]
+        self, trials: TrialsWork, state: CurrentRelease, visited: dict[bytes, Ints]
     ) -> None:
         """Write the records of the classes of these trials by themselves, the oldest forgotten."""
         for at in range(min(int(trials.counts[2]), len(self.rows))):
@@ -181,11 +181,7 @@ class Visits(NamedTuple):
 
 
 def new_trials_work(
-    points: NDArray[np.float64],
-    neighbours: NDArray[np.int64],
-    middles: NDArray[np.int64],
-    random: np.random.Generator,
-    visits: Visits,
+    points: Floats, neighbours: Ints, middles: Ints, random: np.random.Generator, visits: Visits
 ) -> TrialsWork:
     """Return the workspace of the next trials, which are drawn."""
     numbers, d = ITERATED, points.shape[1]
@@ -369,7 +365,7 @@ def trials_step(
     trials: TrialsWork,
     widest: int,
     heat: float,
-    cursor: NDArray[np.int64],
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Make the next `amount` trials; return how many have been made."""

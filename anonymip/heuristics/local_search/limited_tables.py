@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.enumeration.merging import capped_tables
 from anonymip.instances.microdata import Microdata
@@ -12,9 +11,10 @@ from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import LossTables
 from anonymip.problem import Problem
 from anonymip.recodings.rules.limits import Apart, Limit, met_by_sets
+from anonymip.runtime.arrays import Codes, Floats, Ints
 
 
-def limited_tables(problem: Problem, first: NDArray[np.int64]) -> tuple[LossTables, KernelRows]:
+def limited_tables(problem: Problem, first: Ints) -> tuple[LossTables, KernelRows]:
     """Return the tables of a problem's loss and limits, and the given records as these read them.
 
     A cap on a set makes the losses of larger sets infinite. All other limits forbid cells from a
@@ -46,7 +46,7 @@ def limited_tables(problem: Problem, first: NDArray[np.int64]) -> tuple[LossTabl
     return tables, rows
 
 
-def _highest_ranks(microdata: Microdata, limit: Limit, a: int) -> NDArray[np.float64]:
+def _highest_ranks(microdata: Microdata, limit: Limit, a: int) -> Floats:
     """Return (L,) the highest rank that a cell from each rank on may reach, by bisection."""
     # A part of a table need not hold all of its values.
     held, first = np.unique(microdata.codes[:, a], return_index=True)
@@ -61,9 +61,7 @@ def _highest_ranks(microdata: Microdata, limit: Limit, a: int) -> NDArray[np.flo
     return highest
 
 
-def _disjoint_values(
-    microdata: Microdata, limit: Apart, a: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def _disjoint_values(microdata: Microdata, limit: Apart, a: int) -> tuple[Codes, Floats]:
     """Rank one value of a set 0, the other 2, all else 1: from 0 on no set may reach 2."""
     codes = np.ones(microdata.n, np.int32)
     for rank, code in zip((0, 2), limit.codes(microdata) or (), strict=False):

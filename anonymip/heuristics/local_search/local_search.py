@@ -34,6 +34,7 @@ from anonymip.heuristics.local_search.starts import (
 from anonymip.orders.arrangement import OrderedByValues
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.compilation import handing_on
 from anonymip.runtime.kernels import Stopwatch
@@ -217,11 +218,7 @@ class _Run:
         return self._better(first, labels, stopped, (*first.trace, remark))
 
     def _better(
-        self,
-        first: Solution,
-        labels: NDArray[np.int64],
-        stopped: Stopped | None,
-        trace: tuple[str, ...],
+        self, first: Solution, labels: Ints, stopped: Stopped | None, trace: tuple[str, ...]
     ) -> Solution:
         """Return the solution of the labels; the first one if that loses less."""
         solution = finish(
@@ -309,7 +306,7 @@ def improve(
     effort: str | None = None,
     budget: Budget | None = None,
     seed: int = 0,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return labels of classes that are no worse than the given ones.
 
     Parameters
@@ -335,12 +332,8 @@ def improve(
 
 
 def _improved(
-    problem: Problem,
-    labels: NDArray[np.integer],
-    settings: Settings,
-    budget: Budget,
-    seed: int,
-) -> tuple[NDArray[np.int64], Stopped | None, str]:
+    problem: Problem, labels: NDArray[np.integer], settings: Settings, budget: Budget, seed: int
+) -> tuple[Ints, Stopped | None, str]:
     if has_kernels(problem):
         return improve_classes(problem, labels, settings, budget, seed)
     if are_squared(problem):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.current_classes import (
     CLASSES,
@@ -28,6 +27,7 @@ from anonymip.objectives.kernels.class_loss import KernelRows, pair_loss
 from anonymip.objectives.language.tables import LossTables
 from anonymip.orders.orders import stable_order
 from anonymip.recodings.rules.diversity_counts import may_be_diverse, stays_diverse
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -39,7 +39,7 @@ def split_class(
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
-    neighbours: NDArray[np.int64],
+    neighbours: Ints,
     label: int,
 ) -> None:
     """Cut a class in two while that gains.
@@ -146,9 +146,7 @@ def _diverse_end(
 
 
 @kernel
-def _farthest(
-    tables: LossTables, rows: KernelRows, row_types: NDArray[np.int64], row_type: int
-) -> int:
+def _farthest(tables: LossTables, rows: KernelRows, row_types: Ints, row_type: int) -> int:
     best, farthest = -np.inf, row_type
     for candidate in row_types:
         loss = pair_loss(tables, rows, row_type, candidate)
@@ -184,13 +182,13 @@ class MoveWork(Packed):
 
     one: ClassView
     other: ClassView
-    relief: NDArray[np.float64]
-    order: NDArray[np.int64]
-    keys: NDArray[np.float64]
-    ends: NDArray[np.float64]
-    checked: NDArray[np.int64]
-    gain: NDArray[np.float64]
-    steps: NDArray[np.int64]
+    relief: Floats
+    order: Ints
+    keys: Floats
+    ends: Floats
+    checked: Ints
+    gain: Floats
+    steps: Ints
 
 
 def new_move_work(tables: LossTables, rules: ClassRules, entries: int, classes: int) -> MoveWork:
@@ -245,7 +243,7 @@ def improve_class(
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
-    neighbours: NDArray[np.int64],
+    neighbours: Ints,
     label: int,
 ) -> None:
     """Split a class if that gains, then do with each neighbour what gains most while it does."""
@@ -452,8 +450,8 @@ def sweep_step(
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
-    neighbours: NDArray[np.int64],
-    cursor: NDArray[np.int64],
+    neighbours: Ints,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Improve the next `amount` classes; return how many have been looked at."""
@@ -513,8 +511,8 @@ def take_in(
     rules: ClassRules,
     current: CurrentClasses,
     work: MoveWork,
-    row_types: NDArray[np.int64],
-    near: NDArray[np.int64],
+    row_types: Ints,
+    near: Ints,
 ) -> None:
     """Let suppressed rows join the near class whose loss rises least, if by less than a star row.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.current_classes import ClassRules
 from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss, pair_loss, range_loss
@@ -25,6 +24,7 @@ from anonymip.recodings.rules.diversity_counts import (
     new_counts,
     start_counts,
 )
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -49,14 +49,14 @@ class Grown(Packed):
         (c,) record loss, and number of rows.
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    bits: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    joined: NDArray[np.float64]
-    losses: NDArray[np.float64]
-    sizes: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    bits: Ints
+    first: Ints
+    last: Ints
+    joined: Floats
+    losses: Floats
+    sizes: Ints
 
 
 class Steps(Packed):
@@ -77,12 +77,12 @@ class Steps(Packed):
     """
 
     saved: Grown
-    opened: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    options: NDArray[np.int64]
-    bounds: NDArray[np.float64]
-    listed: NDArray[np.int64]
-    tried: NDArray[np.int64]
+    opened: Ints
+    chosen: Ints
+    options: Ints
+    bounds: Floats
+    listed: Ints
+    tried: Ints
 
 
 class RegroupWork(Packed):
@@ -112,19 +112,19 @@ class RegroupWork(Packed):
         (1,) steps taken.
     """
 
-    row_types: NDArray[np.int64]
-    found: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    values: NDArray[np.float64]
-    bits: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-    least: NDArray[np.float64]
-    low: NDArray[np.float64]
-    nearest: NDArray[np.float64]
+    row_types: Ints
+    found: Ints
+    labels: Ints
+    values: Floats
+    bits: Ints
+    ranks: Ints
+    least: Floats
+    low: Floats
+    nearest: Floats
     grown: Grown
     steps: Steps
     counts: ValueCounts
-    nodes: NDArray[np.int64]
+    nodes: Ints
 
 
 def _new_grown(tables: LossTables, count: int, rows: int) -> Grown:

@@ -41,6 +41,7 @@ from anonymip.heuristics.local_search.windows import (
 from anonymip.objectives.kernels.class_loss import KernelRows, kernel_rows
 from anonymip.objectives.language.tables import LossTables, exact_losses, whole_loss
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -90,7 +91,7 @@ def most_steps(effort: str, n: int) -> int:
 _COORDINATES = 8
 
 
-def embedding(tables: LossTables, rows: KernelRows) -> NDArray[np.float64]:
+def embedding(tables: LossTables, rows: KernelRows) -> Floats:
     """Return (t, d) points of the row types whose city-block distance is about their loss.
 
     A value of a range, and a rank among the leaves of a hierarchy or of a curved loss, is a
@@ -117,28 +118,21 @@ def embedding(tables: LossTables, rows: KernelRows) -> NDArray[np.float64]:
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
-def _points_of(problem: Problem, release: CurrentRelease) -> NDArray[np.float64]:
+def _points_of(problem: Problem, release: CurrentRelease) -> Floats:
     """Return the points of the row types of a release; limits have no part in them."""
     tables = problem.compiled.tables
     first = release.records[release.first[:-1]]
     return embedding(tables, kernel_rows(problem.microdata, tables, first))
 
 
-def centres_of(
-    points: NDArray[np.float64], current: CurrentClasses, labels: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def centres_of(points: Floats, current: CurrentClasses, labels: Ints) -> Floats:
     """Return (classes, d) means of the points of the given classes' rows."""
     centres = np.zeros((len(labels), points.shape[1]))
     _add_up(points, current, labels, centres)
     return centres
 
 
-def nearest_classes(
-    centres: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    points: NDArray[np.float64],
-    wanted: int,
-) -> NDArray[np.int64]:
+def nearest_classes(centres: Floats, labels: Ints, points: Floats, wanted: int) -> Ints:
     """Return (points, wanted) labels of the classes nearest to each point; -1 where there are less.
 
     Complexity: O(q log c) for q points and c classes in few dimensions.
@@ -152,12 +146,7 @@ def nearest_classes(
 
 
 @kernel
-def _add_up(
-    points: NDArray[np.float64],
-    current: CurrentClasses,
-    labels: NDArray[np.int64],
-    centres: NDArray[np.float64],
-) -> None:
+def _add_up(points: Floats, current: CurrentClasses, labels: Ints, centres: Floats) -> None:
     for at in range(len(labels)):
         entry = current.head[labels[at]]
         size = current.sizes[labels[at]]
@@ -233,12 +222,8 @@ class Settings:
 
 
 def improve_classes(
-    problem: Problem,
-    labels: NDArray[np.integer],
-    settings: Settings,
-    budget: Budget,
-    seed: int,
-) -> tuple[NDArray[np.int64], Stopped | None, str]:
+    problem: Problem, labels: NDArray[np.integer], settings: Settings, budget: Budget, seed: int
+) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark."""
     rounds = _Rounds(problem, labels, settings, budget, seed)
     stopped = rounds.run()
@@ -253,8 +238,8 @@ def iterate_classes(
     steps: int,
     budget: Budget,
     seed: int,
-    visited: dict[bytes, NDArray[np.int64]] | None = None,
-) -> tuple[NDArray[np.int64], Stopped | None, str]:
+    visited: dict[bytes, Ints] | None = None,
+) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
     Parameters
@@ -358,8 +343,8 @@ class _Rounds:
         return self._stopped
 
     def iterate(
-        self, given: NDArray[np.int64], steps: int, visited: dict[bytes, NDArray[np.int64]] | None
-    ) -> tuple[NDArray[np.int64], Stopped | None, str]:
+        self, given: Ints, steps: int, visited: dict[bytes, Ints] | None
+    ) -> tuple[Ints, Stopped | None, str]:
         """Make trials, and return the best labels, why it stopped early, and a remark.
 
         What a trial may lose falls with the steps that are left, so that the last ones only gain.
@@ -401,7 +386,7 @@ class _Rounds:
         )
         self.state = replace(self.state, current=current)
 
-    def _small(self, widest: int) -> NDArray[np.int64]:
+    def _small(self, widest: int) -> Ints:
         """Return the classes of up to so many rows, without those that hold copies to lend."""
         current, living = self.state.current, self.state.living()
         mixed = current.following[current.head[living]] >= 0
@@ -487,7 +472,7 @@ class _Rounds:
                 stopped = self._regroup(self._windows, near, first, borrows)
         return stopped
 
-    def _neighbours(self, living: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
+    def _neighbours(self, living: Ints, wanted: int) -> Ints:
         """Return (class numbers, wanted) nearest among some classes; -1 for none."""
         near = np.full((len(self.state.current.sizes), wanted), -1, np.int64)
         centres = centres_of(self._points, self.state.current, living)
@@ -499,7 +484,7 @@ class _Rounds:
         near[living] = found[~own].reshape(len(living), wanted)
         return near
 
-    def _sweep(self, near: NDArray[np.int64]) -> Stopped | None:
+    def _sweep(self, near: Ints) -> Stopped | None:
         state, cursor = self.state, np.zeros(1, np.int64)
 
         def step(amount: int) -> int:
@@ -536,7 +521,7 @@ class _Rounds:
         near = nearest_classes(centres, living, self._points[row_types], NUMBERS.neighbours)
         take_in(state.tables, state.rows, state.rules, state.current, self._work, row_types, near)
 
-    def _window_neighbours(self, first: bool) -> NDArray[np.int64]:
+    def _window_neighbours(self, first: bool) -> Ints:
         """Return neighbours among the classes that are small enough for a window."""
         current, living = self.state.current, self.state.living()
         mixed = current.following[current.head[living]] >= 0
@@ -544,7 +529,7 @@ class _Rounds:
         near = self._neighbours(living[mixed | small], NUMBERS.window_neighbours)
         return near if first else self._random.permuted(near, axis=1)
 
-    def _lenders(self) -> NDArray[np.int64]:
+    def _lenders(self) -> Ints:
         """Return (types, d) types with a surplus near each type; -1 for none."""
         current, points = self.state.current, self._points
         surpluses = np.unique(current.surplus[current.surplus >= 0])
@@ -556,7 +541,7 @@ class _Rounds:
         return nearest_classes(points[row_types], row_types, points, NUMBERS.donors)
 
     def _regroup(
-        self, windows: WindowsWork, near: NDArray[np.int64], first: bool, borrows: bool
+        self, windows: WindowsWork, near: Ints, first: bool, borrows: bool
     ) -> Stopped | None:
         """Make neighbouring classes again, alone or with copies borrowed from elsewhere."""
         state, wide = self.state, self._settings.near

@@ -23,6 +23,7 @@ from scipy.spatial import cKDTree
 from anonymip.assignments import SUPPRESSED, Classes
 from anonymip.objectives.losses.squared_error import SSE
 from anonymip.problem import Problem, has_rules
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -85,14 +86,14 @@ class SquaredClasses(Packed):
         (c, m) and (c,) of the classes.
     """
 
-    points: NDArray[np.float64]
-    near: NDArray[np.int64]
-    label: NDArray[np.int64]
-    place: NDArray[np.int64]
-    members: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    means: NDArray[np.float64]
-    costs: NDArray[np.float64]
+    points: Floats
+    near: Ints
+    label: Ints
+    place: Ints
+    members: Ints
+    sizes: Ints
+    means: Floats
+    costs: Floats
 
 
 class SquaredRound(Packed):
@@ -112,20 +113,20 @@ class SquaredRound(Packed):
         (c,) for which record a class was looked at last.
     """
 
-    queue: NDArray[np.int64]
-    waits: NDArray[np.bool_]
-    ends: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    is_touched: NDArray[np.bool_]
-    before: NDArray[np.int64]
-    pool: NDArray[np.int64]
-    keys: NDArray[np.float64]
-    seen: NDArray[np.int64]
+    queue: Ints
+    waits: Flags
+    ends: Ints
+    touched: Ints
+    costs: Floats
+    is_touched: Flags
+    before: Ints
+    pool: Ints
+    keys: Floats
+    seen: Ints
 
 
 @kernel
-def squared_distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def squared_distance(one: Floats, other: Floats) -> float:
     """Return the squared distance of two points."""
     total = 0.0
     for a in range(len(one)):
@@ -302,7 +303,7 @@ def sort_pool(work: SquaredRound, begin: int, end: int) -> None:
 
 
 @kernel
-def deal(classes: SquaredClasses, work: SquaredRound, k: int, draws: NDArray[np.float64]) -> bool:
+def deal(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> bool:
     """Make classes of the pool; return whether there was a class for all of it."""
     points, m, count = classes.points, classes.points.shape[1], work.ends[POOL]
     made = count // k
@@ -365,9 +366,7 @@ def put_back(classes: SquaredClasses, work: SquaredRound) -> None:
 
 
 @kernel
-def iterate(
-    classes: SquaredClasses, work: SquaredRound, k: int, draws: NDArray[np.float64]
-) -> None:
+def iterate(classes: SquaredClasses, work: SquaredRound, k: int, draws: Floats) -> None:
     """Make neighbouring classes again, once for each row of draws; keep what is no worse."""
     for row in range(len(draws)):
         draw = draws[row]
@@ -397,7 +396,7 @@ def iterate(
 
 def improve_squared_errors(
     problem: Problem, labels: NDArray[np.integer], effort: str, budget: Budget, seed: int
-) -> tuple[NDArray[np.int64], Stopped | None, str]:
+) -> tuple[Ints, Stopped | None, str]:
     """Return labels that are no worse, why the work stopped early, and a remark.
 
     Suppressed records stay what they are.
@@ -442,13 +441,11 @@ def improve_squared_errors(
     return found, stopped, remark
 
 
-def _start(
-    points: NDArray[np.float64], labels: NDArray[np.int64], k: int
-) -> tuple[SquaredClasses, SquaredRound]:
+def _start(points: Floats, labels: Ints, k: int) -> tuple[SquaredClasses, SquaredRound]:
     """Return classes of fewer than 2k records, and a queue of all records."""
     n, m = points.shape
     waiting = Classes(labels).groups()  # type: ignore[arg-type]
-    groups: list[NDArray[np.int64]] = []
+    groups: list[Ints] = []
     while waiting:
         group = waiting.pop()
         if len(group) < 2 * k:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.local_search.borrowed_classes import (
     MOST_DONORS,
@@ -39,6 +38,7 @@ from anonymip.heuristics.local_search.moves import ROUNDING, MoveWork, count_ste
 from anonymip.heuristics.local_search.regroup import RegroupWork, new_regroup_work, regroup
 from anonymip.objectives.kernels.class_loss import KernelRows
 from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -59,9 +59,9 @@ class Near(NamedTuple):
         (types, d) types with a surplus near each type; -1 for none.
     """
 
-    neighbours: NDArray[np.int64]
+    neighbours: Ints
     width: int
-    lenders: NDArray[np.int64]
+    lenders: Ints
 
 
 class WindowsWork(Packed):
@@ -84,14 +84,14 @@ class WindowsWork(Packed):
         The best classes of the rows, alone and with donors.
     """
 
-    labels: NDArray[np.int64]
-    types: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    fillers: NDArray[np.int64]
-    found: NDArray[np.int64]
-    checked: NDArray[np.int64]
-    borrowed: NDArray[np.int64]
-    known: NDArray[np.int64]
+    labels: Ints
+    types: Ints
+    groups: Ints
+    fillers: Ints
+    found: Ints
+    checked: Ints
+    borrowed: Ints
+    known: Ints
     regroup: RegroupWork
     listed: ListedWork
 
@@ -116,7 +116,7 @@ def new_windows_work(
 
 
 @kernel
-def in_window(labels: NDArray[np.int64], classes: int, label: int) -> bool:
+def in_window(labels: Ints, classes: int, label: int) -> bool:
     """Return whether a class is among the first so many of a window."""
     found = False
     for at in range(classes):
@@ -125,9 +125,7 @@ def in_window(labels: NDArray[np.int64], classes: int, label: int) -> bool:
 
 
 @kernel
-def any_changed(
-    current: CurrentClasses, labels: NDArray[np.int64], classes: int, since: int
-) -> bool:
+def any_changed(current: CurrentClasses, labels: Ints, classes: int, since: int) -> bool:
     """Return whether a class of the window changed after a moment of the clock."""
     newest = current.changed[labels[0]]
     for at in range(1, classes):
@@ -152,8 +150,8 @@ def rows_to_place(current: CurrentClasses, label: int, unplaced: bool) -> int:
 @kernel
 def gather_window(
     current: CurrentClasses,
-    labels: NDArray[np.int64],
-    neighbours: NDArray[np.int64],
+    labels: Ints,
+    neighbours: Ints,
     label: int,
     most_rows: int,
     unplaced: bool,
@@ -223,12 +221,7 @@ def _list_rows(
 
 @kernel
 def _list_donors(
-    current: CurrentClasses,
-    windows: WindowsWork,
-    classes: int,
-    lenders: NDArray[np.int64],
-    count: int,
-    k: int,
+    current: CurrentClasses, windows: WindowsWork, classes: int, lenders: Ints, count: int, k: int
 ) -> None:
     """Write the types near the window's rows that can spare copies, each once."""
     listed, found = windows.listed, 0
@@ -322,7 +315,7 @@ def _rebuild(
     current: CurrentClasses,
     work: MoveWork,
     windows: WindowsWork,
-    neighbours: NDArray[np.int64],
+    neighbours: Ints,
     classes: int,
     count: int,
     borrows: bool,
@@ -396,11 +389,7 @@ def _borrow_around(
 
 @kernel
 def _known(
-    current: CurrentClasses,
-    windows: WindowsWork,
-    neighbours: NDArray[np.int64],
-    width: int,
-    classes: int,
+    current: CurrentClasses, windows: WindowsWork, neighbours: Ints, width: int, classes: int
 ) -> bool:
     """Return whether a window of two or three was solved around another of its classes before."""
     for one in range(classes):
@@ -489,7 +478,7 @@ def windows_step(
     near: Near,
     max_nodes: int,
     borrows: bool,
-    cursor: NDArray[np.int64],
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Solve the windows around the next `amount` classes of several types; return how many."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from anonymip.heuristics.patterns.shared_rows import PackedRows
 from anonymip.problem import Problem
 from anonymip.recodings.rules.diversity import sensitive_scales
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -58,20 +59,20 @@ class OpenRows(Packed):
 
     words: NDArray[np.uint64]
     masks: NDArray[np.uint64]
-    row_of: NDArray[np.int64]
-    links: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    used: NDArray[np.int64]
-    free: NDArray[np.int64]
-    tallied: NDArray[np.int64]
-    tallies: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    kinds: NDArray[np.int64]
-    totals: NDArray[np.int64]
-    rule: NDArray[np.int64]
+    row_of: Ints
+    links: Ints
+    rows: Ints
+    used: Ints
+    free: Ints
+    tallied: Ints
+    tallies: Ints
+    starts: Ints
+    kinds: Ints
+    totals: Ints
+    rule: Ints
 
 
-def open_rows(problem: Problem, packed: PackedRows, pattern_of: NDArray[np.int64]) -> OpenRows:
+def open_rows(problem: Problem, packed: PackedRows, pattern_of: Ints) -> OpenRows:
     """Return the rows that patterns of records make.
 
     Parameters
@@ -119,13 +120,13 @@ def open_rows(problem: Problem, packed: PackedRows, pattern_of: NDArray[np.int64
     return state
 
 
-def pattern_of_records(state: OpenRows) -> NDArray[np.int64]:
+def pattern_of_records(state: OpenRows) -> Ints:
     """Return the pattern of each record, -1 for records in no row."""
     placed = state.row_of >= 0
     return np.where(placed, state.rows[state.row_of, PATTERN], -1)
 
 
-def _counted(problem: Problem) -> tuple[list[NDArray[np.int64]], list[int], NDArray[np.int64]]:
+def _counted(problem: Problem) -> tuple[list[Ints], list[int], Ints]:
     """Return the columns that the diversity counts, what for, and its numbers."""
     diversity = problem.diversity
     if diversity is None:
@@ -147,12 +148,7 @@ def _counted(problem: Problem) -> tuple[list[NDArray[np.int64]], list[int], NDAr
 
 
 @kernel
-def _fill(
-    state: OpenRows,
-    placed: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    patterns: NDArray[np.int64],
-) -> None:
+def _fill(state: OpenRows, placed: Ints, labels: Ints, patterns: Ints) -> None:
     """Open a row for each label and put its records in."""
     row_of_label = np.full(len(placed), -1, np.int64)
     for at in range(len(placed)):

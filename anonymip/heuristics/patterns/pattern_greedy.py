@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Patterns
 from anonymip.errors import InputError, NoSolution, argument, unknown_name
@@ -15,6 +14,7 @@ from anonymip.heuristics.patterns.shared_rows import PackedRows, pack_rows, shar
 from anonymip.problem import Problem
 from anonymip.recodings.output_rows import priced_patterns, recoding_of
 from anonymip.recodings.patterns import PatternGuided
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch
 from anonymip.solution import Solution
@@ -145,9 +145,9 @@ class PatternGreedy:
 
     problem: Problem
     recoding: PatternGuided
-    stars: NDArray[np.bool_]
-    costs: NDArray[np.float64]
-    order: NDArray[np.int64]
+    stars: Flags
+    costs: Floats
+    order: Ints
     price: float
     rows: PackedRows
 
@@ -159,14 +159,12 @@ class PatternGreedy:
         rows = pack_rows(problem.microdata.codes, stars)
         return cls(problem, recoding_of(problem), stars, costs, order, price, rows)
 
-    def shuffled(self, rng: np.random.Generator) -> NDArray[np.int64]:
+    def shuffled(self, rng: np.random.Generator) -> Ints:
         """Return the patterns by ascending cost, at random among equals."""
         drawn = rng.permutation(len(self.costs))
         return drawn[np.argsort(self.costs[drawn], kind="stable")].astype(np.int64)
 
-    def run(
-        self, order: NDArray[np.int64], mode: str, budget: Budget
-    ) -> tuple[Patterns, str, Stopped | None]:
+    def run(self, order: Ints, mode: str, budget: Budget) -> tuple[Patterns, str, Stopped | None]:
         """Return patterns, how many records were left, and why it stopped early.
 
         Raises
@@ -183,9 +181,7 @@ class PatternGreedy:
             pattern_of = self._placed(pattern_of, budget, stopped)
         return Patterns(np.where(pattern_of < 0, SUPPRESSED, pattern_of)), remark, stopped
 
-    def _shared(
-        self, order: NDArray[np.int64], budget: Budget
-    ) -> tuple[NDArray[np.int64], Stopped | None]:
+    def _shared(self, order: Ints, budget: Budget) -> tuple[Ints, Stopped | None]:
         """Return the pattern of each record that gets one with at least k - 1 others."""
         problem, single = self.problem, self.recoding.single_use
         if problem.diversity is not None:
@@ -200,9 +196,7 @@ class PatternGreedy:
         )
         return found[types.inverse], stopped
 
-    def _placed(
-        self, pattern_of: NDArray[np.int64], budget: Budget, stopped: Stopped | None
-    ) -> NDArray[np.int64]:
+    def _placed(self, pattern_of: Ints, budget: Budget, stopped: Stopped | None) -> Ints:
         """Return the patterns once the records left have found rows."""
         problem, k = self.problem, self.problem.k
         state = open_rows(problem, self.rows, pattern_of)

@@ -7,7 +7,6 @@ is tried, weighed and taken back.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.patterns.open_rows import (
     HEAD,
@@ -21,6 +20,7 @@ from anonymip.heuristics.patterns.open_rows import (
     open_row,
 )
 from anonymip.heuristics.patterns.shared_rows import group_rows
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -63,29 +63,23 @@ class Gathering(Packed):
         (5, 2 (n + rows) or more) workspace of grouping.
     """
 
-    order: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    unassigned_costs: NDArray[np.float64]
+    order: Ints
+    costs: Floats
+    unassigned_costs: Floats
     alone: float
-    other: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    marks: NDArray[np.int64]
-    kept: NDArray[np.int64]
-    found: NDArray[np.int64]
-    taken: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    log: NDArray[np.int64]
-    space: NDArray[np.int64]
+    other: Ints
+    numbers: Ints
+    marks: Ints
+    kept: Ints
+    found: Ints
+    taken: Ints
+    touched: Ints
+    log: Ints
+    space: Ints
 
 
 def gathering(
-    state: OpenRows,
-    order: NDArray[np.int64],
-    costs: NDArray[np.float64],
-    alone: float,
-    k: int,
-    *,
-    single: bool,
+    state: OpenRows, order: Ints, costs: Floats, alone: float, k: int, *, single: bool
 ) -> Gathering:
     """Return the settings and workspace of a search."""
     n, rows = len(state.row_of), len(state.rows)
@@ -194,9 +188,7 @@ def try_patterns(state: OpenRows, work: Gathering, least: float, until: int) -> 
 
 
 @kernel
-def gather(
-    state: OpenRows, work: Gathering, pattern: int, members: NDArray[np.int64], least: float
-) -> float:
+def gather(state: OpenRows, work: Gathering, pattern: int, members: Ints, least: float) -> float:
     """Open the row of a pattern for records that look alike through it, if that gains enough.
 
     Records that gain come, as far as their rows can spare them, or with all others of their row
@@ -314,13 +306,7 @@ def _give_up(state: OpenRows, work: Gathering, row: int, mark: int) -> None:
 
 @kernel
 def _fill_up(
-    state: OpenRows,
-    work: Gathering,
-    cost: float,
-    count: int,
-    needed: int,
-    mark: int,
-    most: float,
+    state: OpenRows, work: Gathering, cost: float, count: int, needed: int, mark: int, most: float
 ) -> tuple[bool, float]:
     """Take records that lose least until enough come; return whether too few do, and the loss.
 
@@ -372,7 +358,7 @@ def _carry_out(
     work: Gathering,
     pattern: int,
     target: int,
-    members: NDArray[np.int64],
+    members: Ints,
     count: int,
     mark: int,
 ) -> bool:
@@ -508,9 +494,7 @@ def _join(state: OpenRows, work: Gathering) -> None:
     _join_rows(state, work, *_unassigned_and_rows(state, work), True)
 
 
-def _unassigned_and_rows(
-    state: OpenRows, work: Gathering
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _unassigned_and_rows(state: OpenRows, work: Gathering) -> tuple[Ints, Ints]:
     """Return the records in no row, and the rows in use by ascending cost."""
     rows = np.flatnonzero(state.rows[:, PATTERN] >= 0)
     order = np.argsort(work.costs[state.rows[rows, PATTERN]], kind="stable")
@@ -518,13 +502,7 @@ def _unassigned_and_rows(
 
 
 @kernel
-def _join_rows(
-    state: OpenRows,
-    work: Gathering,
-    unassigned: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    moved: bool,
-) -> None:
+def _join_rows(state: OpenRows, work: Gathering, unassigned: Ints, rows: Ints, moved: bool) -> None:
     """Let records join the first row that they fit, or only write down what that costs."""
     for record in unassigned:
         for row in rows:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Codes, Flags, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -35,7 +36,7 @@ class PackedRows(Packed):
     masks: NDArray[np.uint64]
 
 
-def pack_rows(codes: NDArray[np.int32], stars: NDArray[np.bool_]) -> PackedRows:
+def pack_rows(codes: Codes, stars: Flags) -> PackedRows:
     """Return rows (t, m), codes of at least 0, and patterns (p, m), true for stars, as words.
 
     Complexity: O((t + p) m).
@@ -64,23 +65,23 @@ _LEFT, _DONE, _RECORDS = range(3)
 class _Space(NamedTuple):
     """Workspace of the loop: a hash table of what the rows left show, and groups of rows."""
 
-    left: NDArray[np.int64]
-    group: NDArray[np.int64]
-    table: NDArray[np.int64]
-    first: NDArray[np.int64]
-    sums: NDArray[np.int64]
+    left: Ints
+    group: Ints
+    table: Ints
+    first: Ints
+    sums: Ints
 
 
 def share_rows(
     packed: PackedRows,
-    order: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    order: Ints,
+    counts: Ints,
     k: int,
     budget: Budget,
     *,
     single: bool = False,
     diverse: Problem | None = None,
-) -> tuple[NDArray[np.int64], Stopped | None]:
+) -> tuple[Ints, Stopped | None]:
     """Return the pattern of each row, -1 for rows that are left, and why it stopped early.
 
     Patterns are looked at in `order`, and each serves the rows that `k` records share; a `single`
@@ -118,12 +119,12 @@ def share_rows(
 
 def _share_diversely(
     packed: PackedRows,
-    order: NDArray[np.int64],
+    order: Ints,
     k: int,
     single: bool,
-    pattern_of: NDArray[np.int64],
+    pattern_of: Ints,
     space: _Space,
-    state: NDArray[np.int64],
+    state: Ints,
     problem: Problem,
 ) -> None:
     """Look at one pattern; groups that lack the diversity stay."""
@@ -159,11 +160,11 @@ def _share_diversely(
 def group_rows(
     words: NDArray[np.uint64],
     shown: NDArray[np.uint64],
-    rows: NDArray[np.int64],
+    rows: Ints,
     leading: int,
-    group: NDArray[np.int64],
-    table: NDArray[np.int64],
-    first: NDArray[np.int64],
+    group: Ints,
+    table: Ints,
+    first: Ints,
 ) -> int:
     """Write which rows look alike in the bits shown, as numbers of groups; return how many groups.
 
@@ -213,13 +214,13 @@ def group_rows(
 @kernel
 def _share(
     packed: PackedRows,
-    order: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    order: Ints,
+    counts: Ints,
     k: int,
     single: bool,
-    pattern_of: NDArray[np.int64],
+    pattern_of: Ints,
     space: _Space,
-    state: NDArray[np.int64],
+    state: Ints,
     until: int,
 ) -> None:
     """Look at the patterns up to a place in the order."""

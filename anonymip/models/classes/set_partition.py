@@ -36,7 +36,6 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
 from scipy.sparse import csr_array
 
@@ -55,6 +54,7 @@ from anonymip.models.parts.set_columns import (
 )
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +308,7 @@ def _add_meaning(model: pyo.ConcreteModel) -> None:
         cells = microdata.values[sets.records]
         ends = reduce.reduceat(cells, begins, axis=0) if len(sets) else cells
 
-        def rule(model: Any, i: int, j: int, ends: NDArray[np.float64] = ends) -> Any:
+        def rule(model: Any, i: int, j: int, ends: Floats = ends) -> Any:
             coefficients = ends[holding[i], j].tolist()
             variables = [model.chosen[c] for c in holding[i]]
             if context.suppression:
@@ -358,7 +358,7 @@ def set_start_set_partition(model: pyo.ConcreteModel, assignment: Classes) -> No
         model.worst.set_value(max(losses))
 
 
-def _cut_to_size(problem: Problem, assignment: Classes) -> list[NDArray[np.int64]]:
+def _cut_to_size(problem: Problem, assignment: Classes) -> list[Ints]:
     """Return the groups, those above the largest size needed cut into parts of k or more."""
     largest = problem.recoding.max_size(problem).size
     groups = []

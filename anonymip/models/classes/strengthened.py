@@ -57,7 +57,6 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import SUPPRESSED, Classes
@@ -78,6 +77,7 @@ from anonymip.models.parts.equivalence_context import Context, linear
 from anonymip.models.parts.equivalence_loss import charge_for_neighbours
 from anonymip.models.parts.published_cells import add_covering_ends, add_covering_values
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Ints
 
 #: Rows of transitivity that ``transitivity="auto"`` adds at most: up to 15 records. With 10 to 12
 #: records they halve the time to the proof, on the 20-record sample they double it.
@@ -174,7 +174,7 @@ def _add_neighbour_losses(model: pyo.ConcreteModel) -> None:
     )
 
 
-def twins(problem: Problem) -> list[NDArray[np.int64]]:
+def twins(problem: Problem) -> list[Ints]:
     """Return the records of each kind that occurs more than once, in their order.
 
     Records are of one kind if they agree in all quasi-identifiers and sensitive columns.

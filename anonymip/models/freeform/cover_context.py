@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.models.parts.equivalence_context import Context, refuse_unfit_objective
 from anonymip.problem import Problem
 from anonymip.recodings import KK, Freeform, KConcealment, KOne, OneK
+from anonymip.runtime.arrays import Ints
 
 #: Records beyond which the flow of k-concealment is finer than solvers' tolerances: its largest
 #: constant, n^2 / 4, times as many records that a cut may separate, times 1e-6, stays below 1.
@@ -125,7 +125,7 @@ class CoverContext(Context):
         )
 
     @cached_property
-    def least_sizes(self) -> NDArray[np.int64]:
+    def least_sizes(self) -> Ints:
         """(n,) how many originals each published record covers at least.
 
         A record with k effective matches lies in a circle of them, so it covers another one.

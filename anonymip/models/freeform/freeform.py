@@ -81,6 +81,7 @@ from anonymip.models.parts.equivalence_loss import (
 from anonymip.models.parts.published_cells import add_cell_sets, add_cell_variables, set_cells
 from anonymip.problem import Problem
 from anonymip.recodings import KK, KConcealment, KOne, OneK
+from anonymip.runtime.arrays import Ints
 
 
 def build_freeform(
@@ -195,11 +196,11 @@ def add_cover_rules(model: pyo.ConcreteModel) -> None:
     add_caps(model)
 
 
-def _triples(context: CoverContext) -> NDArray[np.int64]:
+def _triples(context: CoverContext) -> Ints:
     """Return (n,) how many pairs kept apart could both be matches of a published record."""
     apart = context.conflicts.astype(np.int64)
     free = 1 - apart
-    pairs: NDArray[np.int64] = ((free @ apart) * free).sum(axis=1) // 2
+    pairs: Ints = ((free @ apart) * free).sum(axis=1) // 2
     return pairs
 
 

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import Cover
@@ -43,6 +42,7 @@ from anonymip.models.parts.set_columns import (
 )
 from anonymip.problem import Problem
 from anonymip.recodings import Freeform
+from anonymip.runtime.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ def read_set_cover(model: pyo.ConcreteModel) -> Cover:
     context: CoverSets = model.context
     sets, rows = context.sets, context.sets.rows
     handed = np.zeros(rows.types, np.int64)
-    found: list[NDArray[np.int64]] = []
+    found: list[Ints] = []
     for c in read_chosen(model):
         members = []
         for at in range(sets.offsets[c], sets.offsets[c + 1]):

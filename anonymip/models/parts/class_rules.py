@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from anonymip.models.parts.equivalence_context import Context, linear, total
 from anonymip.recodings import Cap
+from anonymip.runtime.arrays import Ints
 from anonymip.tolerances import LOSS_RELATIVE
 
 
@@ -75,11 +75,11 @@ def add_transitivity(model: pyo.ConcreteModel) -> None:
     )
 
 
-def _sensitive(context: Context) -> NDArray[np.int64]:
+def _sensitive(context: Context) -> Ints:
     return np.asarray(context.problem.microdata.sensitive_codes, np.int64)
 
 
-def _companions_of(model: Any, i: int, others: NDArray[np.int64]) -> list[Any]:
+def _companions_of(model: Any, i: int, others: Ints) -> list[Any]:
     return [model.equivalent[min(i, o), max(i, o)] for o in others.tolist() if o != i]
 
 

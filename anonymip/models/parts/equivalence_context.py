@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
@@ -16,6 +15,7 @@ from anonymip.objectives.language.tables import LossTables, effects_of_cells, sq
 from anonymip.problem import Problem
 from anonymip.recodings import Cap, EquivalenceClasses
 from anonymip.recodings.rules.limits import conflicts
+from anonymip.runtime.arrays import Codes, Flags, Floats
 
 #: Ends of at most this magnitude, in columns at least as wide as the second number, are measured
 #: as they are. Solvers let a row be violated by 1e-6 to 1e-7 whatever its unit: on timestamps that
@@ -79,12 +79,12 @@ class Context:
         )
 
     @cached_property
-    def observed(self) -> NDArray[np.float64]:
+    def observed(self) -> Floats:
         """(n, m) the values of the table as the variables measure them."""
         return self.scaling.scaled(self.problem.microdata.values)
 
     @cached_property
-    def conflicts(self) -> NDArray[np.bool_]:
+    def conflicts(self) -> Flags:
         """(n, n) whether the limits keep two records apart."""
         problem = self.problem
         return conflicts(problem.microdata, problem.limits, np.arange(problem.n))
@@ -182,13 +182,13 @@ class Ancestors:
     """
 
     attribute: int
-    common: NDArray[np.int32]
+    common: Codes
     chains: tuple[tuple[int, ...], ...]
-    alone: NDArray[np.float64]
+    alone: Floats
     steps: tuple[tuple[float, ...], ...]
 
     @classmethod
-    def of(cls, microdata: Microdata, attribute: int, losses: NDArray[np.float64]) -> Ancestors:
+    def of(cls, microdata: Microdata, attribute: int, losses: Floats) -> Ancestors:
         """Return the ancestors of a hierarchical attribute.
 
         Parameters
@@ -261,10 +261,10 @@ class Scaling:
         For each ranked column its levels, ascending.
     """
 
-    origin: NDArray[np.float64]
-    unit: NDArray[np.float64]
-    whole: NDArray[np.bool_]
-    ranked: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+    origin: Floats
+    unit: Floats
+    whole: Flags
+    ranked: Mapping[int, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, microdata: Microdata, tables: LossTables) -> Scaling:
@@ -286,14 +286,14 @@ class Scaling:
             ranked,
         )
 
-    def scaled(self, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scaled(self, ends: Floats) -> Floats:
         """Return (n, m) values of variables for (n, m) ends."""
-        scaled: NDArray[np.float64] = (ends - self.origin) / self.unit
+        scaled: Floats = (ends - self.origin) / self.unit
         for column, levels in self.ranked.items():
             scaled[:, column] = np.searchsorted(levels, ends[:, column])
         return scaled
 
-    def levels(self, microdata: Microdata, column: int) -> NDArray[np.float64]:
+    def levels(self, microdata: Microdata, column: int) -> Floats:
         """Return (levels,) values of variables for the levels of a column of numbers."""
         levels = microdata.levels[column].astype(np.float64)
         if column in self.ranked:
@@ -301,7 +301,7 @@ class Scaling:
         return np.asarray((levels - self.origin[column]) / self.unit[column], np.float64)
 
 
-def _ranked(microdata: Microdata, tables: LossTables) -> dict[int, NDArray[np.float64]]:
+def _ranked(microdata: Microdata, tables: LossTables) -> dict[int, Floats]:
     """Return the levels of the columns whose ends are counted in ranks."""
     linear = set(map(int, tables.range_columns))
     ranked = {}
@@ -315,7 +315,7 @@ def _ranked(microdata: Microdata, tables: LossTables) -> dict[int, NDArray[np.fl
     return ranked
 
 
-def _is_step_visible(microdata: Microdata, tables: LossTables) -> NDArray[np.bool_]:
+def _is_step_visible(microdata: Microdata, tables: LossTables) -> Flags:
     """Return (m,) whether a range wider by 1 costs a visible share of the largest effect."""
     smallest = _SMALLEST_STEP * float(effects_of_cells(tables, microdata).max(initial=0.0))
     visible = np.ones(microdata.m, np.bool_)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from anonymip.assignments import Classes
 from anonymip.models.parts.equivalence_context import Context, linear
@@ -17,6 +16,7 @@ from anonymip.objectives import cells_of
 from anonymip.objectives.language.record import cells_of_sets
 from anonymip.objectives.language.tables import square_losses
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: Sizes of losses at which rows that hold them need no unit of their own.
@@ -135,7 +135,7 @@ def _charges(model: pyo.ConcreteModel) -> list[Charge]:
     return charges
 
 
-def _losses_alone(problem: Problem) -> NDArray[np.float64]:
+def _losses_alone(problem: Problem) -> Floats:
     """Return (n,) the loss of publishing each record exactly, which a suppressed one saves."""
     alone = Classes(np.arange(problem.n, dtype=np.int32))
     return problem.compiled.record_losses(cells_of(problem.recoding.describe(problem, alone)))
@@ -156,7 +156,7 @@ def _add_node_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
 def _add_set_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
     """Charge for the number of published values."""
     tables = model.context.tables
-    curved: dict[int, NDArray[np.float64]] = {}
+    curved: dict[int, Floats] = {}
     for s, column in enumerate(map(int, tables.set_columns)):
         size, start = int(tables.set_sizes[s]), int(tables.set_start[s])
         losses = tables.set_losses[start + 1 : start + size + 1]
@@ -174,7 +174,7 @@ def _add_set_losses(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
 
 
 def _add_curved_sets(
-    model: pyo.ConcreteModel, charges: list[Charge], curved: dict[int, NDArray[np.float64]]
+    model: pyo.ConcreteModel, charges: list[Charge], curved: dict[int, Floats]
 ) -> None:
     """Choose the number of published values where the loss is not linear in it."""
     model.set_sizes = pyo.Set(
@@ -278,7 +278,7 @@ def _add_curved_ranges(model: pyo.ConcreteModel, charges: list[Charge]) -> None:
                 charge.add(float(losses[p, q]), model.range_choice[i, column, p, q])
 
 
-def _pair_losses(problem: Problem) -> NDArray[np.float64]:
+def _pair_losses(problem: Problem) -> Floats:
     """Return (n, n) losses of a record published with another, lowered by their rounding."""
     n = problem.n
     first, second = np.triu_indices(n, 1)
@@ -292,7 +292,7 @@ def _pair_losses(problem: Problem) -> NDArray[np.float64]:
 
 def charge_for_neighbours(
     model: pyo.ConcreteModel,
-    sizes: NDArray[np.int64],
+    sizes: Ints,
     published_with: Callable[[int, int], tuple[tuple[int, int], Any]],
 ) -> None:
     """Add that no record loses less than with its nearest neighbours, of (n,) sizes of their sets.

@@ -14,6 +14,7 @@ from anonymip.errors import InputError, argument
 from anonymip.models.parts.equivalence_context import refuse_unsolved
 from anonymip.problem import Problem
 from anonymip.recodings import EquivalenceClasses
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.tolerances import LOSS_RELATIVE
 
 #: Sets beyond which the model is not built.
@@ -44,7 +45,7 @@ def set_partition_size(problem: Problem) -> int:
     return int(min(count_multisets(counts, largest)[problem.k :].sum(), _MOST_COUNTED))
 
 
-def count_multisets(counts: NDArray[np.int64], largest: int) -> NDArray[np.float64]:
+def count_multisets(counts: Ints, largest: int) -> Floats:
     """Return (largest + 1,) how many multisets of each size there are, at most 10**18 each.
 
     Each type may be in one as often as `counts` (types,) says.
@@ -99,7 +100,7 @@ def priced_columns(
     return sets
 
 
-def often_at_most(sets: ClusterSets, times: int = 1) -> NDArray[np.int64]:
+def often_at_most(sets: ClusterSets, times: int = 1) -> Ints:
     """Return (c,) how often each set may be taken if every row is covered so many times."""
     if not len(sets):
         return np.empty(0, np.int64)
@@ -107,7 +108,7 @@ def often_at_most(sets: ClusterSets, times: int = 1) -> NDArray[np.int64]:
     return np.asarray(np.minimum.reduceat(often, sets.offsets[:-1]), np.int64)
 
 
-def set_chosen(model: Any, groups: Sequence[NDArray[np.integer]]) -> NDArray[np.int64] | None:
+def set_chosen(model: Any, groups: Sequence[NDArray[np.integer]]) -> Ints | None:
     """Let a model by sets take those of some records, and return (c,) how often it takes each.
 
     None if one of the groups is no set of the model.
@@ -126,7 +127,7 @@ def set_chosen(model: Any, groups: Sequence[NDArray[np.integer]]) -> NDArray[np.
     return chosen
 
 
-def read_chosen(model: Any) -> NDArray[np.int64]:
+def read_chosen(model: Any) -> Ints:
     """Return the sets that a solved model takes, as often as it does; InputError if unsolved."""
     refuse_unsolved(model.chosen.values())
     values = [variable.value for variable in model.chosen.values()]

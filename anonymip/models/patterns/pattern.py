@@ -41,7 +41,6 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
 
 from anonymip.assignments import SUPPRESSED, Patterns
@@ -51,6 +50,7 @@ from anonymip.models.patterns.pattern_columns import PatternColumns, pattern_col
 from anonymip.models.patterns.pattern_rules import add_pattern_rules, rules_size, set_rule_values
 from anonymip.models.patterns.row_assignment import RowAssignment, assign_rows
 from anonymip.problem import Problem
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.tolerances import INTEGRALITY
 
 
@@ -251,7 +251,7 @@ def ask_for_rows(model: pyo.ConcreteModel, loss: float) -> None:
     )
 
 
-def used_rows(model: pyo.ConcreteModel) -> NDArray[np.bool_]:
+def used_rows(model: pyo.ConcreteModel) -> Flags:
     """Return (r,) which output rows the values of a model use."""
     return np.array([variable.value > 0.5 for variable in model.used.values()], np.bool_)
 
@@ -327,7 +327,7 @@ def read_pattern(model: pyo.ConcreteModel) -> Patterns:
     return Patterns(index)
 
 
-def _whole_amounts(model: Any) -> NDArray[np.int64]:
+def _whole_amounts(model: Any) -> Ints:
     """Return (e + t,) records of each pair, and suppressed ones of each row type."""
     columns: PatternColumns = model.context
     e, t, r = len(columns.rows), len(columns.program.counts), columns.count

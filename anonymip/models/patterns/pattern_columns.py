@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED
 from anonymip.bounds.patterns.pattern_duals import PatternProgram
@@ -18,6 +17,7 @@ from anonymip.recodings.output_rows import (
     refuse_unshared,
     representatives,
 )
+from anonymip.runtime.arrays import Codes, Flags, Ints
 
 #: Pairs of a row type and an output row that a model may have.
 MAX_PAIRS = 2_000_000
@@ -35,8 +35,8 @@ class PatternColumns:
 
     problem: Problem
     program: PatternProgram
-    first: NDArray[np.int64]
-    asked: NDArray[np.int32]
+    first: Ints
+    asked: Codes
 
     @property
     def count(self) -> int:
@@ -44,7 +44,7 @@ class PatternColumns:
         return self.program.rows
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.int64], ...]:
+    def _pairs(self) -> tuple[Ints, ...]:
         """(e,) output row, row type and pattern of each pair, by row."""
         patterns, types = np.nonzero(self.program.row_of >= 0)
         rows = self.program.row_of[patterns, types].astype(np.int64)
@@ -52,21 +52,21 @@ class PatternColumns:
         return rows[order], types[order], patterns[order]
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """(e,) output row of each pair, ascending."""
         return self._pairs[0]
 
     @property
-    def types(self) -> NDArray[np.int64]:
+    def types(self) -> Ints:
         """(e,) row type of each pair, ascending within a row."""
         return self._pairs[1]
 
     @cached_property
-    def patterns(self) -> NDArray[np.int64]:
+    def patterns(self) -> Ints:
         """(r,) pattern of each output row."""
         return self._pairs[2][self.starts[:-1]]
 
-    def only(self, kept: NDArray[np.bool_]) -> PatternColumns:
+    def only(self, kept: Flags) -> PatternColumns:
         """Return the pairs of (p, t) some patterns and row types, and the output rows of these."""
         row_of = np.where(kept, self.program.row_of, -1)
         rows = np.unique(row_of[row_of >= 0])
@@ -80,7 +80,7 @@ class PatternColumns:
         return replace(self, program=program, asked=np.where(held, number[self.asked], -1))
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """(r + 1,) where the pairs of each row begin; the last entry ends them."""
         return np.searchsorted(self.rows, np.arange(self.count + 1))
 
@@ -100,7 +100,7 @@ class PatternColumns:
                 "fewer patterns",
             )
 
-    def of_row(self, row: int) -> NDArray[np.int64]:
+    def of_row(self, row: int) -> Ints:
         """Return the row types that may become a row, ascending."""
         return self.types[self.starts[row] : self.starts[row + 1]]
 
@@ -172,9 +172,7 @@ def pattern_columns(
     return PatternColumns(problem, program, first, asked)
 
 
-def _row_types(
-    problem: Problem, type_of: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _row_types(problem: Problem, type_of: Ints) -> tuple[Ints, Ints]:
     """Return the row type of each record, and the first record of each."""
     marks = type_of[:, None]
     if problem.diversity is not None:

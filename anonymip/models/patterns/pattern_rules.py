@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from anonymip.models.parts.equivalence_context import at_most_one, linear
 from anonymip.models.patterns.pattern_columns import PatternColumns
 from anonymip.recodings.output_rows import recoding_of
 from anonymip.recodings.rules.diversity import SensitiveScale, sensitive_scales
+from anonymip.runtime.arrays import Floats, Ints
 
 
 def add_pattern_rules(model: pyo.ConcreteModel) -> None:
@@ -52,9 +52,7 @@ def rules_size(columns: PatternColumns) -> int:
     return rows
 
 
-def _values_of_rows(
-    columns: PatternColumns,
-) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+def _values_of_rows(columns: PatternColumns) -> Iterator[tuple[int, int, Ints]]:
     """Yield output row, sensitive column, and the values of the types that may become the row."""
     codes = columns.problem.microdata.sensitive_codes[columns.first].astype(np.int64)
     for row in range(columns.count):
@@ -62,7 +60,7 @@ def _values_of_rows(
             yield row, column, codes[columns.of_row(row), column]
 
 
-def _records(model: Any, types: NDArray[np.int64], pattern: int) -> list[Any]:
+def _records(model: Any, types: Ints, pattern: int) -> list[Any]:
     return [model.assigned[i, pattern] for i in model.context.first[types].tolist()]
 
 
@@ -173,14 +171,14 @@ def _add_closeness(model: pyo.ConcreteModel) -> None:
             model.close[(*name, column)] = (0.0, body, None)
 
 
-def _differences(scale: SensitiveScale, values: NDArray[np.int64]) -> NDArray[np.float64]:
+def _differences(scale: SensitiveScale, values: Ints) -> Floats:
     """Return (values, types) what a record of each row type adds to how far each share is off."""
     n, wanted = int(scale.totals.sum()), np.arange(len(scale.totals))[:, None]
     added = n * (values[None, :] == wanted) - scale.totals[:, None]
     return (np.cumsum(added, axis=0) if scale.ordered else added).astype(np.float64)
 
 
-def set_rule_values(model: Any, amounts: NDArray[np.int64]) -> None:
+def set_rule_values(model: Any, amounts: Ints) -> None:
     """Give the variables of the rules the values that (e,) records of each pair imply."""
     columns: PatternColumns = model.context
     if model.component("holds") is not None:

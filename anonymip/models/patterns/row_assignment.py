@@ -26,12 +26,12 @@ from math import floor, ldexp, log2
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError
 from anonymip.graphs.weighted.network_simplex import cheapest_flow
 from anonymip.models.parts.equivalence_context import linear, total
 from anonymip.recodings.output_rows import grid_of
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.runtime.budget import Budget
 
 #: Bits that sums of whole costs along a path of the network may fill.
@@ -56,26 +56,20 @@ class RowAssignment:
         (e,) int64, records of each pair at most; None for all of the type.
     """
 
-    counts: NDArray[np.int64]
-    least: NDArray[np.int64]
-    types: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    most: NDArray[np.int64] | None = None
+    counts: Ints
+    least: Ints
+    types: Ints
+    rows: Ints
+    costs: Floats
+    most: Ints | None = None
 
     @property
-    def capacities(self) -> NDArray[np.int64]:
+    def capacities(self) -> Ints:
         """(e,) records of each pair at most."""
         return self.counts[self.types] if self.most is None else self.most
 
     @classmethod
-    def of_matrix(
-        cls,
-        k: int,
-        counts: NDArray[np.int64],
-        costs: NDArray[np.float64],
-        fits: NDArray[np.bool_],
-    ) -> RowAssignment:
+    def of_matrix(cls, k: int, counts: Ints, costs: Floats, fits: Flags) -> RowAssignment:
         """Return the problem as the paper states it.
 
         Parameters
@@ -176,7 +170,7 @@ def _refuse_unfit(task: RowAssignment) -> None:
         )
 
 
-def assign_rows(task: RowAssignment, budget: Budget | None = None) -> NDArray[np.int64] | None:
+def assign_rows(task: RowAssignment, budget: Budget | None = None) -> Ints | None:
     """Return (e,) how many records of each pair are assigned, at least cost; None if none can be.
 
     Parameters
@@ -208,7 +202,7 @@ def assign_rows(task: RowAssignment, budget: Budget | None = None) -> NDArray[np
     return None if flow is None else flow[:e]
 
 
-def whole_costs(costs: NDArray[np.float64], nodes: int) -> tuple[NDArray[np.int64], float]:
+def whole_costs(costs: Floats, nodes: int) -> tuple[Ints, float]:
     """Return costs as whole numbers of some unit, and by how much one may be off in its own.
 
     They are exact where they have few decimals.

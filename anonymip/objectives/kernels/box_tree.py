@@ -8,7 +8,6 @@ bound adds up the same terms in the same order as the loss, so rounding cannot r
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import (
     ClassState,
@@ -19,6 +18,7 @@ from anonymip.objectives.kernels.class_loss import (
     record_loss,
 )
 from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -51,21 +51,21 @@ class BoxTree(Packed):
         (1,) number of nodes.
     """
 
-    items: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    left: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    alive: NDArray[np.int64]
-    first: NDArray[np.int64]
-    leaf: NDArray[np.int64]
-    range_min: NDArray[np.float64]
-    range_max: NDArray[np.float64]
-    set_min: NDArray[np.int32]
-    set_max: NDArray[np.int32]
-    pair_min: NDArray[np.int32]
-    pair_max: NDArray[np.int32]
-    size: NDArray[np.int64]
+    items: Ints
+    begin: Ints
+    end: Ints
+    left: Ints
+    parent: Ints
+    alive: Ints
+    first: Ints
+    leaf: Ints
+    range_min: Floats
+    range_max: Floats
+    set_min: Codes
+    set_max: Codes
+    pair_min: Codes
+    pair_max: Codes
+    size: Ints
 
 
 def new_tree(tables: LossTables, rows: int) -> BoxTree:
@@ -117,13 +117,7 @@ def _fit_box(tree: BoxTree, rows: KernelRows, node: int) -> None:
 
 
 @kernel
-def _fit_codes(
-    tree: BoxTree,
-    node: int,
-    codes: NDArray[np.int32],
-    smallest: NDArray[np.int32],
-    largest: NDArray[np.int32],
-) -> None:
+def _fit_codes(tree: BoxTree, node: int, codes: Codes, smallest: Codes, largest: Codes) -> None:
     for column in range(codes.shape[1]):
         small = codes[tree.items[tree.begin[node]], column]
         large = small
@@ -196,9 +190,7 @@ def _split_at_median(tree: BoxTree, rows: KernelRows, node: int, dimension: int)
 
 
 @kernel
-def build_tree(
-    tree: BoxTree, tables: LossTables, rows: KernelRows, alive: NDArray[np.int64]
-) -> None:
+def build_tree(tree: BoxTree, tables: LossTables, rows: KernelRows, alive: Ints) -> None:
     """Fill the tree with the rows whose `alive` is positive, anew.
 
     Complexity: O(t log t) time for t rows.
@@ -276,9 +268,9 @@ def cheapest_row(
     tables: LossTables,
     rows: KernelRows,
     state: ClassState,
-    alive: NDArray[np.int64],
-    stack: NDArray[np.int64],
-    stack_bounds: NDArray[np.float64],
+    alive: Ints,
+    stack: Ints,
+    stack_bounds: Floats,
 ) -> int:
     """Return the first of the living rows whose joining gives the least record loss, or -1.
 
@@ -327,8 +319,8 @@ def scan_cheapest_row(
     tables: LossTables,
     rows: KernelRows,
     state: ClassState,
-    alive: NDArray[np.int64],
-    candidates: NDArray[np.int64],
+    alive: Ints,
+    candidates: Ints,
     count: int,
 ) -> int:
     """Return the same by looking at the first `count` candidates, which ascend.
@@ -374,14 +366,14 @@ def nearest_types(
     rows: KernelRows,
     tree: BoxTree,
     state: ClassState,
-    counts: NDArray[np.int64],
+    counts: Ints,
     k: int,
     own: int,
-    near: NDArray[np.int32],
-    losses: NDArray[np.float64],
-    stack: NDArray[np.int64],
-    bounds: NDArray[np.float64],
-    looked: NDArray[np.int64],
+    near: Codes,
+    losses: Floats,
+    stack: Ints,
+    bounds: Floats,
+    looked: Ints,
 ) -> int:
     """List the types nearest to the opened one and return how many are needed for k rows.
 
@@ -434,14 +426,7 @@ def nearest_types(
 
 @kernel
 def list_type(
-    row: int,
-    loss: float,
-    counts: NDArray[np.int64],
-    k: int,
-    near: NDArray[np.int32],
-    losses: NDArray[np.float64],
-    held: int,
-    total: int,
+    row: int, loss: float, counts: Ints, k: int, near: Codes, losses: Floats, held: int, total: int
 ) -> tuple[int, int]:
     """List a type behind those that are as near; return how many types and rows are needed."""
     if held == k:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -28,9 +28,9 @@ class KernelRows(Packed):
         (t, s), (t, p) int32, ranks in the levels.
     """
 
-    range_values: NDArray[np.float64]
-    set_codes: NDArray[np.int32]
-    pair_codes: NDArray[np.int32]
+    range_values: Floats
+    set_codes: Codes
+    pair_codes: Codes
 
 
 class ClassState(Packed):
@@ -54,18 +54,18 @@ class ClassState(Packed):
         (p,) ranks of the range ends.
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    stamp: NDArray[np.int64]
-    member: NDArray[np.int64]
-    member_start: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    listed: NDArray[np.int32]
-    pair_low: NDArray[np.int32]
-    pair_high: NDArray[np.int32]
+    low: Floats
+    high: Floats
+    stamp: Ints
+    member: Ints
+    member_start: Ints
+    counts: Ints
+    listed: Codes
+    pair_low: Codes
+    pair_high: Codes
 
 
-def kernel_rows(microdata: Microdata, tables: LossTables, rows: NDArray[np.int64]) -> KernelRows:
+def kernel_rows(microdata: Microdata, tables: LossTables, rows: Ints) -> KernelRows:
     """Return the given rows, in the given order, as the kernels read them."""
     arrays = KernelRows(
         np.ascontiguousarray(
@@ -152,13 +152,13 @@ class EndLosses(Protocol):
     """Whatever has losses by lowest and highest rank in the form of :class:`LossTables`."""
 
     @property
-    def pair_sizes(self) -> NDArray[np.int64]: ...  # noqa: D102
+    def pair_sizes(self) -> Ints: ...  # noqa: D102
     @property
-    def pair_strides(self) -> NDArray[np.int64]: ...  # noqa: D102
+    def pair_strides(self) -> Ints: ...  # noqa: D102
     @property
-    def pair_start(self) -> NDArray[np.int64]: ...  # noqa: D102
+    def pair_start(self) -> Ints: ...  # noqa: D102
     @property
-    def pair_losses(self) -> NDArray[np.float64]: ...  # noqa: D102
+    def pair_losses(self) -> Floats: ...  # noqa: D102
 
 
 @kernel

@@ -9,10 +9,10 @@ levels instead.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.objectives.kernels.class_loss import KernelRows, ends_loss
 from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -35,11 +35,11 @@ class TermRows(Packed):
         (t, p) ranks in the levels.
     """
 
-    values: NDArray[np.float64]
-    set_words: NDArray[np.int64]
-    set_bits: NDArray[np.int64]
-    word_start: NDArray[np.int64]
-    pair_codes: NDArray[np.int64]
+    values: Floats
+    set_words: Ints
+    set_bits: Ints
+    word_start: Ints
+    pair_codes: Ints
 
 
 class GrowingSets(Packed):
@@ -57,12 +57,12 @@ class GrowingSets(Packed):
         (lines, p) ranks of the range ends.
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    held: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    pair_low: NDArray[np.int64]
-    pair_high: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    held: Ints
+    counts: Ints
+    pair_low: Ints
+    pair_high: Ints
 
 
 def term_rows(rows: KernelRows) -> TermRows:
@@ -142,10 +142,10 @@ def losses_with(
     rows: TermRows,
     sets: GrowingSets,
     line: int,
-    more: NDArray[np.int64],
+    more: Ints,
     begin: int,
     end: int,
-    losses: NDArray[np.float64],
+    losses: Floats,
 ) -> None:
     """Write the record losses of the set of a line with one more row, term by term.
 

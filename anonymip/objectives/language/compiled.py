@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import SUPPRESSED, Assignment, Classes, Cover, Description
 from anonymip.errors import AnonymipError, UnsupportedObjective
@@ -20,6 +19,7 @@ from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.expression import Expression, SymbolicCells
 from anonymip.objectives.language.record import CellBatch, Members, Record, cells_of, cells_of_sets
 from anonymip.objectives.language.tables import LossTables
+from anonymip.runtime.arrays import Floats, Ints
 
 
 class RecordLoss(Protocol):
@@ -60,7 +60,7 @@ class ClassLoss(Protocol):
         """Return (B,) losses of B classes of s members each."""
 
 
-def call_record_loss(objective: Any, domains: Domains, cells: CellBatch) -> NDArray[np.float64]:
+def call_record_loss(objective: Any, domains: Domains, cells: CellBatch) -> Floats:
     """Return the (B,) losses of published records.
 
     Raises UnsupportedObjective if the function fails or does not return B finite numbers.
@@ -74,9 +74,7 @@ def call_record_loss(objective: Any, domains: Domains, cells: CellBatch) -> NDAr
     return _checked(objective.name, losses, len(cells.lowers), "record")
 
 
-def call_class_loss(
-    objective: Any, microdata: Microdata, rows: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def call_class_loss(objective: Any, microdata: Microdata, rows: Ints) -> Floats:
     """Return the (B,) losses of classes of (B, s) records.
 
     Raises UnsupportedObjective if the function fails or does not return B finite numbers.
@@ -91,7 +89,7 @@ def call_class_loss(
     return _checked(objective.name, losses, len(rows), "class")
 
 
-def _real(name: str, given: object) -> NDArray[np.float64]:
+def _real(name: str, given: object) -> Floats:
     """Return what a function gave as numbers; an imaginary part is not dropped."""
     losses = np.asarray(given)
     if losses.dtype.kind == "c":
@@ -101,7 +99,7 @@ def _real(name: str, given: object) -> NDArray[np.float64]:
     return losses.astype(np.float64)
 
 
-def _checked(name: str, losses: NDArray[np.float64], batch: int, unit: str) -> NDArray[np.float64]:
+def _checked(name: str, losses: Floats, batch: int, unit: str) -> Floats:
     if losses.shape == ():
         losses = np.full(batch, float(losses))
     if losses.shape != (batch,):
@@ -263,7 +261,7 @@ class CompiledObjective:
             return "it looks at the members of a class, not at what is published"
         return "nothing proves it monotone, and its author does not declare it"
 
-    def record_losses(self, cells: CellBatch) -> NDArray[np.float64]:
+    def record_losses(self, cells: CellBatch) -> Floats:
         """Return the (B,) losses of published records by calling the objective's own function.
 
         Neither the tables nor a solver have a part in this.
@@ -280,7 +278,7 @@ class CompiledObjective:
             )
         return call_record_loss(self.objective, self.domains, cells)
 
-    def class_losses(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def class_losses(self, rows: Ints) -> Floats:
         """Return (B,) losses of classes of the given records, whatever the tier.
 
         Parameters
@@ -312,9 +310,7 @@ class CompiledObjective:
         )
         return losses * rows.shape[1] if self.aggregate == "sum" else losses
 
-    def losses_of(
-        self, description: Description, assignment: Assignment | None = None
-    ) -> NDArray[np.float64]:
+    def losses_of(self, description: Description, assignment: Assignment | None = None) -> Floats:
         """Return (n,) losses of the records of a release.
 
         Raises
@@ -353,6 +349,6 @@ class CompiledObjective:
         """Return the loss of a release: the sum over its records, or the largest."""
         return self.aggregated(self.losses_of(description, assignment))
 
-    def aggregated(self, losses: NDArray[np.float64]) -> float:
+    def aggregated(self, losses: Floats) -> float:
         """Return the sum or the maximum of the losses of all records."""
         return float(losses.sum() if self.aggregate == "sum" else losses.max())

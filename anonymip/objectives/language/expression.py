@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.objectives.language.record import CellBatch
+from anonymip.runtime.arrays import Floats
 
 Basis: TypeAlias = tuple[int, str]
-Values: TypeAlias = Mapping[Basis, NDArray[np.float64]]
+Values: TypeAlias = Mapping[Basis, Floats]
 
 _ELEMENTWISE_FUNCTIONS = (np.where, np.clip)
 
@@ -45,7 +45,7 @@ class Nonlinear:
         parts = [a.basis() for a in self.arguments if isinstance(a, Expression)]
         return frozenset().union(*parts)
 
-    def evaluate(self, values: Values) -> NDArray[np.float64]:
+    def evaluate(self, values: Values) -> Floats:
         """Return the term's numbers for a batch."""
         arguments = [a.evaluate(values) if isinstance(a, Expression) else a for a in self.arguments]
         with np.errstate(all="ignore"):  # what is not finite is refused by the caller
@@ -76,9 +76,9 @@ class Expression:
         """Return all that the expression depends on."""
         return frozenset(self.linear).union(*(term.basis() for term in self.terms))
 
-    def evaluate(self, values: Values) -> NDArray[np.float64]:
+    def evaluate(self, values: Values) -> Floats:
         """Return the numbers for a batch of basis values, each (B,)."""
-        total: NDArray[np.float64] = np.asarray(self.constant, np.float64)
+        total: Floats = np.asarray(self.constant, np.float64)
         for element, coefficient in self.linear.items():
             total = total + coefficient * values[element]
         for term in self.terms:
@@ -240,7 +240,7 @@ class SymbolicCells:
     `origin`: (m,) float64, what ends are counted from.
     """
 
-    origin: NDArray[np.float64]
+    origin: Floats
 
     def lower(self, attribute: int) -> Expression:
         """Return the symbol of the lower end."""
@@ -275,7 +275,7 @@ class SymbolicCells:
 _LAST_DIGITS = 1e-12
 
 
-def refuse_other_answer(name: str, losses: NDArray[np.float64], again: NDArray[np.float64]) -> None:
+def refuse_other_answer(name: str, losses: Floats, again: Floats) -> None:
     """Refuse losses that differ from those of the same records asked again.
 
     Raises UnsupportedObjective if they differ by more than their last digits.
@@ -288,9 +288,7 @@ def refuse_other_answer(name: str, losses: NDArray[np.float64], again: NDArray[n
         )
 
 
-def expression_losses(
-    expression: Expression, domains: Domains, cells: CellBatch
-) -> NDArray[np.float64]:
+def expression_losses(expression: Expression, domains: Domains, cells: CellBatch) -> Floats:
     """Return the (B,) losses of unsuppressed records that a traced loss gives."""
     values = {}
     for a, tree in enumerate(domains.trees):

@@ -19,6 +19,7 @@ from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.hierarchies.tree import Tree
 from anonymip.instances.microdata import Microdata
+from anonymip.runtime.arrays import Codes, Flags, Floats, Ints
 
 
 class Feature(Mapping[str, Any]):
@@ -201,21 +202,21 @@ class CellBatch:
         without hierarchies.
     """
 
-    lowers: NDArray[np.float64]
-    uppers: NDArray[np.float64]
+    lowers: Floats
+    uppers: Floats
     counts: NDArray[Any]
-    stars: NDArray[np.bool_]
-    nodes: NDArray[np.int32] | None = None
+    stars: Flags
+    nodes: Codes | None = None
 
-    def lower(self, attribute: int) -> NDArray[np.float64]:
+    def lower(self, attribute: int) -> Floats:
         """Return the (B,) lower ends."""
         return self.lowers[:, attribute]
 
-    def upper(self, attribute: int) -> NDArray[np.float64]:
+    def upper(self, attribute: int) -> Floats:
         """Return the (B,) upper ends."""
         return self.uppers[:, attribute]
 
-    def count(self, attribute: int) -> NDArray[np.float64]:
+    def count(self, attribute: int) -> Floats:
         """Return the (B,) numbers of published values."""
         return self.counts[:, attribute].astype(np.float64)
 
@@ -223,20 +224,20 @@ class CellBatch:
         """Return the batch of one of the records."""
         return self.taken(slice(at, at + 1))
 
-    def taken(self, at: slice | NDArray[np.int64]) -> CellBatch:
+    def taken(self, at: slice | Ints) -> CellBatch:
         """Return the batch of some of the records, in the order given."""
         nodes = None if self.nodes is None else self.nodes[at]
         return CellBatch(self.lowers[at], self.uppers[at], self.counts[at], self.stars[at], nodes)
 
-    def level(self, attribute: int, tree: Tree) -> NDArray[np.float64]:
+    def level(self, attribute: int, tree: Tree) -> Floats:
         """Return the (B,) levels of the published nodes."""
         return tree.level[self._nodes(attribute)].astype(np.float64)
 
-    def leaves(self, attribute: int, tree: Tree) -> NDArray[np.float64]:
+    def leaves(self, attribute: int, tree: Tree) -> Floats:
         """Return the (B,) numbers of values below the published nodes."""
         return tree.leaves_below[self._nodes(attribute)].astype(np.float64)
 
-    def _nodes(self, attribute: int) -> NDArray[np.int32]:
+    def _nodes(self, attribute: int) -> Codes:
         if self.nodes is None:
             raise UnsupportedObjective(
                 "cells of a hierarchical attribute have no nodes",
@@ -244,13 +245,11 @@ class CellBatch:
             )
         return self.nodes[:, attribute]
 
-    def suppressed(self, attribute: int) -> NDArray[np.float64]:
+    def suppressed(self, attribute: int) -> Floats:
         """Return (B,) ones and zeros."""
         return self.stars[:, attribute].astype(np.float64)
 
-    def unless_suppressed(
-        self, attribute: int, value: NDArray[np.float64], price: float
-    ) -> NDArray[np.float64]:
+    def unless_suppressed(self, attribute: int, value: Floats, price: float) -> Floats:
         """Return (B,) `value`, but `price` where the cell is a star."""
         return np.where(self.stars[:, attribute], price, value)
 
@@ -270,7 +269,7 @@ def cells_of(description: Description) -> CellBatch:
     )
 
 
-def cells_of_sets(microdata: Microdata, rows: NDArray[np.int64]) -> CellBatch:
+def cells_of_sets(microdata: Microdata, rows: Ints) -> CellBatch:
     """Return the cells of one record of each set: the tight range, set or node.
 
     Parameters
@@ -300,9 +299,7 @@ def cells_of_sets(microdata: Microdata, rows: NDArray[np.int64]) -> CellBatch:
     return CellBatch(lower, upper, count, np.zeros((batch, m), np.bool_), nodes)
 
 
-def _covered(
-    codes: NDArray[np.int32], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+def _covered(codes: Codes, rows: Ints) -> tuple[Codes, Codes, Ints]:
     """Return (B, m) lowest and highest codes of sets, and how many different ones there are.
 
     A few records are put in order by comparing two at a time, in all sets at once: far faster than
@@ -341,7 +338,7 @@ class Members:
         Kind of the attribute.
     """
 
-    def __init__(self, microdata: Microdata, rows: NDArray[np.int64]) -> None:
+    def __init__(self, microdata: Microdata, rows: Ints) -> None:
         self._microdata = microdata
         self.rows = rows
         self.attributes = microdata.names

@@ -14,6 +14,7 @@ from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.expression import Basis, Expression, Nonlinear
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.packed import Packed
 
 #: Share of the largest of some numbers that their own rounding may leave of a sum of 0.
@@ -62,30 +63,30 @@ class LossTables(Packed):
     """
 
     constant: float
-    range_columns: NDArray[np.int64]
-    range_origin: NDArray[np.float64]
-    range_low: NDArray[np.float64]
-    range_high: NDArray[np.float64]
-    set_columns: NDArray[np.int64]
-    set_sizes: NDArray[np.int64]
-    set_start: NDArray[np.int64]
-    set_losses: NDArray[np.float64]
-    pair_columns: NDArray[np.int64]
-    pair_sizes: NDArray[np.int64]
-    pair_strides: NDArray[np.int64]
-    pair_start: NDArray[np.int64]
-    pair_losses: NDArray[np.float64]
+    range_columns: Ints
+    range_origin: Floats
+    range_low: Floats
+    range_high: Floats
+    set_columns: Ints
+    set_sizes: Ints
+    set_start: Ints
+    set_losses: Floats
+    pair_columns: Ints
+    pair_sizes: Ints
+    pair_strides: Ints
+    pair_start: Ints
+    pair_losses: Floats
 
 
 #: Attribute, number of levels, stride and losses of a term by lowest and highest rank.
-_PairTerm = tuple[int, int, int, NDArray[np.float64]]
+_PairTerm = tuple[int, int, int, Floats]
 
 
 def tabulate(
     expression: Expression,
     domains: Domains,
     levels: tuple[NDArray[np.generic], ...],
-    leaves: tuple[NDArray[np.int64], ...],
+    leaves: tuple[Ints, ...],
 ) -> LossTables:
     """Return the tables of a separable expression.
 
@@ -110,7 +111,7 @@ def tabulate(
         else:
             nonlinear.setdefault(attributes.pop(), []).append(term)
     ranges: list[tuple[int, float, float, float]] = []
-    sets: list[tuple[int, NDArray[np.float64]]] = []
+    sets: list[tuple[int, Floats]] = []
     pairs: list[_PairTerm] = []
     for attribute in range(domains.m):
         terms = nonlinear.get(attribute, [])
@@ -159,7 +160,7 @@ def tabulate(
     return _pack(_sum_up(constants), ranges, sets, pairs)
 
 
-def _shared_exact(exact: NDArray[np.float64]) -> float:
+def _shared_exact(exact: Floats) -> float:
     """Return what all exact cells cost; 0 where it differs."""
     return 0.0 if len(exact) == 0 or (exact != exact[0]).any() else float(exact[0])
 
@@ -177,11 +178,11 @@ def _pair_losses(
     terms: list[Nonlinear],
     domains: Domains,
     levels: tuple[NDArray[np.generic], ...],
-) -> NDArray[np.float64]:
+) -> Floats:
     level = levels[attribute].astype(np.float64) - domains.origin[attribute]
     _refuse_large(len(level), f"non-linear in the range of {domains.names[attribute]!r}")
     lower, upper = np.meshgrid(level, level, indexing="ij")
-    values: dict[Basis, NDArray[np.float64]] = {
+    values: dict[Basis, Floats] = {
         (attribute, "lower"): lower,
         (attribute, "upper"): upper,
     }
@@ -195,12 +196,8 @@ def _pair_losses(
 
 
 def _node_losses(
-    attribute: int,
-    expression: Expression,
-    terms: list[Nonlinear],
-    domains: Domains,
-    leaf: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    attribute: int, expression: Expression, terms: list[Nonlinear], domains: Domains, leaf: Ints
+) -> Floats:
     """Return (L, L) losses of the lowest node over the levels from the first to the second."""
     tree = domains.trees[attribute]
     assert tree is not None
@@ -209,12 +206,8 @@ def _node_losses(
 
 
 def _neighbour_losses(
-    attribute: int,
-    expression: Expression,
-    terms: list[Nonlinear],
-    domains: Domains,
-    leaf: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    attribute: int, expression: Expression, terms: list[Nonlinear], domains: Domains, leaf: Ints
+) -> Floats:
     """Return (lines, L) losses of exact levels, then largest losses of neighbours.
 
     Raises NotSeparable if the loss of some node is below that of one under it: the highest node
@@ -251,10 +244,10 @@ def _losses_of_nodes(
     terms: list[Nonlinear],
     domains: Domains,
     nodes: NDArray[np.integer],
-) -> NDArray[np.float64]:
+) -> Floats:
     tree = domains.trees[attribute]
     assert tree is not None
-    values: dict[Basis, NDArray[np.float64]] = {
+    values: dict[Basis, Floats] = {
         (attribute, "level"): tree.level[nodes].astype(np.float64),
         (attribute, "leaves"): tree.leaves_below[nodes].astype(np.float64),
     }
@@ -277,7 +270,7 @@ def _refuse_large(levels: int, what: str) -> None:
         )
 
 
-def _refuse_undefined(losses: NDArray[np.float64], name: str) -> None:
+def _refuse_undefined(losses: Floats, name: str) -> None:
     if not np.isfinite(losses).all():
         raise UnsupportedObjective(
             f"the objective is infinite or undefined for some cell of {name!r}",
@@ -288,10 +281,10 @@ def _refuse_undefined(losses: NDArray[np.float64], name: str) -> None:
 def _pack(
     constant: float,
     ranges: list[tuple[int, float, float, float]],
-    sets: list[tuple[int, NDArray[np.float64]]],
+    sets: list[tuple[int, Floats]],
     pairs: list[_PairTerm],
 ) -> LossTables:
-    def flat(tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], list[int]]:
+    def flat(tables: list[Floats]) -> tuple[Floats, list[int]]:
         lengths = [table.size for table in tables]
         starts = [sum(lengths[:i]) for i in range(len(lengths))]
         joined = [table.ravel() for table in tables]
@@ -320,13 +313,13 @@ def _pack(
     return tables
 
 
-def losses_of_pairs(tables: LossTables, p: int) -> NDArray[np.float64]:
+def losses_of_pairs(tables: LossTables, p: int) -> Floats:
     """Return the flat losses of a term by lowest and highest rank, in the order they lie in."""
     ends = np.append(tables.pair_start, len(tables.pair_losses))
     return tables.pair_losses[ends[p] : ends[p + 1]]
 
 
-def exact_losses(tables: LossTables, p: int) -> NDArray[np.float64]:
+def exact_losses(tables: LossTables, p: int) -> Floats:
     """Return (L,) what a term by lowest and highest rank charges for exact cells."""
     size, stride = int(tables.pair_sizes[p]), int(tables.pair_strides[p])
     return losses_of_pairs(tables, p)[:: stride + 1][:size]
@@ -338,7 +331,7 @@ def whole_loss(tables: LossTables, p: int) -> float:
     return float(losses[size - 1] if tables.pair_strides[p] else losses[-size:].max())
 
 
-def square_losses(tables: LossTables, p: int) -> NDArray[np.float64]:
+def square_losses(tables: LossTables, p: int) -> Floats:
     """Return (L, L) the losses of such a term by lowest and highest rank.
 
     Raises UnsupportedObjective if it has too many values for a table of all pairs.
@@ -417,7 +410,7 @@ def least_step(tables: LossTables, microdata: Microdata) -> float:
     return float(every.min(initial=np.inf))
 
 
-def effects_of_cells(tables: LossTables, microdata: Microdata) -> NDArray[np.float64]:
+def effects_of_cells(tables: LossTables, microdata: Microdata) -> Floats:
     """Return (m,) the most that a cell of each attribute can add to the loss of a record."""
     effects = np.zeros(microdata.m)
     for r, column in enumerate(tables.range_columns):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import UnsupportedObjective
 from anonymip.instances.domains import Domains
@@ -27,10 +26,11 @@ from anonymip.objectives.language.expression import (
 from anonymip.objectives.language.monotonicity import never_falls
 from anonymip.objectives.language.record import CellBatch, cells_of_sets
 from anonymip.objectives.language.tables import LossTables, NotSeparable, first_decrease, tabulate
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.tolerances import LOSS_ABSOLUTE, LOSS_RELATIVE
 
 #: Losses of (B,) classes of (B, s) records.
-Losses = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+Losses = Callable[[Ints], Floats]
 
 _CHAINS = 200
 _LARGEST = 8
@@ -85,7 +85,7 @@ def compile_record_loss(objective: RecordLoss, microdata: Microdata) -> Compiled
 def compile_members(objective: ClassLoss, microdata: Microdata) -> CompiledObjective:
     """Bind a loss of classes to a table; see :meth:`MembersObjective.compile`."""
 
-    def cost(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def cost(rows: Ints) -> Floats:
         return call_class_loss(objective, microdata, rows)
 
     probe_members(objective, microdata)
@@ -192,7 +192,7 @@ def probe_members(objective: ClassLoss, microdata: Microdata) -> None:
     _refuse_difference(objective.name, called, call_class_loss(objective, microdata, rows[:, ::-1]))
 
 
-def _refuse_difference(name: str, called: NDArray[np.float64], again: NDArray[np.float64]) -> None:
+def _refuse_difference(name: str, called: Floats, again: Floats) -> None:
     scale = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * np.abs(called).max())
     if not np.allclose(called, again, rtol=0.0, atol=scale):
         raise UnsupportedObjective(
@@ -268,12 +268,12 @@ def refuse_subadditive(name: str, costs: Losses, n: int) -> None:
                 )
 
 
-def _slack(losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    slack: NDArray[np.float64] = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * np.abs(losses))
+def _slack(losses: Floats) -> Floats:
+    slack: Floats = 1e3 * (LOSS_ABSOLUTE + LOSS_RELATIVE * np.abs(losses))
     return slack
 
 
-def _chains(n: int) -> NDArray[np.int64]:
+def _chains(n: int) -> Ints:
     """Return (chains, length) distinct records each, in random order."""
     rng = np.random.default_rng(0)
     length = min(n, _LARGEST)

@@ -7,12 +7,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.errors import InputError, UnsupportedObjective
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.protocol import MembersObjective
 from anonymip.objectives.language.record import Members
+from anonymip.runtime.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SSE(MembersObjective):
             total = total + ((above - above.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
         return total
 
-    def points(self, microdata: Microdata) -> NDArray[np.float64]:
+    def points(self, microdata: Microdata) -> Floats:
         """Return (n, m) records as points; a class costs its squared distances to their mean.
 
         Coordinates are rounded by up to ``eps`` of the largest, which narrow classes cost less
@@ -81,7 +81,7 @@ class SSE(MembersObjective):
         shifted = microdata.values - microdata.values.min(axis=0)
         return np.asarray(shifted / self.units(microdata), np.float64)
 
-    def units(self, microdata: Microdata) -> NDArray[np.float64]:
+    def units(self, microdata: Microdata) -> Floats:
         """Return (m,) what the values of each attribute are divided by."""
         return np.array([self._unit(microdata, a) for a in range(microdata.m)])
 

@@ -15,6 +15,7 @@ from anonymip.assignments import SUPPRESSED, Classes, Cover
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.graphs import effective_matches
 from anonymip.instances.microdata import Microdata
+from anonymip.runtime.arrays import Flags, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +33,8 @@ class SensitiveScale:
         ones.
     """
 
-    codes: NDArray[np.int64]
-    totals: NDArray[np.int64]
+    codes: Ints
+    totals: Ints
     ordered: bool
 
     @property
@@ -41,9 +42,7 @@ class SensitiveScale:
         """What a distance of 1 is, in whole numbers: see :meth:`excess`."""
         return max(1, len(self.totals) - 1) if self.ordered else 2
 
-    def excess(
-        self, counts: NDArray[np.int64], sizes: NDArray[np.int64], most: tuple[int, int]
-    ) -> NDArray[np.bool_]:
+    def excess(self, counts: Ints, sizes: Ints, most: tuple[int, int]) -> Flags:
         """Return (classes,) whether classes are farther from the table than a fraction.
 
         Parameters
@@ -100,7 +99,7 @@ def sensitive_scales(microdata: Microdata, *, ordered: bool) -> tuple[SensitiveS
     return tuple(scales)
 
 
-def number_ranks(texts: list[str]) -> NDArray[np.int64] | None:
+def number_ranks(texts: list[str]) -> Ints | None:
     """Return the ranks of texts as numbers, equal numbers sharing one; None if not all are."""
     try:
         numbers = [float(text) for text in texts]
@@ -205,7 +204,7 @@ class Diversity:
             return min(ceil(self.l), _MOST), 1
         return Fraction(self.l).limit_denominator(10**6).as_integer_ratio()
 
-    def met_by(self, sensitive: NDArray[np.integer]) -> NDArray[np.bool_]:
+    def met_by(self, sensitive: NDArray[np.integer]) -> Flags:
         """Return (B,) whether the classes of the given sensitive codes are diverse.
 
         Parameters
@@ -263,7 +262,7 @@ class Diversity:
         records: NDArray[np.integer],
         labels: NDArray[np.integer],
         count: int,
-    ) -> NDArray[np.bool_]:
+    ) -> Flags:
         """Return (count,) whether classes keep all that is asked for, closeness included.
 
         Parameters
@@ -368,11 +367,8 @@ class Diversity:
 
 
 def _tally(
-    codes: NDArray[np.int64],
-    records: NDArray[np.integer],
-    labels: NDArray[np.integer],
-    count: int,
-) -> NDArray[np.int64]:
+    codes: Ints, records: NDArray[np.integer], labels: NDArray[np.integer], count: int
+) -> Ints:
     """Return (count, values) records of each class with each value."""
     width = int(codes.max()) + 1
     pairs = labels.astype(np.int64) * width + codes[records]
@@ -391,8 +387,8 @@ class RowsOfRecords:
         Published records, ascending within an original.
     """
 
-    start: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    start: Ints
+    rows: Ints
 
     @classmethod
     def of(cls, cover: Cover) -> RowsOfRecords:
@@ -404,7 +400,7 @@ class RowsOfRecords:
         return cls(start, owners[order])
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """(n,) number of rows of each record."""
         return np.diff(self.start)
 
@@ -414,7 +410,7 @@ def lacking_records(
     sensitive: NDArray[np.integer],
     rows: RowsOfRecords,
     matching: NDArray[np.integer],
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Return (n,) whether the rows that a record can be do not show values as diverse as asked.
 
     Of the rows that an original record can be, no more than a share of 1/l may show one value

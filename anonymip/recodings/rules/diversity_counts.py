@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonymip.instances.microdata import Microdata
 from anonymip.recodings.rules.diversity import Diversity
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -32,8 +33,8 @@ class DiversityRule(Packed):
         Least number of values of a set.
     """
 
-    values: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    values: Ints
+    starts: Ints
     numerator: int
     denominator: int
     distinct: int
@@ -55,10 +56,10 @@ class ValueCounts(Packed):
         and how many values there are. A depth-first search has a level for each size, others one.
     """
 
-    held: NDArray[np.int64]
-    most: NDArray[np.int64]
-    tied: NDArray[np.int64]
-    distinct: NDArray[np.int64]
+    held: Ints
+    most: Ints
+    tied: Ints
+    distinct: Ints
 
 
 def diversity_rule(diversity: Diversity | None, microdata: Microdata) -> DiversityRule:

@@ -13,13 +13,13 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import CellSets, Description
 from anonymip.errors import InputError, InvalidAssignment
 from anonymip.instances.columns import unknown_column
 from anonymip.instances.microdata import Microdata
 from anonymip.objectives.language.record import CellBatch, cells_of, cells_of_sets
+from anonymip.runtime.arrays import Flags, Ints
 from anonymip.tolerances import LOSS_RELATIVE
 
 
@@ -52,11 +52,11 @@ class Cap:
                 f"cap of {self.attribute!r} is {given!r:.40}", remedy="Give a number of at least 0"
             )
 
-    def met_by(self, microdata: Microdata, cells: CellBatch) -> NDArray[np.bool_]:
+    def met_by(self, microdata: Microdata, cells: CellBatch) -> Flags:
         """Return (B,) whether the cells keep the cap."""
         a = _index(microdata, self.attribute)
         attribute = microdata.attributes[a]
-        within: NDArray[np.bool_]
+        within: Flags
         if attribute.publish == "range":
             width = cells.uppers[:, a] - cells.lowers[:, a]
             within = width <= self.most + LOSS_RELATIVE * abs(self.most)
@@ -96,7 +96,7 @@ class Apart:
         if str(self.one) == str(self.other):
             raise self._same()
 
-    def met_by(self, microdata: Microdata, cells: CellBatch) -> NDArray[np.bool_]:
+    def met_by(self, microdata: Microdata, cells: CellBatch) -> Flags:
         """Return (B,) whether no cell covers both values.
 
         Sets need their members, so :meth:`conflicts` decides there; cells of a set with one value
@@ -215,11 +215,8 @@ def _refuse_unknown_values(microdata: Microdata, limit: Apart) -> None:
 
 
 def met_by_sets(
-    microdata: Microdata,
-    limits: Sequence[Limit],
-    rows: NDArray[np.int64],
-    cells: CellBatch,
-) -> NDArray[np.bool_]:
+    microdata: Microdata, limits: Sequence[Limit], rows: Ints, cells: CellBatch
+) -> Flags:
     """Return (B,) whether classes of records keep all limits.
 
     Parameters
@@ -268,16 +265,14 @@ def check_limits(microdata: Microdata, limits: Sequence[Limit], description: Des
             raise InvalidAssignment(int(bad.argmax()), f"its cells break the {limit}")
 
 
-def _holding(sets: CellSets, attribute: int, code: int) -> NDArray[np.bool_]:
+def _holding(sets: CellSets, attribute: int, code: int) -> Flags:
     """Return (n,) whether the set of each cell of an attribute holds a value."""
     before = np.concatenate([[0], np.cumsum(sets.codes == code)])
-    found: NDArray[np.bool_] = before[sets.stop[:, attribute]] > before[sets.start[:, attribute]]
+    found: Flags = before[sets.stop[:, attribute]] > before[sets.start[:, attribute]]
     return found
 
 
-def conflicts(
-    microdata: Microdata, limits: Sequence[Limit], rows: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def conflicts(microdata: Microdata, limits: Sequence[Limit], rows: Ints) -> Flags:
     """Return (t, t) whether two records may never share a class.
 
     A cap on a range or a node, and two values apart, are kept by a class exactly if every two of

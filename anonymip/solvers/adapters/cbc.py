@@ -25,14 +25,13 @@ import numpy as np
 
 from anonymip.errors import InputError, SolverError, SolverUnavailable
 from anonymip.files import private
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import GRACE
 from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions, SolverResult
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
@@ -95,7 +94,7 @@ def _row_lines(form: StandardForm) -> Iterator[str]:
         yield from ("fixed:", f"+1 {_CONSTANT}", "= 1")
 
 
-def write_start(form: StandardForm, start: NDArray[np.float64], path: Path) -> None:
+def write_start(form: StandardForm, start: Floats, path: Path) -> None:
     """Write the values of all integer variables, zeros too: CBC needs every one."""
     columns = np.flatnonzero(form.integer).tolist()
     lines = [f"{number} x{column} {start[column]:.17g}" for number, column in enumerate(columns)]
@@ -132,7 +131,7 @@ def _bound_on_the_way(log: str) -> float | None:
     return None
 
 
-def read_values(form: StandardForm, path: Path, names: list[str]) -> NDArray[np.float64] | None:
+def read_values(form: StandardForm, path: Path, names: list[str]) -> Floats | None:
     """Return the values of the form's variables from CBC's binary solution file.
 
     It holds the numbers of rows and columns (int32), the objective, the activities and duals
@@ -145,7 +144,7 @@ def read_values(form: StandardForm, path: Path, names: list[str]) -> NDArray[np.
     rows, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
     numbers = np.frombuffer(content, dtype=np.float64, offset=8)
     found = numbers[1 + 2 * rows : 1 + 2 * rows + columns]
-    values: NDArray[np.float64] = np.clip(0.0, form.lower, form.upper)
+    values: Floats = np.clip(0.0, form.lower, form.upper)
     for name, value in zip(names[rows:], found.tolist(), strict=True):
         if name != _CONSTANT:
             values[int(name[1:])] = value
@@ -215,11 +214,7 @@ class CbcSolver:
         return Availability(True, True, version, None, "full")
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Floats | None, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Solve a compiled model, see :meth:`anonymip.solvers.Solver.solve`."""
         began = time.monotonic()

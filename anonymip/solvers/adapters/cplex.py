@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from anonymip.runtime.arrays import Floats
 from anonymip.solvers.adapters.packages import INFINITY, PackageSolver, Search, Session, meanings
 from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
@@ -150,7 +149,7 @@ class _CplexSession(Session):
         setter: Callable[[Any], object] = found.set
         return setter
 
-    def add_start(self, start: NDArray[np.float64]) -> None:
+    def add_start(self, start: Floats) -> None:
         import cplex
 
         columns, starts = np.flatnonzero(self.form.integer).tolist(), self.native.MIP_starts
@@ -183,7 +182,7 @@ class _CplexSession(Session):
             return True
         return False if "No solution found from" in log else None
 
-    def point(self) -> tuple[NDArray[np.float64], float] | None:
+    def point(self) -> tuple[Floats, float] | None:
         solution = self.native.solution
         if not solution.is_primal_feasible():
             return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonymip.runtime.arrays import Floats
 from anonymip.solvers.adapters.packages import (
     INFINITY,
     PackageSolver,
@@ -20,8 +21,6 @@ from anonymip.solvers.interface import ABSOLUTE_GAP, TOLERANCE, SolverOptions
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from anonymip.runtime.budget import Budget
     from anonymip.solvers.modelling.standard_form import StandardForm
 
@@ -131,7 +130,7 @@ class _GurobiSession(Session):
         known = isinstance(getattr(GRB.Param, name, None), str)
         return (lambda value: self.native.setParam(name, value)) if known else None
 
-    def add_start(self, start: NDArray[np.float64]) -> None:
+    def add_start(self, start: Floats) -> None:
         columns = np.flatnonzero(self.form.integer)
         self._variables[columns].Start = start[columns]
 
@@ -158,7 +157,7 @@ class _GurobiSession(Session):
     def start_accepted(self) -> bool | None:
         return self._accepted
 
-    def point(self) -> tuple[NDArray[np.float64], float] | None:
+    def point(self) -> tuple[Floats, float] | None:
         if self.native.SolCount == 0:
             return None
         return np.array(self._variables.X, dtype=float), float(self.native.ObjVal)

@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonymip.errors import SolverError
+from anonymip.runtime.arrays import Floats
 from anonymip.solvers.adapters.packages import PackageSolver, Search, Session, meanings
 from anonymip.solvers.interface import ABSOLUTE_GAP, Availability, SolverOptions
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from anonymip.solvers.modelling.standard_form import StandardForm
 
 #: HiGHS's model status -> why it stopped. Unbounded models are errors and handled separately.
@@ -135,7 +134,7 @@ class _HighsSession(Session):
         known = self.native.getOptionValue(name)[0] == highspy.HighsStatus.kOk
         return set_value if known else None
 
-    def add_start(self, start: NDArray[np.float64]) -> None:
+    def add_start(self, start: Floats) -> None:
         columns = np.flatnonzero(self.form.integer).astype(np.int32)
         self.native.setSolution(len(columns), columns, start[columns])
 
@@ -167,7 +166,7 @@ class _HighsSession(Session):
         # If presolve alone solves the model, HiGHS says nothing about the start.
         return False if "Solving MIP model with" in text else None
 
-    def point(self) -> tuple[NDArray[np.float64], float] | None:
+    def point(self) -> tuple[Floats, float] | None:
         import highspy
 
         info = self.native.getInfo()

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from anonymip.errors import AnonymipError, InputError, LicenceLimit, SolverError
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.budget import GRACE, Budget
 from anonymip.runtime.worker_pool import Killed, can_isolate, keep_log, run_isolated
 from anonymip.solvers.interface import Availability, SolverOptions, SolverResult
@@ -27,8 +28,7 @@ from anonymip.solvers.modelling.standard_form import StandardForm
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 #: The solvers take numbers from here on as infinite.
 INFINITY = 1e20
@@ -208,7 +208,7 @@ class Session(ABC):
         """Return what sets a parameter; None if there is none of this name."""
 
     @abstractmethod
-    def add_start(self, start: NDArray[np.float64]) -> None:
+    def add_start(self, start: Floats) -> None:
         """Hand over a start with all integer values."""
 
     @abstractmethod
@@ -236,7 +236,7 @@ class Session(ABC):
         """Return whether the start was taken; None if the solver does not say."""
 
     @abstractmethod
-    def point(self) -> tuple[NDArray[np.float64], float] | None:
+    def point(self) -> tuple[Floats, float] | None:
         """Return the values of the best point and its minimised objective."""
 
     @abstractmethod
@@ -312,11 +312,7 @@ class PackageSolver(ABC):
         )
 
     def solve(
-        self,
-        form: StandardForm,
-        start: NDArray[np.float64] | None,
-        options: SolverOptions,
-        budget: Budget,
+        self, form: StandardForm, start: Floats | None, options: SolverOptions, budget: Budget
     ) -> SolverResult:
         """Solve a compiled model, see :meth:`anonymip.solvers.Solver.solve`."""
         began, search = time.monotonic(), Search(self.name, form, budget)

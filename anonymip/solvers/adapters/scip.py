@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonymip.runtime.arrays import Floats
 from anonymip.solvers.adapters.packages import (
     INFINITY,
     PackageSolver,
@@ -28,7 +29,7 @@ from anonymip.solvers.modelling.standard_form import StandardForm, outside
 from anonymip.status import Stopped
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 #: SCIP's status -> why it stopped. Unbounded models are errors and handled separately.
 STATUS = meanings(
@@ -116,7 +117,7 @@ class _ScipSession(Session):
         known = name in self._known
         return (lambda value: self.native.setParam(name, value)) if known else None
 
-    def add_start(self, start: NDArray[np.float64]) -> None:
+    def add_start(self, start: Floats) -> None:
         """Store a start; continuous values count only if every one is given."""
         scip, form, complete = self.native, self.form, not np.isnan(start).any()
         solution = scip.createSol() if complete else scip.createPartialSol()
@@ -155,7 +156,7 @@ class _ScipSession(Session):
             return True
         return False if _REFUSED.search(text) else None
 
-    def point(self) -> tuple[NDArray[np.float64], float] | None:
+    def point(self) -> tuple[Floats, float] | None:
         if self.native.getNSols() == 0:
             return None
         best = self.native.getBestSol()

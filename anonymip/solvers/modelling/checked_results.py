@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonymip.errors import InputError, NoSolution, SolverError
+from anonymip.runtime.arrays import Floats
 from anonymip.runtime.worker_pool import keep_log
 from anonymip.solvers.interface import SolverResult
 from anonymip.solvers.modelling.standard_form import StandardForm
@@ -23,7 +24,6 @@ from anonymip.tolerances import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyomo.environ import ConcreteModel
 
 #: Reasons to stop at which the solver claims nothing about the point it hands over.
@@ -57,7 +57,7 @@ def check_result(form: StandardForm, result: SolverResult) -> SolverResult:
 
 
 def _with_checked_numbers(
-    form: StandardForm, result: SolverResult, raw: NDArray[np.float64], values: NDArray[np.float64]
+    form: StandardForm, result: SolverResult, raw: Floats, values: Floats
 ) -> SolverResult:
     """Recompute the objective of the rounded point, compare the claims, settle the status."""
     objective = form.objective(values)
@@ -82,9 +82,7 @@ def _with_checked_numbers(
     return replace(result, stopped=stopped, values=values, objective=objective, bound=bound)
 
 
-def keep_start(
-    form: StandardForm, result: SolverResult, start: NDArray[np.float64] | None
-) -> SolverResult:
+def keep_start(form: StandardForm, result: SolverResult, start: Floats | None) -> SolverResult:
     """Return the better of a checked answer and the start, (variables,), that the solver was given.
 
     A start counts if it has all values and satisfies the model. Whatever limit ends a solve,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.tolerances import FEASIBILITY, INTEGRALITY
 
 if TYPE_CHECKING:
@@ -73,23 +74,23 @@ class StandardForm:
 
     variables: tuple[Any, ...]
     constraints: tuple[Any, ...]
-    cost: NDArray[np.float64]
+    cost: Floats
     offset: float
     matrix: csr_array
-    row_lower: NDArray[np.float64]
-    row_upper: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    integer: NDArray[np.bool_]
+    row_lower: Floats
+    row_upper: Floats
+    lower: Floats
+    upper: Floats
+    integer: Flags
     maximize: bool
-    indicator: NDArray[np.int64] | None = None
+    indicator: Ints | None = None
 
     @property
     def has_indicators(self) -> bool:
         """Whether some row counts only where a binary variable is 1."""
         return self.indicator is not None and bool((self.indicator >= 0).any())
 
-    def indicators(self) -> NDArray[np.int64]:
+    def indicators(self) -> Ints:
         """Return the indicator of each row, -1 where there is none, shape (rows,)."""
         if self.indicator is None:
             return np.full(self.matrix.shape[0], -1, dtype=np.int64)
@@ -108,7 +109,7 @@ class StandardForm:
         """Return a minimised objective or bound in the sense of the model."""
         return -minimised if self.maximize else minimised
 
-    def objective(self, values: NDArray[np.float64]) -> float:
+    def objective(self, values: Floats) -> float:
         """Return the objective of a point, shape (variables,), in the sense of the model."""
         return self.in_model_sense(float(self.cost @ values) + self.offset)
 
@@ -128,13 +129,13 @@ class StandardForm:
             return 1.0
         return float(2.0 ** -np.rint(np.log2(largest)))
 
-    def rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def rounded(self, values: Floats) -> Floats:
         """Return the point with integer variables rounded where they lie within tolerance."""
         nearest = np.rint(values) + 0.0
         close = self.integer & (np.abs(values - nearest) <= INTEGRALITY)
         return np.where(close, nearest, values)
 
-    def violation(self, values: NDArray[np.float64]) -> str | None:
+    def violation(self, values: Floats) -> str | None:
         """Return a sentence about the worst violation of a point, or None if it is feasible.
 
         Rows are measured relative to their largest coefficient when that is above 1; below,
@@ -168,20 +169,20 @@ class StandardForm:
             )
         return None
 
-    def _counts(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _counts(self, values: Floats) -> Flags:
         """Return whether each row must hold at a point, shape (rows,)."""
         indicators = self.indicators()
-        on: NDArray[np.bool_] = np.rint(values[np.maximum(indicators, 0)]) == 1
+        on: Flags = np.rint(values[np.maximum(indicators, 0)]) == 1
         return (indicators < 0) | on
 
-    def _row_scales(self) -> NDArray[np.float64]:
+    def _row_scales(self) -> Floats:
         """Return the largest absolute coefficient of each row, at least 1, shape (rows,)."""
         scales = np.ones(self.matrix.shape[0])
         rows = np.repeat(np.arange(len(scales)), np.diff(self.matrix.indptr))
         np.maximum.at(scales, rows, np.abs(self.matrix.data))
         return scales
 
-    def start_values(self) -> NDArray[np.float64] | None:
+    def start_values(self) -> Floats | None:
         """Return the values that the Pyomo variables hold now, as a start.
 
         Returns: shape (variables,); whole numbers for integer variables, NaN for continuous ones
@@ -194,8 +195,6 @@ class StandardForm:
         return np.where(self.integer, np.rint(values) + 0.0, values)
 
 
-def outside(
-    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def outside(values: Floats, lower: Floats, upper: Floats) -> Floats:
     """Return by how much each value lies outside its interval, 0 inside."""
     return np.maximum(0.0, np.maximum(lower - values, values - upper))

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonymip.errors import InputError, NoSolution
+from anonymip.runtime.arrays import Flags, Floats, Ints
 from anonymip.solvers.modelling.standard_form import StandardForm, outside
 from anonymip.tolerances import FEASIBILITY
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyomo.environ import ConcreteModel
 
 
@@ -128,7 +128,7 @@ def _from_compiled(compiled: Any, maximises: bool, indicators: Indicators) -> St
     return form if keep.all() else _with_rows(form, keep)
 
 
-def _bounds(variables: tuple[Any, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bounds(variables: tuple[Any, ...]) -> tuple[Floats, Floats]:
     pairs = [variable.bounds for variable in variables]
     lower = np.array([-np.inf if low is None else low for low, _ in pairs], dtype=float)
     upper = np.array([np.inf if high is None else high for _, high in pairs], dtype=float)
@@ -152,7 +152,7 @@ def _is_integer(variable: Any) -> bool:
     )
 
 
-def _with_rows(form: StandardForm, keep: NDArray[np.bool_]) -> StandardForm:
+def _with_rows(form: StandardForm, keep: Flags) -> StandardForm:
     return replace(
         form,
         constraints=tuple(
@@ -175,7 +175,7 @@ def _switched_off(form: StandardForm, void: list[Any]) -> StandardForm:
     return _with_zeros(form, np.array(off, dtype=np.int64))
 
 
-def _with_zeros(form: StandardForm, columns: NDArray[np.int64]) -> StandardForm:
+def _with_zeros(form: StandardForm, columns: Ints) -> StandardForm:
     if not columns.size:
         return form
     upper = form.upper.copy()

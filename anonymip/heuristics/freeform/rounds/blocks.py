@@ -18,6 +18,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     pair_weight,
 )
 from anonymip.heuristics.freeform.set_growth import SetStates, SetTerms, fill_table, new_table
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -45,12 +46,12 @@ class _OriginalTerms(Packed):
         (p, blocks) least and greatest rank of a block.
     """
 
-    values: NDArray[np.float64]
-    set_codes: NDArray[np.int32]
-    pair_codes: NDArray[np.int32]
+    values: Floats
+    set_codes: Codes
+    pair_codes: Codes
     masks: NDArray[np.uint64]
-    pair_low: NDArray[np.int32]
-    pair_high: NDArray[np.int32]
+    pair_low: Codes
+    pair_high: Codes
 
 
 class _LeastPenalties(Packed):
@@ -64,8 +65,8 @@ class _LeastPenalties(Packed):
         (s + p,) where the values of a term begin in `least`; -1: left out.
     """
 
-    least: NDArray[np.float64]
-    begin: NDArray[np.int64]
+    least: Floats
+    begin: Ints
 
 
 class Blocks(Packed):
@@ -100,24 +101,22 @@ class Blocks(Packed):
 
     published: bool
     length: int
-    places: NDArray[np.int64]
-    items: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    places: Ints
+    items: Ints
+    low: Floats
+    high: Floats
     originals: _OriginalTerms
     penalties: _LeastPenalties
-    bounds: NDArray[np.float64]
-    table: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    found: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    marks: NDArray[np.int64]
-    cursor: NDArray[np.int64]
+    bounds: Floats
+    table: Floats
+    weights: Floats
+    found: Ints
+    costs: Floats
+    marks: Ints
+    cursor: Ints
 
 
-def new_blocks(
-    weights: PairWeights, places: NDArray[np.int64], *, published: bool, bounded: bool
-) -> Blocks:
+def new_blocks(weights: PairWeights, places: Ints, *, published: bool, bounded: bool) -> Blocks:
     """Return the blocks of the records that have places.
 
     Parameters
@@ -212,7 +211,7 @@ def make_blocks(blocks: Blocks, weights: PairWeights) -> None:
 
 @kernel
 def _bound_penalties(
-    blocks: Blocks, terms: SetTerms, states: SetStates, b: int, held: NDArray[np.int64]
+    blocks: Blocks, terms: SetTerms, states: SetStates, b: int, held: Ints
 ) -> None:
     """Write the penalties that no set of a block of published records undercuts."""
     least, begin = np.full(len(blocks.table), np.inf), blocks.penalties.begin
@@ -229,7 +228,7 @@ def _bound_penalties(
 
 
 @kernel
-def _bound_codes(blocks: Blocks, terms: SetTerms, b: int, held: NDArray[np.int64]) -> None:
+def _bound_codes(blocks: Blocks, terms: SetTerms, b: int, held: Ints) -> None:
     """Write which values and ranks a block of originals holds."""
     own = blocks.originals
     # Values that share a bit make a bound lower, never too high.

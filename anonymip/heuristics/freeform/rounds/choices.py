@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.freeform.rounds.blocks import (
     Blocks,
@@ -30,6 +29,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
     replace,
 )
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -60,14 +60,14 @@ class Choices(Packed):
     """
 
     blocks: Blocks
-    choosers: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    first: NDArray[np.int64]
-    before: NDArray[np.int64]
-    cursor: NDArray[np.int64]
+    choosers: Ints
+    chosen: Ints
+    first: Ints
+    before: Ints
+    cursor: Ints
 
 
-def new_choices(blocks: Blocks, quota: NDArray[np.int64], before: NDArray[np.int64]) -> Choices:
+def new_choices(blocks: Blocks, quota: Ints, before: Ints) -> Choices:
     """Return the choices of a round: `quota` of each record, from sets of `before` records."""
     choosers = np.repeat(np.arange(len(quota)), quota)
     chosen = np.full(len(choosers), -1, np.int64)
@@ -77,12 +77,7 @@ def new_choices(blocks: Blocks, quota: NDArray[np.int64], before: NDArray[np.int
 
 
 def choose_in_order(
-    rounds: Rounds,
-    quota: NDArray[np.int64],
-    budget: Budget,
-    phase: str,
-    *,
-    by_originals: bool,
+    rounds: Rounds, quota: Ints, budget: Budget, phase: str, *, by_originals: bool
 ) -> Stopped | None:
     """Run a round of the greedy rule; return why it stopped early, if it did.
 
@@ -236,11 +231,7 @@ def read_choices(cover: GrowingCover, choices: Choices) -> None:
 
 @kernel
 def match_left(
-    cover: GrowingCover,
-    weights: PairWeights,
-    search: PathSearch,
-    choices: Choices,
-    limited: bool,
+    cover: GrowingCover, weights: PairWeights, search: PathSearch, choices: Choices, limited: bool
 ) -> None:
     """Find matches for the records that were left without, in lexicographic order.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.assignments import Cover
 from anonymip.heuristics.freeform.set_growth import (
@@ -14,6 +13,7 @@ from anonymip.heuristics.freeform.set_growth import (
     set_loss,
     take,
 )
+from anonymip.runtime.arrays import Codes, Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -34,10 +34,10 @@ class GrowingCover(Packed):
         (n,) sizes and degrees of the complete cover.
     """
 
-    members: NDArray[np.int32]
-    sizes: NDArray[np.int64]
-    degrees: NDArray[np.int64]
-    wanted: NDArray[np.int64]
+    members: Codes
+    sizes: Ints
+    degrees: Ints
+    wanted: Ints
 
 
 class PairWeights(Packed):
@@ -54,7 +54,7 @@ class PairWeights(Packed):
 
     terms: SetTerms
     states: SetStates
-    matrix: NDArray[np.float64]
+    matrix: Floats
 
 
 class PathSearch(Packed):
@@ -72,13 +72,13 @@ class PathSearch(Packed):
         (n,) published records that have room.
     """
 
-    queue: NDArray[np.int64]
-    source: NDArray[np.int64]
-    through: NDArray[np.int64]
-    targets: NDArray[np.int64]
+    queue: Ints
+    source: Ints
+    through: Ints
+    targets: Ints
 
 
-def own_cover(wanted: NDArray[np.int64]) -> GrowingCover:
+def own_cover(wanted: Ints) -> GrowingCover:
     """Return the cover in which every record covers itself and no other."""
     n = len(wanted)
     members = np.full((n, int(wanted.max())), -1, np.int32)
@@ -91,10 +91,10 @@ def new_search(n: int) -> PathSearch:
     return PathSearch(*(np.empty(n, np.int64) for _ in range(4)))
 
 
-def finished(cover: GrowingCover, order: NDArray[np.int64]) -> Cover:
+def finished(cover: GrowingCover, order: Ints) -> Cover:
     """Return the cover of the table's records; number r of the kernels is record ``order[r]``."""
     n = len(order)
-    sets: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * n
+    sets: list[Ints] = [np.empty(0, np.int64)] * n
     for i in range(n):
         sets[order[i]] = order[cover.members[i, : cover.sizes[i]]]
     return Cover.of(sets)
@@ -160,7 +160,7 @@ def pair_weight(weights: PairWeights, i: int, record: int) -> float:
 
 
 @kernel
-def _start(search: PathSearch, room: NDArray[np.int64], record: int) -> int:
+def _start(search: PathSearch, room: Ints, record: int) -> int:
     """Begin a search at an original; return how many published records have room."""
     count = 0
     for i in range(len(room)):
@@ -227,8 +227,8 @@ def place_by_path(
     cover: GrowingCover,
     weights: PairWeights,
     search: PathSearch,
-    floor: NDArray[np.int64],
-    room: NDArray[np.int64],
+    floor: Ints,
+    room: Ints,
     record: int,
     limited: bool,
     in_round: bool,

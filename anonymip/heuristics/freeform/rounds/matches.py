@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.freeform.rounds.blocks import LONGEST, Blocks, find_cheapest
 from anonymip.heuristics.freeform.rounds.growing_cover import GrowingCover, PairWeights
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
 
@@ -33,10 +33,10 @@ class MatchHeap(Packed):
         (1,) records in the heap.
     """
 
-    weight: NDArray[np.float64]
-    match: NDArray[np.int64]
-    records: NDArray[np.int64]
-    size: NDArray[np.int64]
+    weight: Floats
+    match: Ints
+    records: Ints
+    size: Ints
 
 
 def new_heap(n: int) -> MatchHeap:
@@ -115,9 +115,9 @@ class Shortlists(Packed):
         (n, 2) the next place; places filled.
     """
 
-    records: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    cursor: NDArray[np.int64]
+    records: Ints
+    costs: Floats
+    cursor: Ints
 
 
 def new_shortlists(n: int) -> Shortlists:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonymip.heuristics.freeform.rounds.blocks import Blocks, cheapest, new_blocks, take_place
 from anonymip.heuristics.freeform.rounds.growing_cover import (
@@ -19,6 +18,7 @@ from anonymip.heuristics.freeform.rounds.growing_cover import (
 )
 from anonymip.heuristics.freeform.rounds.matches import MatchHeap, new_heap, pop, push
 from anonymip.heuristics.freeform.rounds.rounds import Rounds
+from anonymip.runtime.arrays import Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import kernel
 from anonymip.runtime.packed import Packed
@@ -40,8 +40,8 @@ class OpenRecords(Packed):
     """
 
     blocks: Blocks
-    pairs: NDArray[np.int64]
-    cursor: NDArray[np.int64]
+    pairs: Ints
+    cursor: Ints
 
 
 #: Makes pairs before the rest find partners in order; returns why it stopped early, if it did.
@@ -113,7 +113,7 @@ def _cheapest_step(
     weights: PairWeights,
     open_: OpenRecords,
     heap: MatchHeap,
-    cursor: NDArray[np.int64],
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Put so many records into the heap, or take them out; return the work done.

@@ -41,6 +41,7 @@ from anonymip.objectives import GCP
 from anonymip.orders.orders import cardinality_order
 from anonymip.problem import Problem, losses_within_limits
 from anonymip.recodings import Freeform
+from anonymip.runtime.arrays import Floats, Ints
 from anonymip.runtime.budget import Budget
 from anonymip.runtime.kernels import Stopwatch, kernel
 from anonymip.runtime.stepping import run_in_steps
@@ -179,7 +180,7 @@ class Rounds:
     problem: Problem
     method: str
     reciprocal: bool
-    order: NDArray[np.int64]
+    order: Ints
     cover: GrowingCover
     weights: PairWeights
     search: PathSearch
@@ -265,12 +266,12 @@ class Rounds:
         compiled = self.problem.compiled
         return not len(self.weights.matrix) and (compiled.monotone or not compiled.has_tables)
 
-    def sizes_after(self, number: int) -> NDArray[np.int64]:
+    def sizes_after(self, number: int) -> Ints:
         """Return (n,) sizes that the sets should have after round 1, 2, ..."""
-        sizes: NDArray[np.int64] = 1 + (self.cover.wanted - 1) * number // self.count
+        sizes: Ints = 1 + (self.cover.wanted - 1) * number // self.count
         return sizes
 
-    def refresh(self, before: NDArray[np.int64]) -> None:
+    def refresh(self, before: Ints) -> None:
         """Set the weights of the next round.
 
         Parameters
@@ -281,7 +282,7 @@ class Rounds:
         _take_new(self.weights.terms, self.weights.states, self.cover, before)
         self._fill_matrix()
 
-    def losses(self) -> NDArray[np.float64]:
+    def losses(self) -> Floats:
         """Return the (n,) losses of the published records when the weights were last set."""
         losses = np.empty(self.problem.n)
         if not len(self.weights.matrix):
@@ -291,10 +292,7 @@ class Rounds:
         return losses
 
     def finish(
-        self,
-        stopped: Stopped | None,
-        options: Mapping[str, object],
-        trace: tuple[str, ...] = (),
+        self, stopped: Stopped | None, options: Mapping[str, object], trace: tuple[str, ...] = ()
     ) -> Solution:
         """Complete the cover and return the solution; a cheap start if it loses less.
 
@@ -387,7 +385,7 @@ class Rounds:
             held = self.cover.members[i, : self.cover.sizes[i]]
             rebuild(self.weights.terms, self.weights.states, i, held)
 
-    def _sets_by_size(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _sets_by_size(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield published records whose sets have one size, and the records of these sets."""
         for size in np.unique(self.cover.sizes):
             published = np.flatnonzero(self.cover.sizes == size)
@@ -410,13 +408,13 @@ class Rounds:
                 self.weights.matrix[i, others] = losses - now[at]
 
 
-def _record_losses(problem: Problem, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _record_losses(problem: Problem, rows: Ints) -> Floats:
     """Return (B,) losses of a record published with each set (B, s), infinite where forbidden."""
     losses = losses_within_limits(problem, rows)
     return losses / rows.shape[1] if problem.compiled.aggregate == "sum" else losses
 
 
-def _wanted(problem: Problem, recoding: Freeform, reciprocal: bool) -> NDArray[np.int64]:
+def _wanted(problem: Problem, recoding: Freeform, reciprocal: bool) -> Ints:
     """Return (n,) sizes of the sets: one more for all where n k is odd and sets are reciprocal.
 
     Matches of different records come in pairs in a reciprocal cover.
@@ -434,9 +432,7 @@ def _wanted(problem: Problem, recoding: Freeform, reciprocal: bool) -> NDArray[n
 
 
 @kernel
-def _take_new(
-    terms: SetTerms, states: SetStates, cover: GrowingCover, before: NDArray[np.int64]
-) -> None:
+def _take_new(terms: SetTerms, states: SetStates, cover: GrowingCover, before: Ints) -> None:
     for i in range(len(before)):
         for at in range(before[i], cover.sizes[i]):
             take(terms, states, i, cover.members[i, at])
@@ -478,8 +474,8 @@ def _fill_step(
     cover: GrowingCover,
     weights: PairWeights,
     costs: Costs,
-    table: NDArray[np.float64],
-    cursor: NDArray[np.int64],
+    table: Floats,
+    cursor: Ints,
     amount: int,
 ) -> int:
     """Fill up to `amount` further rows; return how many are done."""

@@ -1,0 +1,17 @@
+"""The kinds of arrays that are handed from room to room, each by a short name."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Losses, duals, values.
+Floats: TypeAlias = NDArray[np.float64]
+#: Places of records, types and columns; counts.
+Ints: TypeAlias = NDArray[np.int64]
+#: Coded values of a table, nodes of hierarchies, labels of classes.
+Codes: TypeAlias = NDArray[np.int32]
+#: Masks.
+Flags: TypeAlias = NDArray[np.bool_]
